@@ -1,0 +1,51 @@
+# Two commands are enough: `make demo` to see it work, `make test` to check that it does.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+BENCH := .venv-bench/bin
+PIP := -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: help demo test bench audit reference setup-system clean
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.installed ## a private count, mean and histogram of generated data
+	$(BIN)/discreet demo
+
+test: $(VENV)/.installed-dev ## lint, types, layers, tests, doctests, examples and code blocks of the docs
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/pytest
+
+bench: .venv-bench/.installed ## speed beside opendp, diffprivlib, python-dp and numpy, in one run
+	$(BENCH)/python benchmarks/noise.py
+
+audit: $(VENV)/.installed-dev ## the slow statistical checks
+	$(BIN)/pytest -m slow
+
+reference: $(VENV)/.installed-dev ## write docs/reference anew from the docstrings
+	$(BIN)/python docs/make_reference.py
+
+setup-system: ## install what the full suite wants (Debian, root): a JRE, PostgreSQL, Chromium
+	sh tests/setup_system.sh
+
+clean: ## remove environments and caches
+	rm -rf $(VENV) .venv-bench .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python $(PIP) --editable .
+	touch $@
+
+$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python $(PIP) --editable '.[dev]'
+	touch $@ $(VENV)/.installed
+
+.venv-bench/.installed: pyproject.toml constraints.txt benchmarks/requirements.txt
+	$(PYTHON) -m venv .venv-bench
+	$(BENCH)/python $(PIP) --editable . -r benchmarks/requirements.txt
+	touch $@

@@ -1,0 +1,41 @@
+"""One privacy budget for everything you do with people's data.
+
+The names below load on first use (PEP 562), so ``import discreet`` costs next to nothing.
+
+>>> import discreet
+>>> discreet.Guarantee(epsilon=1, delta=1e-6)
+Guarantee(epsilon=1, delta=1e-06)
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from discreet._version import __version__
+
+if TYPE_CHECKING:
+    from discreet.accounting import delta, epsilon
+    from discreet.privacy import Guarantee, Neighbours, Sensitive, Unit
+
+_HOME = {
+    "Guarantee": "discreet.privacy",
+    "Neighbours": "discreet.privacy",
+    "Sensitive": "discreet.privacy",
+    "Unit": "discreet.privacy",
+    "delta": "discreet.accounting",
+    "epsilon": "discreet.accounting",
+}
+_ROOMS = ("accounting", "audit", "datasets", "errors", "mechanisms", "noise", "privacy", "testing")
+
+__all__ = ["Guarantee", "Neighbours", "Sensitive", "Unit", "__version__", "delta", "epsilon"]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    if name in _ROOMS:
+        return import_module(f"discreet.{name}")
+    raise AttributeError(f"module 'discreet' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_ROOMS])

@@ -1,0 +1,44 @@
+"""Losses, what they cost, and the noise a budget buys.
+
+A loss is plain frozen data: it describes one private operation and knows neither data nor
+randomness. :func:`epsilon` and :func:`delta` turn a loss into a certified guarantee, and
+:func:`calibrate` turns a guarantee into the smallest parameter that meets it.
+
+>>> loss = GaussianLoss(noise_multiplier=4)
+>>> round(epsilon(loss, delta=1e-5), 4)
+0.9263
+"""
+
+from discreet.accounting.bounded_range import BoundedRangeLoss
+from discreet.accounting.calibration import (
+    calibrate,
+    calibrate_gaussian,
+    classic_gaussian_sigma,
+)
+from discreet.accounting.discrete_gaussian import DiscreteGaussianLoss
+from discreet.accounting.discrete_laplace import DiscreteLaplaceLoss
+from discreet.accounting.gaussian import GaussianLoss
+from discreet.accounting.guarantees import delta, epsilon
+from discreet.accounting.laplace import LaplaceLoss
+from discreet.accounting.loss import Loss
+from discreet.accounting.pure import ApproximateLoss, PureLoss
+from discreet.accounting.randomized_response import RandomizedResponseLoss
+from discreet.accounting.zcdp import ZCDPLoss
+
+__all__ = [
+    "ApproximateLoss",
+    "BoundedRangeLoss",
+    "DiscreteGaussianLoss",
+    "DiscreteLaplaceLoss",
+    "GaussianLoss",
+    "LaplaceLoss",
+    "Loss",
+    "PureLoss",
+    "RandomizedResponseLoss",
+    "ZCDPLoss",
+    "calibrate",
+    "calibrate_gaussian",
+    "classic_gaussian_sigma",
+    "delta",
+    "epsilon",
+]

@@ -1,0 +1,53 @@
+"""Between exact numbers and floats, with the direction of every rounding in view."""
+
+import math
+from fractions import Fraction
+
+from discreet._exact import Number, exact
+
+__all__ = ["above", "keep", "nearest", "one_minus_exp", "up"]
+
+# Everything below this is reported as this: a mechanism that is not pure is never said to be.
+_SMALLEST = 2e-323
+
+
+def keep(value: object) -> Number:
+    """Return a checked number as a plain int, float or Fraction, so that reprs stay readable.
+
+    Equal numbers of different types compare and hash alike, so nothing is lost for dictionaries.
+    """
+    if isinstance(value, int | Fraction):
+        return value
+    if isinstance(value, float):
+        return float(value)  # numpy's float64 is a float too; drop its type
+    number = exact(value, name="number")
+    return int(number) if number.denominator == 1 else number
+
+
+def nearest(value: Fraction) -> float:
+    """Return the float nearest to ``value``; beyond the floats, an infinity of its sign."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def up(value: Fraction) -> float:
+    """Return the smallest float that is at least ``value``."""
+    rounded = nearest(value)
+    if math.isinf(rounded):
+        return rounded if rounded > 0 else -math.nextafter(math.inf, 0)
+    return rounded if Fraction(rounded) >= value else math.nextafter(rounded, math.inf)
+
+
+def one_minus_exp(exponent: Fraction) -> float:
+    """Return 1 - exp(exponent) for an exact exponent of at most 0, to a relative 1e-15."""
+    return -math.expm1(nearest(exponent))
+
+
+def above(probability: float, *, relative: float) -> float:
+    """Return a probability no smaller than the truth, given the relative error of ``probability``.
+
+    The constant covers what is lost below the normal floats, where relative bounds fail.
+    """
+    return min(1.0, probability * (1 + relative) + _SMALLEST)

@@ -1,0 +1,76 @@
+"""From a guarantee to the smallest noise that meets it, certified on the safe side."""
+
+import math
+from collections.abc import Callable
+
+from discreet._exact import Number, nonnegative, positive, probability, show
+from discreet.accounting._rounding import up
+from discreet.accounting._search import smallest_float
+from discreet.accounting.gaussian import GaussianLoss
+from discreet.accounting.loss import Loss
+from discreet.errors import ParameterError
+
+__all__ = ["calibrate", "calibrate_gaussian", "classic_gaussian_sigma"]
+
+
+def calibrate(make_loss: Callable[[float], Loss], *, epsilon: Number, delta: Number) -> float:
+    """Return the smallest parameter whose loss is (epsilon, delta)-DP.
+
+    ``make_loss`` maps a positive float (a noise multiplier, a scale, ...) to a loss that gets
+    smaller as the parameter grows.
+
+    Claim: ``delta(make_loss(result), epsilon=epsilon) <= delta`` as evaluated, so whatever the
+    search does the answer is safe.
+
+    >>> from discreet.accounting import GaussianLoss, LaplaceLoss
+    >>> f"{calibrate(lambda s: GaussianLoss(noise_multiplier=s), epsilon=1, delta=1e-5):.4f}"
+    '3.7306'
+    >>> calibrate(lambda s: LaplaceLoss(noise_multiplier=s), epsilon=0.5, delta=0)
+    2.0
+    """
+    budget = nonnegative(epsilon, name="epsilon")
+    allowed = probability(delta, name="delta", zero=True)
+    found = smallest_float(lambda s: make_loss(s).delta_upper(epsilon=budget) <= allowed)
+    if found is None:
+        raise ParameterError(
+            f"no parameter up to 1e300 gives epsilon={show(epsilon)} at delta={show(delta)}. "
+            "Noise that is not pure needs delta above 0; no noise reaches 0 in both.",
+            parameter="delta" if allowed == 0 else "epsilon",
+        )
+    return found
+
+
+def calibrate_gaussian(*, epsilon: Number, delta: Number) -> float:
+    """Return the smallest noise multiplier of a Gaussian that is (epsilon, delta)-DP, any epsilon.
+
+    Multiply by the L2 sensitivity to get sigma. Unlike :func:`classic_gaussian_sigma` it inverts
+    the exact profile [BW18, Theorem 8].
+
+    >>> f"{calibrate_gaussian(epsilon=1, delta=1e-5):.4f}"
+    '3.7306'
+    """
+    positive(delta, name="delta", hint="Gaussian noise is never pure; Laplace noise is.")
+    return calibrate(lambda s: GaussianLoss(noise_multiplier=s), epsilon=epsilon, delta=delta)
+
+
+def classic_gaussian_sigma(*, epsilon: Number, delta: Number, sensitivity: Number) -> float:
+    """Return the textbook sigma = sensitivity sqrt(2 ln(1.25/delta)) / epsilon, for comparison.
+
+    It is proved for epsilon of at most 1 only [DR14, Theorem A.1, and its limit at 1], false for
+    large epsilon, and always larger than :func:`calibrate_gaussian` asks for, so no mechanism uses
+    it. Larger epsilon is refused.
+
+    >>> round(classic_gaussian_sigma(epsilon=1, delta=1e-5, sensitivity=0.5), 2)  # mean BMI, n=100
+    2.42
+    """
+    hint = "The classic formula is proved for epsilon up to 1; use calibrate_gaussian."
+    budget = positive(epsilon, name="epsilon")
+    if budget > 1:
+        message = f"epsilon must be at most 1, got {show(epsilon)}. {hint}"
+        raise ParameterError(message, parameter="epsilon")
+    failure = probability(delta, name="delta")
+    width = positive(sensitivity, name="sensitivity")
+    # Logarithms of the integers, because delta itself may be too small for a float.
+    log_odds = math.log(1.25) + math.log(failure.denominator) - math.log(failure.numerator)
+    factor = math.sqrt(2 * log_odds) * (1 + 1e-12)
+    return factor * up(width / budget)

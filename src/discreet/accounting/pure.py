@@ -1,0 +1,93 @@
+"""Guarantees taken at their word: pure and approximate differential privacy."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from discreet._exact import Number, nonnegative, probability
+from discreet.accounting._rounding import above, keep, nearest, one_minus_exp, up
+
+__all__ = ["ApproximateLoss", "PureLoss"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PureLoss:
+    """State that an operation is epsilon-DP, and nothing more.
+
+    Claim: the operation is (e, delta(e))-DP for every e >= 0, where delta(e) is 0 from epsilon on
+    and (exp(epsilon) - exp(e)) / (1 + exp(epsilon)) below. It holds for the neighbouring relation
+    for which epsilon was proved.
+
+    Why: every epsilon-DP pair of distributions is a post-processing of binary randomized response
+    with the same epsilon [KOV17, Theorem 2.1 and its proof], whose profile this is.
+
+    >>> from discreet.accounting import delta, epsilon
+    >>> epsilon(PureLoss(epsilon=1), delta=0)
+    1.0
+    >>> round(delta(PureLoss(epsilon=1), epsilon=0), 4)  # tanh(1/2), the best attacker's advantage
+    0.4621
+    """
+
+    epsilon: Number
+
+    def __post_init__(self) -> None:
+        nonnegative(self.epsilon, name="epsilon")
+        object.__setattr__(self, "epsilon", keep(self.epsilon))
+
+    @property
+    def epsilon_pure(self) -> Fraction:
+        """The epsilon it was given."""
+        return Fraction(self.epsilon)
+
+    def delta_upper(self, *, epsilon: Number) -> float:
+        """Return delta at ``epsilon``, rounded up."""
+        return _response_delta(Fraction(self.epsilon), Fraction(epsilon))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApproximateLoss:
+    """State that an operation is (epsilon, delta)-DP, and nothing more.
+
+    Claim: the operation is (e, delta)-DP for every e >= epsilon, and below epsilon it is
+    (e, delta + (1 - delta) r)-DP with r the delta of randomized response. No epsilon is claimed
+    for a smaller delta. It holds for the neighbouring relation for which it was proved.
+
+    Why: every (epsilon, delta)-DP pair is a post-processing of "reveal the input with probability
+    delta, otherwise answer by randomized response" [KOV17, Theorem 3.1 and its proof].
+
+    >>> from discreet.accounting import delta, epsilon
+    >>> loss = ApproximateLoss(epsilon=1, delta=1e-6)
+    >>> epsilon(loss, delta=1e-6), epsilon(loss, delta=1e-7)
+    (1.0, inf)
+    """
+
+    epsilon: Number
+    delta: Number
+
+    def __post_init__(self) -> None:
+        nonnegative(self.epsilon, name="epsilon")
+        probability(self.delta, name="delta", zero=True)
+        object.__setattr__(self, "epsilon", keep(self.epsilon))
+        object.__setattr__(self, "delta", keep(self.delta))
+
+    @property
+    def epsilon_pure(self) -> Fraction | float:
+        """The epsilon it was given if delta is 0, else infinity."""
+        return math.inf if self.delta else Fraction(self.epsilon)
+
+    def delta_upper(self, *, epsilon: Number) -> float:
+        """Return delta at ``epsilon``, rounded up."""
+        failure = Fraction(self.delta)
+        rest = _response_delta(Fraction(self.epsilon), Fraction(epsilon))
+        return min(1.0, up(failure + (1 - failure) * Fraction(rest)))
+
+
+def _response_delta(ours: Fraction, epsilon: Fraction) -> float:
+    """Return the delta of binary randomized response with parameter ``ours``, rounded up."""
+    if epsilon >= ours:
+        return 0.0
+    value = one_minus_exp(epsilon - ours) / (1 + math.exp(-nearest(ours)))
+    return above(value, relative=1e-14)

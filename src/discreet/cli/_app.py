@@ -1,0 +1,167 @@
+"""The commands and their options. What they say lives beside, in ``_explain`` and ``_demo``."""
+
+import json
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from typer.core import TyperGroup
+
+from discreet._version import __version__
+from discreet.cli._explain import explanation, print_explanation
+from discreet.cli._numbers import parse
+from discreet.errors import DiscreetError
+
+BAD_INPUT = 2
+
+
+class OneLineErrors(TyperGroup):
+    """Answer bad input with one line on stderr and exit code 2, never with a traceback.
+
+    >>> OneLineErrors.__name__
+    'OneLineErrors'
+    """
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the command line; see the class."""
+        run = partial(
+            super().main, args, prog_name, complete_var, False, windows_expand_args, **extra
+        )
+        if not standalone_mode:
+            return run()
+        try:
+            code = run()
+        except typer.Abort:
+            sys.exit(1)
+        except DiscreetError as error:
+            _complain(str(error))
+            sys.exit(BAD_INPUT)
+        except Exception as error:
+            # The parser's own errors. Their class has moved between releases of Typer, but it has
+            # always known how to say what is wrong.
+            say = getattr(error, "format_message", None)
+            if say is None:
+                raise
+            _complain(say())
+            sys.exit(BAD_INPUT)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(message: str) -> None:
+    typer.echo("discreet: " + " ".join(message.split()), err=True)
+
+
+app = typer.Typer(
+    cls=OneLineErrors,
+    no_args_is_help=False,
+    add_completion=False,
+    rich_markup_mode="rich",
+    # Typer's pretty tracebacks print local variables, and those may hold private values.
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"discreet {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """One privacy budget for everything you do with people's data.
+
+    Begin with [bold]discreet demo[/bold], or ask what a guarantee means:
+    [bold]discreet explain --epsilon 1 --delta 1e-6 --n 10000[/bold]
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def demo(
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="DISCREET_DATA",
+            help="Folder with a CSV of people (age, income) to use in place of generated ones.",
+        ),
+    ] = None,
+    rows: Annotated[
+        str, typer.Option(metavar="N", help="How many people to generate, or to read at most.")
+    ] = "50000",
+) -> None:
+    """Answer three questions about a census-like table privately.
+
+    A count, a mean and a histogram, each with its error bar and its price in epsilon.
+
+    Example: [bold]discreet demo --rows 200000[/bold]
+    """
+    # Imported here so that `explain` and `--help` need neither mechanisms nor their libraries.
+    from discreet.cli._demo import run_demo
+
+    run_demo(Console(), data=data, rows=parse(rows))
+
+
+@app.command()
+def explain(
+    epsilon: Annotated[str, typer.Option(metavar="E", help="The privacy loss, such as 1 or 1/3.")],
+    delta: Annotated[
+        str, typer.Option(metavar="D", help="The chance of an exception, such as 1e-6.")
+    ] = "0",
+    n: Annotated[
+        str | None, typer.Option(metavar="N", help="How many people are in the data.")
+    ] = None,
+    prior: Annotated[
+        str | None,
+        typer.Option(metavar="P", help="What an observer believes beforehand, from 0 to 1."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Say in plain words and numbers what a guarantee means for one person.
+
+    Example: [bold]discreet explain --epsilon 1 --delta 1e-6 --n 10000 --prior 0.1[/bold]
+    """
+    facts = explanation(
+        epsilon=parse(epsilon),
+        delta=parse(delta),
+        n=None if n is None else parse(n),
+        prior=None if prior is None else parse(prior),
+    )
+    if as_json:
+        typer.echo(json.dumps(facts.to_dict(), indent=2, allow_nan=False))
+    else:
+        print_explanation(Console(), facts)
+
+
+def main() -> None:
+    """Run the command line and exit.
+
+    >>> import sys
+    >>> sys.argv = ["discreet", "--version"]
+    >>> try:
+    ...     main()
+    ... except SystemExit as stop:
+    ...     print(stop.code)
+    discreet 0.1.0
+    0
+    """
+    app(prog_name="discreet")

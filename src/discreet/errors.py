@@ -1,0 +1,90 @@
+"""Every exception discreet raises on purpose, and nothing else.
+
+All derive from :class:`DiscreetError`, so ``except DiscreetError`` catches whatever this library
+refuses. Messages depend on parameters and shapes only, never on a private value.
+"""
+
+__all__ = [
+    "DataError",
+    "DiscreetError",
+    "MissingExtra",
+    "NotCopyable",
+    "ParameterError",
+    "PrivacyWarning",
+    "SessionOver",
+]
+
+
+class DiscreetError(Exception):
+    """The root of every error discreet raises on purpose.
+
+    >>> issubclass(ParameterError, DiscreetError)
+    True
+    """
+
+
+class ParameterError(DiscreetError, ValueError):
+    """A parameter is out of range; no randomness was drawn and nothing was spent.
+
+    ``parameter`` names the culprit, so programs need not parse the prose.
+
+    >>> ParameterError("epsilon must be positive, got -1.", parameter="epsilon").parameter
+    'epsilon'
+    """
+
+    def __init__(self, message: str, *, parameter: str) -> None:
+        self.parameter = parameter
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_parameter_error, (str(self), self.parameter))
+
+
+def _parameter_error(message: str, parameter: str) -> ParameterError:
+    return ParameterError(message, parameter=parameter)
+
+
+class DataError(DiscreetError, ValueError):
+    """The data has a type, shape or non-finite entry that no mechanism can take.
+
+    The message never shows a value. Nothing was released.
+
+    >>> issubclass(DataError, ValueError)
+    True
+    """
+
+
+class MissingExtra(DiscreetError, ImportError):
+    """An optional dependency is not installed; the message has the command that installs it.
+
+    >>> print(MissingExtra(room="discreet.learn", needs="torch", extra="learn"))
+    discreet.learn needs torch. Install it with: pip install 'discreet[learn]'
+    """
+
+    def __init__(self, *, room: str, needs: str, extra: str) -> None:
+        self.room, self.needs, self.extra = room, needs, extra
+        super().__init__(f"{room} needs {needs}. Install it with: pip install 'discreet[{extra}]'")
+
+
+class SessionOver(DiscreetError, RuntimeError):
+    """An interactive session has given all the answers it was paid for.
+
+    >>> issubclass(SessionOver, RuntimeError)
+    True
+    """
+
+
+class NotCopyable(DiscreetError, TypeError):
+    """A live session or a secret was about to be copied or pickled, which would repeat its noise.
+
+    >>> issubclass(NotCopyable, TypeError)
+    True
+    """
+
+
+class PrivacyWarning(UserWarning):
+    """The guarantee holds as stated, but is weaker than people usually want.
+
+    >>> issubclass(PrivacyWarning, UserWarning)
+    True
+    """

@@ -1,0 +1,125 @@
+"""Real values on a declared power-of-two grid, so that no float ever meets a float sample.
+
+A value is rounded to the nearest multiple of the spacing, halves upwards. Rounding halves to even,
+the processor's habit, would take 0.5 to 0 and 1.5 to 2 and so double a sensitivity of one step;
+rounding upwards moves two values that differ by d steps at most ceil(d) steps apart.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self, final
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet._exact import Number, positive, show
+from discreet.errors import ParameterError
+
+__all__ = ["Grid"]
+
+_LIMB = 40  # bits of the low limb in which wide sums are held
+_MASK = (1 << _LIMB) - 1
+_FARTHEST = 2.0**100  # steps; a value beyond is clamped, which adds no sensitivity
+_FARTHEST_INT64 = 2.0**62
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """All multiples of ``2**exponent``.
+
+    >>> Grid.of(0.25), Grid.below(Fraction(3), bits=1)
+    (Grid(exponent=-2), Grid(exponent=0))
+    """
+
+    exponent: int
+
+    @classmethod
+    def of(cls, spacing: Number) -> Self:
+        """Return the grid with this spacing, which must be a power of two.
+
+        >>> Grid.of(0.1)
+        Traceback (most recent call last):
+            ...
+        discreet.errors.ParameterError: grid must be a power of two such as 2**-20, got 0.1.
+        """
+        number = positive(spacing, name="grid")
+        top, bottom = number.numerator, number.denominator
+        if top & (top - 1) or bottom & (bottom - 1):
+            raise ParameterError(
+                f"grid must be a power of two such as 2**-20, got {show(spacing)}.",
+                parameter="grid",
+            )
+        return cls(top.bit_length() - bottom.bit_length())._checked()
+
+    @classmethod
+    def below(cls, scale: Fraction, *, bits: int) -> Self:
+        """Return the coarsest grid at least ``2**bits`` times finer than ``scale``."""
+        ratio = scale / (1 << bits)
+        exponent = ratio.numerator.bit_length() - ratio.denominator.bit_length()
+        if Fraction(2) ** exponent > ratio:
+            exponent -= 1
+        return cls(exponent)._checked()
+
+    def _checked(self) -> Self:
+        if not -900 <= self.exponent <= 900:
+            raise ParameterError(
+                "grid must lie between 2**-900 and 2**900: doubles end near there. "
+                "Rescale the values and the noise to ordinary magnitudes.",
+                parameter="grid",
+            )
+        return self
+
+    @property
+    def spacing(self) -> Fraction:
+        """The distance between neighbouring points."""
+        return Fraction(2) ** self.exponent
+
+    def steps(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        """Return the nearest multiples as integers, saturating at 2**62 steps.
+
+        >>> Grid(0).steps(np.array([0.5, 1.5, -0.5, 0.49999999999999994]))
+        array([1, 2, 0, 0])
+        """
+        with np.errstate(over="ignore"):
+            x = values * 2.0**-self.exponent
+        return _half_up(np.clip(x, -_FARTHEST_INT64, _FARTHEST_INT64)).astype(np.int64)
+
+    def add(
+        self, values: npt.NDArray[np.float64], noise: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.float64]:
+        """Return round(values) + noise steps as doubles: one conversion, after the exact sum.
+
+        The sum is held in two limbs, high * 2**40 + low with 0 <= low < 2**40. That form is
+        unique, so whatever is computed from it depends on the exact sum alone.
+
+        >>> Grid(-3).add(np.array([1.0, 2.0**60]), np.array([1, -1]))
+        array([1.1250000e+00, 1.1529215e+18])
+        """
+        with np.errstate(over="ignore"):
+            x = np.clip(values * 2.0**-self.exponent, -_FARTHEST, _FARTHEST)
+        high = np.floor(x * 2.0**-_LIMB)
+        low = _half_up(x - high * 2.0**_LIMB).astype(np.int64)
+        low += noise & _MASK
+        total = high.astype(np.int64)
+        total += noise >> _LIMB
+        total += low >> _LIMB
+        low &= _MASK
+        return (total * 2.0**_LIMB + low) * 2.0**self.exponent
+
+    def add_one(self, value: float, noise: int) -> float:
+        """Return the same for one value, by Python's integers.
+
+        >>> Grid(-1).add_one(0.25, 3)
+        2.0
+        """
+        x = max(-_FARTHEST, min(_FARTHEST, value * 2.0**-self.exponent))
+        whole = math.floor(x)
+        return math.ldexp(whole + (x - whole >= 0.5) + noise, self.exponent)
+
+
+def _half_up(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Round to whole numbers, halves up. Adding 0.5 first would itself round beyond 2**52."""
+    whole = np.floor(x)
+    return whole + (x - whole >= 0.5)

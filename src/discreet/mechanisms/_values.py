@@ -1,0 +1,124 @@
+"""Take a value to be released, whatever its form, and refuse what cannot be made private.
+
+An error here says which kind of entry was found, never which value and never where.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import DataError
+
+__all__ = ["as_floats", "as_integers", "as_scores", "is_scalar", "saturating_add"]
+
+_LARGEST = np.iinfo(np.int64).max
+_EXACT_IN_A_DOUBLE = 1 << 53
+_CHUNK = 1 << 15  # entries; keeps the intermediate arrays in the processor's cache
+
+
+def is_scalar(value: object) -> bool:
+    """Tell a single number from an array or a sequence.
+
+    >>> is_scalar(3), is_scalar(np.float64(1)), is_scalar([3]), is_scalar(np.zeros(2))
+    (True, True, False, False)
+    """
+    return np.ndim(value) == 0  # type: ignore[arg-type]
+
+
+def as_floats(value: object) -> npt.NDArray[np.float64]:
+    """Return finite doubles. Integers beyond 2**53 are clamped there, which adds no sensitivity.
+
+    Converting a larger integer to a double would round it, and two neighbours could be rounded
+    apart.
+
+    >>> as_floats([1, 2.5])
+    array([1. , 2.5])
+    """
+    array = _numbers(value)
+    if array.dtype.kind == "f":
+        if array.dtype.itemsize > 8:
+            raise DataError(
+                f"values must be 64-bit floats or smaller, got {array.dtype}. "
+                "Convert them with values.astype('float64') and mind that this rounds."
+            )
+        floats = array.astype(np.float64, copy=False)
+        if not np.isfinite(floats).all():
+            raise DataError(
+                "values must be finite, but some are NaN or infinite. Replace them before the "
+                "release, for example with discreet.mechanisms.clip(values, low=..., high=...)."
+            )
+        return floats
+    limit = _EXACT_IN_A_DOUBLE
+    clamped = np.minimum(array, limit) if array.dtype.kind == "u" else np.clip(array, -limit, limit)
+    return np.asarray(clamped, dtype=np.float64)
+
+
+def as_integers(value: object) -> npt.NDArray[np.int64]:
+    """Return int64; whole numbers only, and unsigned ones beyond int64 saturate.
+
+    >>> as_integers([1, 2])
+    array([1, 2])
+    """
+    array = _numbers(value)
+    if array.dtype.kind == "f":
+        raise DataError(
+            f"values must be integers, got {array.dtype}. Round them first, or use the mechanism "
+            "for real numbers (Laplace, Gaussian)."
+        )
+    if array.dtype.kind == "u":
+        return np.minimum(array, _LARGEST).astype(np.int64)
+    return array.astype(np.int64, copy=False)
+
+
+def as_scores(scores: object) -> npt.NDArray[np.float64] | npt.NDArray[np.int64]:
+    """Return a non-empty one-dimensional array of scores, as exact int64 or finite doubles.
+
+    >>> as_scores([3, 1, 2])
+    array([3, 1, 2])
+    """
+    array = _numbers(scores)
+    if array.ndim != 1 or array.size == 0:
+        raise DataError(
+            f"scores must be a non-empty one-dimensional array, got shape {array.shape}. "
+            "Pass one score per candidate."
+        )
+    return as_floats(array) if array.dtype.kind == "f" else as_integers(array)
+
+
+def _numbers(value: object) -> npt.NDArray[Any]:
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, OverflowError):
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in "iuf":
+        raise DataError(
+            f"values must be integers or floats, got {type(value).__name__} holding "
+            f"{array.dtype}. Convert them to a numeric array first."
+        )
+    return array
+
+
+def saturating_add(values: npt.NDArray[np.int64], noise: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Add, stopping at the ends of the int64 range instead of wrapping around.
+
+    The same operations run whether or not anything overflows, so the time taken tells nothing.
+    ``noise`` may hold Python integers; an int64 one is overwritten.
+
+    >>> saturating_add(np.array([2**63 - 1, 5]), np.array([7, 7]))
+    array([9223372036854775807,                  12])
+    >>> saturating_add(np.array([0, 5]), np.array([-(2**80), 2], dtype=object))
+    array([-9223372036854775808,                    7])
+    """
+    if noise.dtype == object:
+        exact = values.astype(object) + noise
+        return np.clip(exact, -_LARGEST - 1, _LARGEST).astype(np.int64)
+    out = noise.reshape(-1)
+    flat = np.ascontiguousarray(values).reshape(-1)
+    for start in range(0, out.size, _CHUNK):
+        left, right = flat[start : start + _CHUNK], out[start : start + _CHUNK]
+        total = left + right
+        overflowed = ((left ^ total) & (right ^ total)) < 0
+        # Where it overflowed both terms have one sign: stop at the end on that side.
+        right[:] = np.where(overflowed, (left >> 63) ^ _LARGEST, total)
+    return out.reshape(noise.shape)

@@ -1,0 +1,100 @@
+"""Rigorous integer bounds on exp(-x), the one irrational number that noise needs.
+
+A sampler decides most cases with doubles. Where a double cannot tell, these bounds can, to any
+precision, and without a single floating-point operation.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+
+__all__ = ["Chance", "chance_exp", "chance_logistic", "chance_rational", "exp_bounds"]
+
+_GUARD = 32
+
+Chance = Callable[[int], int]
+
+
+def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
+    """Return integers with ``low <= exp(-x) * 2**bits <= high`` for a rational ``x >= 0``.
+
+    Why: halve x until it is below 2**-8, sum the alternating Taylor series in fixed point, and
+    square back. Every floor loses less than one unit in the last place; squaring at most doubles
+    an error and adds one; so ``terms + 2`` units before squaring become less than
+    ``(terms + 3) << halvings`` after it, which the guard bits push below the precision asked for.
+
+    >>> low, high = exp_bounds(Fraction(1), 30)
+    >>> low / 2**30, high - low <= 2
+    (0.36787944..., True)
+    """
+    if x == 0:
+        return 1 << bits, 1 << bits
+    if x >= bits:  # exp(-x) < 2**-x <= 2**-bits
+        return 0, 1
+    halvings = max(0, x.numerator.bit_length() - x.denominator.bit_length() + 9)
+    work = bits + halvings + _GUARD
+    small = (x.numerator << work) // (x.denominator << halvings)
+    total = term = 1 << work
+    terms = 0
+    while term:
+        terms += 1
+        term = ((term * small) >> work) // terms
+        total += -term if terms % 2 else term
+    for _ in range(halvings):
+        total = (total * total) >> work
+    slack = (2 * terms + 4) << halvings
+    down = work - bits
+    return max(0, (total - slack) >> down), ((total + slack) >> down) + 1
+
+
+def chance_rational(p: Fraction) -> Chance:
+    """Describe the probability ``p`` by the floors of its binary expansions.
+
+    >>> chance_rational(Fraction(1, 3))(4)
+    5
+    """
+    return lambda bits: (p.numerator << bits) // p.denominator
+
+
+def _refined(bounds: Callable[[int], tuple[int, int]]) -> Chance:
+    """Turn an enclosure that tightens with precision into floors, for an irrational number."""
+
+    def floor_at(bits: int) -> int:
+        extra = 64
+        while True:
+            low, high = bounds(bits + extra)
+            if low >> extra == high >> extra:
+                return low >> extra
+            extra *= 2
+
+    return floor_at
+
+
+def chance_exp(x: Fraction) -> Chance:
+    """Describe the probability exp(-x); it is irrational for every rational x > 0 (Lindemann).
+
+    >>> chance_exp(Fraction(1))(10), int(1024 * 0.36787944)
+    (376, 376)
+    """
+    if x == 0:
+        return chance_rational(Fraction(1))
+    return _refined(lambda bits: exp_bounds(x, bits))
+
+
+def chance_logistic(x: Fraction) -> Chance:
+    """Describe the probability 1 / (1 + exp(x)); irrational for every rational x other than 0.
+
+    >>> chance_logistic(Fraction(1))(10), int(1024 * 0.26894142)
+    (275, 275)
+    """
+    if x == 0:
+        return chance_rational(Fraction(1, 2))
+    if x < 0:
+        mirrored = chance_logistic(-x)
+        return lambda bits: (1 << bits) - 1 - mirrored(bits)  # irrational: floors never meet
+
+    def bounds(bits: int) -> tuple[int, int]:
+        low, high = exp_bounds(x, bits)
+        one = 1 << bits
+        return (low << bits) // (one + low), (high << bits) // (one + high) + 1
+
+    return _refined(bounds)

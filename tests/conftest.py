@@ -1,0 +1,82 @@
+"""What every test may lean on, and an honest list of what could not run here."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Component:
+    """A program the full suite wants, how to find it and how to get it."""
+
+    name: str
+    is_there: bool
+    remedy: str = "make setup-system"
+
+
+def _has_postgres() -> bool:
+    return any(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+
+
+COMPONENTS = {
+    component.name: component
+    for component in (
+        Component("java", is_there=shutil.which("java") is not None),
+        Component("postgres", is_there=_has_postgres()),
+        Component("chromium", is_there=shutil.which("chromium") is not None),
+        Component(
+            "real data",
+            is_there=bool(os.environ.get("DISCREET_DATA")),
+            remedy="set DISCREET_DATA to a folder of data sets",
+        ),
+    )
+}
+OPTIONAL = {"real data"}  # nobody but its owner has it, so nothing may depend on it
+REQUIRE_ALL = os.environ.get("DISCREET_REQUIRE") == "all"
+_left_out: dict[str, int] = {}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "needs(component): skip where the component is missing")
+    missing = [name for name, c in COMPONENTS.items() if not c.is_there and name not in OPTIONAL]
+    if REQUIRE_ALL and missing:
+        remedies = ", ".join(sorted({COMPONENTS[name].remedy for name in missing}))
+        raise pytest.UsageError(f"DISCREET_REQUIRE=all, but missing: {missing}. Try: {remedies}")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("needs"):
+        component = COMPONENTS[mark.args[0]]
+        if not component.is_there:
+            _left_out[component.name] = _left_out.get(component.name, 0) + 1
+            pytest.skip(f"needs {component.name}: {component.remedy}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    missing = [c for c in COMPONENTS.values() if not c.is_there]
+    if not missing:
+        return
+    terminalreporter.section("COULD NOT RUN HERE", sep="!", red=True, bold=True)
+    for component in missing:
+        tests = _left_out.get(component.name, 0)
+        terminalreporter.line(
+            f"{component.name} is missing: {tests} tests left out. Remedy: {component.remedy}"
+        )
+
+
+class NoRandomness:
+    """A source that must not be read: bad input has to be refused before noise is drawn."""
+
+    is_secure = True
+
+    def read(self, n: int, /) -> bytes:
+        raise AssertionError(f"{n} random bytes were drawn")
+
+
+@pytest.fixture
+def no_randomness() -> Iterator[NoRandomness]:
+    yield NoRandomness()

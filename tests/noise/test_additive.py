@@ -1,0 +1,181 @@
+"""The additive samplers follow their laws, for every scale, by the fast way and the exact one."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from discreet import noise
+from discreet.errors import ParameterError
+from discreet.noise._staircase import Staircase
+from discreet.testing import SeededSource, cdf_gap, dkw_band
+
+FALSE_ALARM = 1e-9  # chance that a correct sampler fails one of these tests
+SAMPLES = 100_000
+
+
+def discrete_laplace_cdf(scale):
+    p = np.exp(-1 / scale)
+
+    def cdf(k):
+        k = k.astype(float)
+        below = np.exp(np.minimum(k, 0) / scale) / (1 + p)
+        return np.where(k < 0, below, 1 - p * np.exp(-np.maximum(k, 0) / scale) / (1 + p))
+
+    return cdf
+
+
+def discrete_gaussian_cdf(sigma):
+    reach = int(12 * sigma) + 2
+    k = np.arange(-reach, reach + 1)
+    cumulative = np.cumsum(np.exp(-(k**2) / (2 * sigma**2)))
+    cumulative /= cumulative[-1]
+    return lambda at: cumulative[np.clip(at + reach, 0, 2 * reach)] * (at >= -reach)
+
+
+def geometric_cdf(scale):
+    return lambda k: np.where(k < 0, 0.0, 1 - np.exp(-(np.maximum(k, 0) + 1.0) / scale))
+
+
+def rounded_cdf(law):
+    return lambda scale: lambda k: law.cdf((k + 0.5) / scale)
+
+
+LAWS = {
+    "discrete_laplace": discrete_laplace_cdf,
+    "discrete_gaussian": discrete_gaussian_cdf,
+    "geometric": geometric_cdf,
+    "rounded_laplace": rounded_cdf(stats.laplace),
+    "rounded_gaussian": rounded_cdf(stats.norm),
+}
+
+
+@pytest.mark.parametrize("scale", [1.0, 3.7, 40.0, 100.0, 1e4, 1e6])
+@pytest.mark.parametrize("name", LAWS)
+def test_samples_follow_the_law_and_a_wrong_scale_would_show(name, scale):
+    draws = getattr(noise, name)(scale, SAMPLES)
+    band = dkw_band(SAMPLES, false_alarm=FALSE_ALARM)
+    assert cdf_gap(draws, LAWS[name](scale)) <= band
+    # The true gaps at these scales exceed 2 * band, so a miss is as rare as a false alarm.
+    assert cdf_gap(draws, LAWS[name](scale * 0.8)) > band
+    assert cdf_gap(draws, LAWS[name](scale * 1.25)) > band
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_scalar_draws_follow_the_law(name):
+    draws = [getattr(noise, name)(5) for _ in range(SAMPLES)]
+    assert all(type(draw) is int for draw in draws[:100])
+    assert cdf_gap(draws, LAWS[name](5.0)) <= dkw_band(SAMPLES, false_alarm=FALSE_ALARM)
+
+
+@pytest.mark.parametrize("name", ["discrete_laplace", "discrete_gaussian"])
+def test_small_scales_are_mostly_zero_in_the_right_proportion(name):
+    draws = getattr(noise, name)(Fraction(1, 2), SAMPLES)
+    assert cdf_gap(draws, LAWS[name](0.5)) <= dkw_band(SAMPLES, false_alarm=FALSE_ALARM)
+    assert not getattr(noise, name)(Fraction(1, 1000), 1000).any()
+    assert not getattr(noise, name)(1e-300, 1000).any()
+
+
+@pytest.mark.parametrize("kind", [{}, {"smooth": True}, {"one_sided": True}])
+@pytest.mark.parametrize("shape", ["laplace", "gaussian"])
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(7), Fraction(100), Fraction(12345)])
+def test_doubles_and_integers_decide_alike_for_the_same_random_string(shape, scale, kind):
+    fast = Staircase(shape, scale, **kind)
+    forced = Staircase(shape, scale, **kind, margin=float("inf"))
+    for seed in range(3):
+        by_doubles = fast.draw(20_000, source=SeededSource(seed))
+        by_integers = forced.draw(20_000, source=SeededSource(seed))
+        np.testing.assert_array_equal(by_doubles, by_integers)
+
+
+@pytest.mark.parametrize("shape", ["laplace", "gaussian"])
+@pytest.mark.parametrize("smooth", [False, True])
+def test_the_integer_sampler_alone_follows_the_law(shape, smooth):
+    sampler = Staircase(shape, Fraction(50), smooth=smooth)
+    count = 20_000
+    draws = np.array([sampler._draw_exactly(noise.SYSTEM) for _ in range(count)])
+    law = LAWS[f"{'rounded' if smooth else 'discrete'}_{shape}"]
+    assert cdf_gap(draws, law(50.0)) <= dkw_band(count, false_alarm=FALSE_ALARM)
+
+
+@pytest.mark.parametrize("one_sided", [False, True])
+@pytest.mark.parametrize("shape", ["laplace", "gaussian"])
+def test_the_tail_slot_has_the_tail_s_law(shape, one_sided):
+    """Given that the tail slot accepts, what it gives is the law beyond the table."""
+    sampler = Staircase(shape, Fraction(3), one_sided=one_sided)
+    tries = 100_000
+    found = [sampler._tail(noise.SYSTEM) for _ in range(tries)]
+    draws = np.array([draw for draw in found if draw is not None])
+    start = sampler._buckets
+    assert ((draws >= start) | (draws < -start)).all()
+    right = draws[draws >= 0]
+    k = np.arange(start, start + 200)
+    weight = np.exp(-k / 3 if shape == "laplace" else -(k**2) / 18)
+    # A try stands for one slot's worth of area; count how often the right tail's share is hit.
+    expected = sampler._top * weight.sum()
+    spread = np.sqrt(np.log(2 / FALSE_ALARM) / (2 * tries))  # Hoeffding
+    assert abs(right.size / tries - expected) <= spread
+    if right.size > 500:
+        cumulative = np.cumsum(weight) / weight.sum()
+
+        def cdf(at):
+            return np.where(at < start, 0.0, cumulative[np.clip(at - start, 0, 199)])
+
+        assert cdf_gap(right, cdf) <= dkw_band(right.size, false_alarm=FALSE_ALARM)
+
+
+def test_huge_scales_give_unbounded_integers():
+    scale = 10**40
+    draws = noise.discrete_gaussian(scale, 2000)
+    assert draws.dtype == object
+    assert max(draws) > 10**39 > -(10**39) > min(draws)
+    share = np.mean([abs(draw) <= scale for draw in draws])
+    assert abs(share - 0.6827) <= np.sqrt(np.log(2 / FALSE_ALARM) / (2 * 2000))
+
+
+@given(
+    scale=st.fractions(min_value=Fraction(1, 50), max_value=10**9, max_denominator=10**6),
+    shape=st.sampled_from(["laplace", "gaussian"]),
+    smooth=st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_staircase_covers_the_curve_and_certain_slots_lie_under_it(scale, shape, smooth):
+    """The two facts the proof leans on, checked with exact bounds at every bucket's ends."""
+    sampler = Staircase(shape, scale, smooth=smooth)
+    width = 1 << sampler._shift
+    half = Fraction(1, 2) if smooth else Fraction(0)
+    slots = np.diff([*sampler._starts, sampler._tail_slot])
+    certain = np.array(
+        [
+            int((sampler._table[a : a + n] != np.iinfo(np.int64).min).sum())
+            for a, n in zip(sampler._starts, slots, strict=True)
+        ]
+    )
+    from discreet.noise._enclosure import exp_bounds
+
+    for i in range(0, len(slots), max(1, len(slots) // 40)):
+        low = (sampler._first_bucket + i) * width - half
+        high = low + width - 1 + 2 * half
+        near, far = max(low, -high, Fraction(0)), max(abs(low), abs(high))
+        tallest = exp_bounds(sampler._phi_exact(near), 100)[1]
+        lowest = exp_bounds(sampler._phi_exact(far), 100)[0]
+        assert int(slots[i]) << 100 >= sampler._top * tallest
+        assert int(certain[i]) << 100 <= sampler._top * lowest
+
+
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf"), True, "1", None])
+def test_bad_scales_are_refused_before_anything_is_drawn(name, bad, no_randomness):
+    with pytest.raises(ParameterError, match="must be a finite number above 0"):
+        getattr(noise, name)(bad, 3, source=no_randomness)
+
+
+def test_sizes():
+    assert noise.geometric(2, 0).shape == (0,)
+    assert noise.geometric(2, (3, 0)).shape == (3, 0)
+    assert noise.discrete_laplace(200, (2, 3, 4)).shape == (2, 3, 4)
+    with pytest.raises(ParameterError, match="size"):
+        noise.geometric(2, -1)

@@ -1,0 +1,158 @@
+"""The secure source never repeats itself: not across forks, threads, processes or rekeying."""
+
+import multiprocessing
+import os
+import pickle
+import re
+import threading
+from pathlib import Path
+
+import pytest
+
+from discreet import noise
+from discreet.noise import SYSTEM, SecureSource, Source
+from discreet.noise import _source as source_module
+from discreet.testing import SeededSource
+
+
+def _child_bytes(queue):
+    queue.put(SYSTEM.read(32))
+
+
+def _through_fork(give):
+    """Run ``give`` in a forked child and in the parent; return both results."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:  # pragma: no cover - the child
+        os.write(writer, give())
+        os._exit(0)
+    os.close(writer)
+    ours = give()
+    with os.fdopen(reader, "rb") as pipe:
+        theirs = pipe.read()
+    os.waitpid(pid, 0)
+    return ours, theirs
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # forking with threads about
+def test_a_forked_child_has_its_own_bytes():
+    SYSTEM.read(8)  # make sure that the parent's keystream exists
+    ours, theirs = _through_fork(lambda: SYSTEM.read(64))
+    assert len(theirs) == 64
+    assert ours != theirs
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_drops_the_parent_s_prepared_samples():
+    noise.discrete_gaussian(2**40)  # fills the pool
+    ours, theirs = _through_fork(
+        lambda: b"".join(
+            noise.discrete_gaussian(2**40).to_bytes(16, "little", signed=True) for _ in range(8)
+        )
+    )
+    assert ours != theirs
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_fork_that_python_did_not_see_is_noticed_by_its_process_id(monkeypatch):
+    source = SecureSource()
+    source.read(8)
+    stream = source._keystream
+    key = stream.cipher
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    source.read(8)
+    assert stream.cipher is not key
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_multiprocessing_children_have_their_own_bytes(method):
+    context = multiprocessing.get_context(method)
+    queue = context.Queue()
+    children = [context.Process(target=_child_bytes, args=(queue,)) for _ in range(3)]
+    for child in children:
+        child.start()
+    seen = {queue.get(timeout=60) for _ in children} | {SYSTEM.read(32)}
+    for child in children:
+        child.join()
+    assert len(seen) == 4
+
+
+def test_threads_have_their_own_bytes():
+    seen = []
+    barrier = threading.Barrier(8)
+
+    def work():
+        barrier.wait()
+        seen.extend(SYSTEM.read(16) for _ in range(200))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(seen)) == 1600
+
+
+def test_threads_share_a_sampler_without_sharing_samples():
+    drawn = []
+
+    def work():
+        drawn.extend(noise.rounded_laplace(2.0**50) for _ in range(3000))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    # 12,000 draws among about 2**51 values: two equal ones have a chance below 1e-7.
+    assert len(set(drawn)) == 12_000
+
+
+def test_the_key_changes_regularly():
+    source = SecureSource()
+    source.read(1)
+    first = source._keystream.cipher
+    for _ in range(source_module._REKEY_AFTER // source_module._LONGEST_READ):
+        source.read(source_module._LONGEST_READ)
+    assert source._keystream.cipher is not first
+
+
+def test_long_and_empty_reads():
+    size = 3 * source_module._LONGEST_READ + 5
+    assert len(SYSTEM.read(size)) == size
+    assert SYSTEM.read(0) == b""
+
+
+def test_bytes_are_uniform():
+    import numpy as np
+
+    counts = np.bincount(np.frombuffer(SYSTEM.read(1 << 20), dtype=np.uint8), minlength=256)
+    # Chi-square with 255 degrees of freedom: above 400 with probability 1e-8, below 140 with 1e-9.
+    statistic = ((counts - 4096) ** 2 / 4096).sum()
+    assert 140 < statistic < 410
+
+
+def test_a_pickled_source_carries_no_key():
+    copy = pickle.loads(pickle.dumps(SYSTEM))
+    assert copy.read(16) != SYSTEM.read(16)
+
+
+def test_both_sources_have_the_shape_and_say_what_they_are():
+    assert isinstance(SYSTEM, Source)
+    assert isinstance(SeededSource(1), Source)
+    assert SYSTEM.is_secure
+    assert not SeededSource(1).is_secure
+    assert "INSECURE" in repr(SeededSource(1))
+
+
+def test_the_library_never_names_an_insecure_generator():
+    """Only demo data may use numpy's generators; everything else goes through the source."""
+    package = Path(source_module.__file__).parents[1]
+    culprits = [
+        path.name
+        for path in package.rglob("*.py")
+        if "datasets" not in path.parts
+        and re.search(r"^[^#>\"`]*(np\.random|import random|from random)", path.read_text(), re.M)
+    ]
+    assert culprits == []

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Install the system programs that the full test suite uses. For Debian and its relatives, as root.
+set -eu
+wanted=""
+command -v java >/dev/null || wanted="$wanted openjdk-17-jre-headless"
+command -v chromium >/dev/null || wanted="$wanted chromium"
+ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || wanted="$wanted postgresql"
+if [ -z "$wanted" ]; then
+  echo "setup-system: everything is there already."
+  exit 0
+fi
+if ! command -v apt-get >/dev/null; then
+  echo "setup-system knows Debian's apt-get only. Install by hand:$wanted" >&2
+  exit 1
+fi
+if [ "$(id -u)" -ne 0 ]; then
+  echo "setup-system needs root to install:$wanted. Try: sudo make setup-system" >&2
+  exit 1
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt-get update
+# shellcheck disable=SC2086  # a list of package names
+apt-get install --yes --no-install-recommends $wanted
