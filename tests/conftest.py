@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,15 +56,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    missing = [c for c in COMPONENTS.values() if not c.is_there]
-    if not missing:
+    if not _left_out:
         return
     terminalreporter.section("COULD NOT RUN HERE", sep="!", red=True, bold=True)
-    for component in missing:
-        tests = _left_out.get(component.name, 0)
-        terminalreporter.line(
-            f"{component.name} is missing: {tests} tests left out. Remedy: {component.remedy}"
-        )
+    for name, tests in _left_out.items():
+        remedy = COMPONENTS[name].remedy
+        terminalreporter.line(f"{name} is missing: {tests} tests left out. Remedy: {remedy}")
 
 
 class NoRandomness:
@@ -78,5 +74,5 @@ class NoRandomness:
 
 
 @pytest.fixture
-def no_randomness() -> Iterator[NoRandomness]:
-    yield NoRandomness()
+def no_randomness() -> NoRandomness:
+    return NoRandomness()

@@ -1,4 +1,4 @@
-"""Biased coins, exact for rational probabilities and for exp(-x) and 1 / (1 + exp(x))."""
+"""Biased coins, exact for rational probabilities, for exp(-x) and for odds of factor * exp(-x)."""
 
 import math
 from functools import lru_cache
@@ -7,12 +7,18 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from discreet._exact import Number, exact, nonnegative, probability
-from discreet.noise._enclosure import Chance, chance_exp, chance_logistic, chance_rational
+from discreet._exact import Number, exact, nonnegative, positive, probability
+from discreet.noise._enclosure import (
+    Chance,
+    chance_exp,
+    chance_logistic,
+    chance_odds,
+    chance_rational,
+)
 from discreet.noise._shapes import Size, shape_of
 from discreet.noise._source import SYSTEM, Source, bits, words
 
-__all__ = ["bernoulli", "bernoulli_exp", "bernoulli_logistic"]
+__all__ = ["bernoulli", "bernoulli_exp", "bernoulli_logistic", "bernoulli_odds", "is_less"]
 
 Coins = npt.NDArray[np.bool_]
 
@@ -59,6 +65,25 @@ def bernoulli_logistic(
     return _toss(_logistic(x), size, source)
 
 
+@overload
+def bernoulli_odds(
+    x: Number, size: None = None, *, factor: Number, source: Source = ...
+) -> bool: ...
+@overload
+def bernoulli_odds(x: Number, size: Size, *, factor: Number, source: Source = ...) -> Coins: ...
+def bernoulli_odds(
+    x: Number, size: Size | None = None, *, factor: Number, source: Source = SYSTEM
+) -> bool | Coins:
+    """Toss coins that show True with odds of exactly ``factor * exp(-x)`` to 1.
+
+    With ``factor=1`` this is :func:`bernoulli_logistic`. ``x`` may be any rational number.
+
+    >>> bernoulli_odds(0, factor=3, size=4).shape    # three to one: probability 3/4
+    (4,)
+    """
+    return _toss(_odds(x, factor), size, source)
+
+
 @lru_cache(maxsize=64, typed=True)
 def _rational(p: Number) -> Chance:
     return lru_cache(chance_rational(probability(p, name="p", zero=True, one=True)))
@@ -72,6 +97,11 @@ def _exponential(x: Number) -> Chance:
 @lru_cache(maxsize=64, typed=True)
 def _logistic(x: Number) -> Chance:
     return lru_cache(chance_logistic(exact(x, name="x")))
+
+
+@lru_cache(maxsize=64, typed=True)
+def _odds(x: Number, factor: Number) -> Chance:
+    return lru_cache(chance_odds(exact(x, name="x"), positive(factor, name="factor")))
 
 
 def _toss(chance: Chance, size: Size | None, source: Source) -> bool | Coins:

@@ -7,7 +7,15 @@ precision, and without a single floating-point operation.
 from collections.abc import Callable
 from fractions import Fraction
 
-__all__ = ["Chance", "chance_exp", "chance_logistic", "chance_rational", "exp_bounds"]
+__all__ = [
+    "Chance",
+    "chance_exp",
+    "chance_logistic",
+    "chance_odds",
+    "chance_rational",
+    "exp_bounds",
+    "refined",
+]
 
 _GUARD = 32
 
@@ -55,8 +63,14 @@ def chance_rational(p: Fraction) -> Chance:
     return lambda bits: (p.numerator << bits) // p.denominator
 
 
-def _refined(bounds: Callable[[int], tuple[int, int]]) -> Chance:
-    """Turn an enclosure that tightens with precision into floors, for an irrational number."""
+def refined(bounds: Callable[[int], tuple[int, int]]) -> Chance:
+    """Turn an enclosure that tightens with precision into floors, for an irrational number.
+
+    For a number with a finite binary expansion the search for its floor might never end.
+
+    >>> refined(lambda bits: exp_bounds(Fraction(1), bits))(10)
+    376
+    """
 
     def floor_at(bits: int) -> int:
         extra = 64
@@ -77,7 +91,7 @@ def chance_exp(x: Fraction) -> Chance:
     """
     if x == 0:
         return chance_rational(Fraction(1))
-    return _refined(lambda bits: exp_bounds(x, bits))
+    return refined(lambda bits: exp_bounds(x, bits))
 
 
 def chance_logistic(x: Fraction) -> Chance:
@@ -86,15 +100,27 @@ def chance_logistic(x: Fraction) -> Chance:
     >>> chance_logistic(Fraction(1))(10), int(1024 * 0.26894142)
     (275, 275)
     """
+    return chance_odds(x, Fraction(1))
+
+
+def chance_odds(x: Fraction, factor: Fraction) -> Chance:
+    """Describe the probability with odds ``factor * exp(-x)`` to 1, for a factor above 0.
+
+    That is f exp(-x) / (1 + f exp(-x)), irrational for every rational x other than 0: it is a
+    rational function of exp(-x), not constant, and exp(-x) is transcendental (Lindemann).
+
+    >>> chance_odds(Fraction(1), Fraction(3))(10), int(1024 * 0.52462329)
+    (537, 537)
+    """
     if x == 0:
-        return chance_rational(Fraction(1, 2))
+        return chance_rational(factor / (1 + factor))
     if x < 0:
-        mirrored = chance_logistic(-x)
+        mirrored = chance_odds(-x, 1 / factor)
         return lambda bits: (1 << bits) - 1 - mirrored(bits)  # irrational: floors never meet
 
     def bounds(bits: int) -> tuple[int, int]:
-        low, high = exp_bounds(x, bits)
-        one = 1 << bits
+        low, high = (factor.numerator * end for end in exp_bounds(x, bits))
+        one = factor.denominator << bits
         return (low << bits) // (one + low), (high << bits) // (one + high) + 1
 
-    return _refined(bounds)
+    return refined(bounds)

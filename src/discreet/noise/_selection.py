@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet._exact import Number, positive
+from discreet.errors import ParameterError
 from discreet.noise._coins import is_less
 from discreet.noise._enclosure import chance_exp, exp_bounds
 from discreet.noise._integers import uniform_integers
@@ -20,30 +21,63 @@ from discreet.noise._source import SYSTEM, Source, bits, words
 __all__ = ["exponential_race", "permute_and_flip"]
 
 Scores = npt.NDArray[np.float64] | npt.NDArray[np.int64]
+Counts = npt.NDArray[np.int64]
 _BLOCK: Final = 1 << 10
 _EXP_ERROR: Final = 2.0**-39  # relative; covers exponents down to -745 and numpy's exp
+_SMALLEST_RATE: Final = Fraction(1, 2**1000)
 
 
-def exponential_race(scores: Scores, *, rate: Number, source: Source = SYSTEM) -> int:
+def exponential_race(
+    scores: Scores, *, rate: Number, multiplicity: Counts | None = None, source: Source = SYSTEM
+) -> int:
     """Return index i with probability exactly proportional to exp(rate * scores[i]).
+
+    With ``multiplicity``, entry i stands for that many candidates of one score and is weighted by
+    it; zero is allowed, as long as one entry is above zero.
 
     It has the law of a race of exponential clocks, or of adding Gumbel noise and taking the
     largest, but needs a single random number: where it falls among the running sums of weights.
     The sums are doubles with an error bound; should the number fall within the bound of a border
-    (about once in a million calls for a million scores), integer bounds settle it.
+    (about twice in 100,000 calls for a million scores), integer bounds settle it.
 
     >>> exponential_race(np.array([0.0, 1e6, 0.0]), rate=1)
     1
+    >>> exponential_race(np.array([0, 5, 5]), rate=1, multiplicity=np.array([2**40, 0, 0]))
+    0
     """
     rate = positive(rate, name="rate")
+    if multiplicity is not None:
+        _check_multiplicity(multiplicity, scores.shape)
     drawn = bits(source, 64)
-    picked = _race_in_doubles(scores, float(rate), drawn)
-    return _race_in_integers(scores, rate, drawn, source) if picked is None else picked
+    picked = _race_in_doubles(scores, rate, drawn, multiplicity) if _is_tame(rate) else None
+    if picked is None:
+        return _race_in_integers(scores, rate, drawn, source, multiplicity)
+    return picked
 
 
-def _race_in_doubles(scores: Scores, rate: float, drawn: int) -> int | None:
+def _check_multiplicity(multiplicity: Counts, shape: tuple[int, ...]) -> None:
+    is_count = multiplicity.dtype == np.int64 and multiplicity.shape == shape
+    if not is_count or multiplicity.min() < 0 or multiplicity.max() == 0:
+        raise ParameterError(
+            "multiplicity must be an int64 array of the shape of the scores, with no entry below "
+            "0 and one above.",
+            parameter="multiplicity",
+        )
+
+
+def _is_tame(rate: Fraction) -> bool:
+    """Tell whether rate * difference behaves in doubles: never 0 * infinity, never a lost digit."""
+    return _SMALLEST_RATE <= rate <= 1 / _SMALLEST_RATE
+
+
+def _race_in_doubles(
+    scores: Scores, rate: Fraction, drawn: int, multiplicity: Counts | None = None
+) -> int | None:
     """Find the interval that ``drawn * 2**-64`` falls in, or None if doubles cannot tell."""
-    weights = np.exp(-rate * _below_best(scores))
+    with np.errstate(over="ignore"):
+        weights = np.exp(-float(rate) * _below_best(scores, multiplicity))
+    if multiplicity is not None:
+        weights *= multiplicity
     blocks = -(-weights.size // _BLOCK)
     whole_blocks = weights[: weights.size // _BLOCK * _BLOCK].reshape(-1, _BLOCK).sum(axis=1)
     block_ends = np.zeros(blocks + 1)
@@ -66,13 +100,21 @@ def _race_in_doubles(scores: Scores, rate: float, drawn: int) -> int | None:
     return block * _BLOCK + place if is_clear else None
 
 
-def _race_in_integers(scores: Scores, rate: Fraction, drawn: int, source: Source) -> int:
+def _race_in_integers(
+    scores: Scores, rate: Fraction, drawn: int, source: Source, multiplicity: Counts | None = None
+) -> int:
     """Do the same with integer bounds, reading more bits until the interval is certain."""
-    exponents = _exact_exponents(scores, rate)
+    exponents = _exact_exponents(scores, rate, multiplicity=multiplicity)
+    counts = [1] * scores.size if multiplicity is None else multiplicity.tolist()
     known = 64
     while True:
-        precision = known + 64 + len(exponents).bit_length()
-        bounds = [exp_bounds(x, precision) for x in exponents]
+        precision = known + 64 + sum(counts).bit_length()
+        bounds = [
+            (low * count, high * count)
+            for count, (low, high) in zip(
+                counts, (exp_bounds(x, precision) for x in exponents), strict=True
+            )
+        ]
         low_ends = list(accumulate(low for low, _ in bounds))
         high_ends = list(accumulate(high for _, high in bounds))
         for i in range(len(exponents)):
@@ -96,10 +138,12 @@ def permute_and_flip(scores: Scores, *, rate: Number, source: Source = SYSTEM) -
     1
     """
     rate = positive(rate, name="rate")
-    below = _below_best(scores)
-    chance = np.exp(-float(rate) * below)
-    word = words(source, below.size, "<u4")
-    distance = word * 2.0**-32 - chance
+    word = words(source, scores.size, "<u4")
+    if _is_tame(rate):
+        with np.errstate(over="ignore"):
+            distance = word * 2.0**-32 - np.exp(-float(rate) * _below_best(scores))
+    else:
+        distance = np.zeros(scores.size)  # leave every coin to the integers
     heads = distance < 0
     # A word stands for an interval of width 2**-32, and the chance is off by far less than that.
     for i in np.flatnonzero(np.abs(distance) < 2.0**-31):
@@ -109,18 +153,30 @@ def permute_and_flip(scores: Scores, *, rate: Number, source: Source = SYSTEM) -
     return int(winners[uniform_integers(winners.size, source=source)])
 
 
-def _below_best(scores: Scores) -> npt.NDArray[np.float64]:
+def _below_best(scores: Scores, multiplicity: Counts | None = None) -> npt.NDArray[np.float64]:
     """Return best - score, to a relative error of 2**-52; infinite where doubles overflow."""
-    best = scores.max()
+    best = _best(scores, multiplicity)
     if scores.dtype.kind == "f":
         with np.errstate(over="ignore"):
-            return np.asarray(best - scores, dtype=np.float64)
-    # The difference of two int64 fits an unsigned word, although it may wrap on the way there.
-    wrapped: npt.NDArray[Any] = np.subtract(best, scores, dtype=np.int64)
-    return wrapped.view(np.uint64).astype(np.float64)
+            below = np.asarray(best - scores, dtype=np.float64)
+    else:
+        # The difference of two int64 fits an unsigned word, although it may wrap on the way there.
+        wrapped: npt.NDArray[Any] = np.subtract(best, scores, dtype=np.int64)
+        below = wrapped.view(np.uint64).astype(np.float64)
+    # An absent candidate may lie above the best one; its weight is zero whatever stands here.
+    return below if multiplicity is None else np.where(multiplicity > 0, below, 0.0)
 
 
-def _exact_exponents(scores: Scores, rate: Fraction, only: int | None = None) -> list[Fraction]:
+def _best(scores: Scores, multiplicity: Counts | None) -> Any:
+    if multiplicity is None:
+        return scores.max()
+    lowest = -np.inf if scores.dtype.kind == "f" else np.iinfo(np.int64).min
+    return np.max(scores, where=multiplicity > 0, initial=lowest)
+
+
+def _exact_exponents(
+    scores: Scores, rate: Fraction, only: int | None = None, multiplicity: Counts | None = None
+) -> list[Fraction]:
     picked = scores if only is None else scores[only : only + 1]
-    best = Fraction(scores.max().item())
-    return [rate * (best - Fraction(score)) for score in picked.tolist()]
+    best = Fraction(_best(scores, multiplicity).item())
+    return [max(Fraction(0), rate * (best - Fraction(score))) for score in picked.tolist()]
