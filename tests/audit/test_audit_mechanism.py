@@ -68,7 +68,7 @@ def test_delta_is_taken_into_account():
 
     assert run(sometimes, epsilon=0.1, delta=0.011).passed
     assert not run(sometimes, epsilon=0.1, delta=0).passed
-    assert run(sometimes, epsilon=5, delta=0).epsilon_lower > 5
+    assert run(sometimes, epsilon=5, delta=0).epsilon_lower > 3
 
 
 def test_both_directions_are_tried():
@@ -136,9 +136,9 @@ def test_two_fair_coins_show_log_three():
 
 
 def test_false_alarms_stay_within_the_stated_rate():
-    # An exactly 1-DP mechanism audited 600 times at 90% fails at most 10% of the time: 60 expected
-    # at most, and 60 + 6 sqrt(600 * 0.1 * 0.9) = 104 has probability below 1e-9 (Chernoff: the
-    # binomial upper tail at 0.1734 against 0.1 is exp(-600 * 0.0245) = 4e-7; at 115, 4e-10).
+    # An exactly 1-DP mechanism audited 600 times at 90% fails with probability at most 0.1 each
+    # time. By Chernoff, more than 115 failures have probability below exp(-600 KL(0.19, 0.1)),
+    # which is below FALSE_ALARM. An auditor that certified on the samples it chose by fails more.
     failures = 0
     for _ in range(600):
         noise = geometric_noise(1)

@@ -155,13 +155,13 @@ def explain(
 def main() -> None:
     """Run the command line and exit.
 
-    >>> import sys
-    >>> sys.argv = ["discreet", "--version"]
-    >>> try:
-    ...     main()
-    ... except SystemExit as stop:
-    ...     print(stop.code)
-    discreet 0.1.0
+    >>> from unittest import mock
+    >>> with mock.patch("sys.argv", ["discreet", "--version"]):  # doctest: +ELLIPSIS
+    ...     try:
+    ...         main()
+    ...     except SystemExit as stop:
+    ...         print(stop.code)
+    discreet ...
     0
     """
     app(prog_name="discreet")

@@ -15,7 +15,15 @@ from discreet.errors import ParameterError
 from discreet.mechanisms._values import as_scores
 from discreet.noise import SYSTEM, Source, exponential_race
 
-__all__ = ["Exponential", "check_choice", "choice_rate", "smallest_epsilon", "worst_shortfall"]
+__all__ = [
+    "Exponential",
+    "check_choice",
+    "choice_rate",
+    "in_scores",
+    "log_of",
+    "smallest_epsilon",
+    "worst_shortfall",
+]
 
 
 @final
@@ -160,11 +168,26 @@ def worst_shortfall(rate: Fraction, miss: Fraction, *, others: int) -> float:
     4.5951
     """
     odds = others * (1 - miss) / miss
-    return 0.0 if odds <= 1 else _log(odds) / float(rate)
+    return 0.0 if odds <= 1 else in_scores(log_of(odds), rate)
 
 
-def _log(value: Fraction) -> float:
+def log_of(value: Fraction) -> float:
+    """Return the logarithm of a positive number, however far it lies outside the doubles.
+
+    >>> round(log_of(Fraction(10**400)) / math.log(10))
+    400
+    """
     return math.log(value.numerator) - math.log(value.denominator)
+
+
+def in_scores(exponent: float, rate: Fraction) -> float:
+    """Return the distance in score that makes a difference of ``exponent``.
+
+    >>> in_scores(3.0, Fraction(1, 2)), in_scores(1.0, Fraction(1, 10**400))
+    (6.0, inf)
+    """
+    distance = Fraction(exponent) / rate
+    return float(distance) if distance < 2**1023 else math.inf
 
 
 def smallest_epsilon(error_at: Callable[[float], float], *, error: Number) -> float:

@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet._exact import Number, positive, probability
-from discreet.accounting import GaussianLoss, calibrate_gaussian
+from discreet.accounting import GaussianLoss, calibrate
 from discreet.mechanisms._continuous import check_grid, release_rounded, widened
 from discreet.mechanisms._grid import Grid
-from discreet.mechanisms._numbers import float_up
 from discreet.noise import SYSTEM, Source, rounded_gaussian
 
 __all__ = ["Gaussian"]
@@ -71,8 +70,13 @@ class Gaussian:
         distance = positive(sensitivity, name="sensitivity")
         positive(epsilon, name="epsilon")
         probability(delta, name="delta", hint="Only noise without a tail could reach delta = 0.")
-        multiplier = Fraction(calibrate_gaussian(epsilon=epsilon, delta=delta))
-        return cls(sensitivity=sensitivity, sigma=float_up(multiplier * distance), grid=grid)
+        # Searched for in sigma itself, so that the very loss this mechanism will state fits.
+        sigma = calibrate(
+            lambda sigma: GaussianLoss(noise_multiplier=Fraction(sigma) / distance),
+            epsilon=epsilon,
+            delta=delta,
+        )
+        return cls(sensitivity=sensitivity, sigma=sigma, grid=grid)
 
     @property
     def loss(self) -> GaussianLoss:

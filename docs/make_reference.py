@@ -1,0 +1,73 @@
+"""Write docs/reference from the docstrings: `make reference`."""
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+ROOMS = ["accounting", "audit", "datasets", "errors", "mechanisms", "noise", "privacy", "testing"]
+
+
+def page(room: str) -> str:
+    """Return the Markdown page of one room."""
+    module = importlib.import_module(f"discreet.{room}")
+    parts = [f"# discreet.{room}", _prose(module.__doc__ or "")]
+    parts += [_entry(name, getattr(module, name)) for name in module.__all__]
+    return "\n\n".join(parts) + "\n"
+
+
+def _entry(name: str, value: object) -> str:
+    doc = inspect.getdoc(value) if callable(value) else None
+    title = f"## `{name}{_signature(value)}`"
+    if doc is None:
+        return f"{title}\n\nA value of type `{type(value).__name__}`."
+    parts = [title, _prose(doc)]
+    if inspect.isclass(value):
+        for method, function in sorted(vars(value).items()):
+            inner = getattr(value, method)
+            if not method.startswith("_") and inspect.getdoc(inner) and callable(inner):
+                parts.append(
+                    f"### `.{method}{_signature(inner)}`\n\n{_prose(inspect.getdoc(inner))}"
+                )
+            elif isinstance(function, property) and function.__doc__:
+                parts.append(f"### `.{method}`\n\n{_prose(inspect.getdoc(function) or '')}")
+    return "\n\n".join(parts)
+
+
+def _signature(value: object) -> str:
+    try:
+        text = str(inspect.signature(value))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return ""
+    # Addresses of default objects and full module paths tell a reader nothing.
+    text = re.sub(r"<([\w.]+) object at 0x[0-9a-f]+>", r"\1", text)
+    text = re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])", "", text)
+    return text if len(text) <= 400 else "(...)"
+
+
+def _prose(doc: str) -> str:
+    """Turn doctests into fenced blocks that the block runner leaves alone."""
+    lines, out, inside = inspect.cleandoc(doc).splitlines(), [], False
+    for line in lines:
+        if line.startswith(">>>") and not inside:
+            out.append("```pycon")
+            inside = True
+        elif inside and not line.strip():
+            out.append("```")
+            inside = False
+        out.append(line)
+    if inside:
+        out.append("```")
+    return re.sub(r":(?:func|class|meth):`([^`]+)`", r"`\1`", "\n".join(out))
+
+
+def main() -> None:
+    """Write every page."""
+    folder = Path(__file__).parent / "reference"
+    folder.mkdir(exist_ok=True)
+    for room in ROOMS:
+        (folder / f"{room}.md").write_text(page(room), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

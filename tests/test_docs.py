@@ -1,0 +1,93 @@
+"""The documentation runs, resolves and is complete."""
+
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+ROOMS = ["accounting", "audit", "datasets", "errors", "mechanisms", "noise", "privacy", "testing"]
+
+
+def blocks():
+    for page in PAGES:
+        for number, match in enumerate(re.finditer(r"```python\n(.*?)```", page.read_text(), re.S)):
+            name = f"{page.relative_to(ROOT)}:{number + 1}"
+            yield pytest.param(match[1], id=name)
+
+
+@pytest.mark.parametrize("code", blocks())
+def test_every_code_block_runs_on_its_own(code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "<block>", "exec"), {"__name__": "__main__"})
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+def test_every_example_runs_and_says_something(script, tmp_path):
+    run = subprocess.run(
+        [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert len(run.stdout.splitlines()) >= 3
+
+
+def test_links_between_pages_lead_somewhere():
+    broken = [
+        f"{page.relative_to(ROOT)} -> {target}"
+        for page in PAGES
+        for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text())
+        if "://" not in target and not (page.parent / target).exists()
+    ]
+    assert broken == []
+
+
+def test_every_reference_key_is_listed():
+    listed = set(re.findall(r"^\*\*\[(\w+)\]\*\*", (ROOT / "docs/references.md").read_text(), re.M))
+    sources = [*(ROOT / "src").rglob("*.py"), *PAGES]
+    used = {
+        key
+        for path in sources
+        if path.name != "references.md"
+        for key in re.findall(r"\[([A-Z][A-Za-z]*\d\d)(?:, [^\]]*)?\]", path.read_text())
+    }
+    assert used - listed == set()
+    assert listed - used == set()
+
+
+def test_proofs_named_in_the_code_exist():
+    for path in (ROOT / "src").rglob("*.py"):
+        for name in re.findall(r"docs/proofs/([a-z_]+)", path.read_text()):
+            assert (ROOT / "docs/proofs" / f"{name}.md").exists(), (path, name)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_public_name_is_documented_with_an_example(room):
+    module = importlib.import_module(f"discreet.{room}")
+    page = (ROOT / "docs/reference" / f"{room}.md").read_text()
+    for name in module.__all__:
+        value = getattr(module, name)
+        if callable(value):
+            assert ">>>" in (value.__doc__ or ""), f"discreet.{room}.{name} has no example"
+        assert f"`{name}" in page, f"discreet.{room}.{name} is missing: make reference"
+
+
+def test_the_reference_is_fresh():
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        make_reference = importlib.import_module("make_reference")
+    finally:
+        sys.path.pop(0)
+    for room in ROOMS:
+        text = (ROOT / "docs/reference" / f"{room}.md").read_text()
+        assert text == make_reference.page(room), "run: make reference"
+
+
+def test_every_make_target_is_in_the_readme_or_contributing_guide():
+    guide = (ROOT / "README.md").read_text() + (ROOT / "CONTRIBUTING.md").read_text()
+    for target in re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.M):
+        if target not in {"help", "clean"}:
+            assert f"make {target}" in guide, target
