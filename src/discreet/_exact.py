@@ -11,9 +11,24 @@ from numbers import Rational, Real
 
 from discreet.errors import ParameterError
 
-__all__ = ["Number", "exact", "nonnegative", "positive", "probability", "show", "whole"]
+__all__ = ["Number", "exact", "float_up", "nonnegative", "positive", "probability", "show", "whole"]
 
 Number = int | float | Fraction
+
+
+def float_up(value: Fraction) -> float:
+    """Return the smallest double that is not below ``value``.
+
+    >>> float_up(Fraction(1, 3)) > Fraction(1, 3), float_up(Fraction(1, 2))
+    (True, 0.5)
+    >>> float_up(Fraction(10**400))
+    inf
+    """
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return math.inf if value > 0 else math.nextafter(-math.inf, 0)
+    return nearest if nearest >= value else math.nextafter(nearest, math.inf)
 
 
 def show(value: object) -> str:

@@ -11,6 +11,7 @@ __all__ = [
     "NotCopyable",
     "ParameterError",
     "PrivacyWarning",
+    "SensitiveValue",
     "SessionOver",
 ]
 
@@ -74,8 +75,16 @@ class SessionOver(DiscreetError, RuntimeError):
     """
 
 
+class SensitiveValue(DiscreetError, TypeError):
+    """An un-noised value was about to be shown, compared, copied or pickled.
+
+    >>> issubclass(SensitiveValue, TypeError)
+    True
+    """
+
+
 class NotCopyable(DiscreetError, TypeError):
-    """A live session or a secret was about to be copied or pickled, which would repeat its noise.
+    """A live session was about to be copied or pickled, which would repeat its noise.
 
     >>> issubclass(NotCopyable, TypeError)
     True

@@ -13,7 +13,6 @@ from discreet.accounting import (
     GaussianLoss,
     LaplaceLoss,
     calibrate,
-    calibrate_gaussian,
     classic_gaussian_sigma,
     delta,
 )
@@ -44,13 +43,13 @@ def test_calibration_is_safe_and_not_wasteful(family, e, target):
 @pytest.mark.parametrize("e", [1e-6, 1e-3, 1, 40, 1e4])
 @pytest.mark.parametrize("target", [1e-300, 1e-20, 1e-5, 0.5, 0.99])
 def test_gaussian_calibration_over_its_whole_range(e, target):
-    found = calibrate_gaussian(epsilon=e, delta=target)
+    found = calibrate(families["gaussian"], epsilon=e, delta=target)
     assert delta(GaussianLoss(noise_multiplier=found), epsilon=e) <= target
     assert delta(GaussianLoss(noise_multiplier=found * (1 - 1e-9)), epsilon=e) > target
 
 
 def test_the_printed_figures():
-    assert f"{calibrate_gaussian(epsilon=1, delta=1e-5):.4f}" == "3.7306"
+    assert f"{calibrate(families['gaussian'], epsilon=1, delta=1e-5):.4f}" == "3.7306"
     # Mean BMI of 100 people in [10, 60]: sensitivity 0.5, classic formula.
     width = Fraction(60 - 10, 100)
     assert round(classic_gaussian_sigma(epsilon=1, delta=1e-5, sensitivity=width), 2) == 2.42
@@ -62,8 +61,8 @@ def test_the_classic_formula_is_safe_where_allowed_and_refused_elsewhere():
     for e in (0.01, 0.3, 1):
         classic = classic_gaussian_sigma(epsilon=e, delta=1e-6, sensitivity=1)
         assert delta(GaussianLoss(noise_multiplier=classic), epsilon=e) <= 1e-6
-        assert classic > calibrate_gaussian(epsilon=e, delta=1e-6)
-    with pytest.raises(ParameterError, match="use calibrate_gaussian"):
+        assert classic > calibrate(families["gaussian"], epsilon=e, delta=1e-6)
+    with pytest.raises(ParameterError, match="use calibrate"):
         classic_gaussian_sigma(epsilon=1.01, delta=1e-6, sensitivity=1)
     # The reason for the refusal: far above 1 the formula is simply false.
     false_sigma = math.sqrt(2 * math.log(1.25e6)) / 1000
@@ -80,8 +79,10 @@ def test_pure_budgets_are_met_exactly():
 def test_what_cannot_be_met_is_refused():
     with pytest.raises(ParameterError, match="delta above 0"):
         calibrate(families["gaussian"], epsilon=1, delta=0)
+    with pytest.raises(ParameterError, match="delta above 0"):
+        calibrate(families["discrete gaussian"], epsilon=1, delta=0)
     with pytest.raises(ParameterError, match="never pure"):
-        calibrate_gaussian(epsilon=1, delta=0)
+        calibrate(families["gaussian"], epsilon=1, delta=0)
     with pytest.raises(ParameterError):
         calibrate(families["laplace"], epsilon=0, delta=0)
     with pytest.raises(ParameterError, match="delta must be"):

@@ -100,6 +100,13 @@ def test_no_epsilon_overflows(loss, e):
         RandomizedResponseLoss(epsilon=1e6, categories=10**400),
         ZCDPLoss(rho=1e9),
         ZCDPLoss(rho=1e-18),
+        BoundedRangeLoss(epsilon=Fraction(1, 10**400)),
+        LaplaceLoss(noise_multiplier=10**400),
+        DiscreteGaussianLoss(sigma=1e200, sensitivity=1, dimension=1),
+        DiscreteGaussianLoss(sigma=1e90, sensitivity=1, dimension=1),
+        DiscreteGaussianLoss(sigma=1e49, sensitivity=10**48, dimension=1),
+        DiscreteGaussianLoss(sigma=1e120, sensitivity=10**119),
+        DiscreteGaussianLoss(sigma=1e200, sensitivity=3),
     ],
     ids=repr,
 )

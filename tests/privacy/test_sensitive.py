@@ -10,7 +10,7 @@ import traceback
 import numpy as np
 import pytest
 
-from discreet.errors import DataError, DiscreetError, NotCopyable
+from discreet.errors import DataError, DiscreetError, SensitiveValue
 from discreet.privacy import Sensitive
 
 SECRET = 8_675_309
@@ -50,21 +50,21 @@ def test_logs_are_redacted(box, caplog):
 
 @pytest.mark.parametrize("copier", [copy.copy, copy.deepcopy])
 def test_copying_is_refused(box, copier):
-    with pytest.raises(NotCopyable, match="cannot be copied"):
+    with pytest.raises(SensitiveValue, match="cannot be copied"):
         copier(box)
-    with pytest.raises(NotCopyable):
+    with pytest.raises(SensitiveValue):
         copy.deepcopy({"nested": [box]})
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_pickling_is_refused(box, protocol):
-    with pytest.raises(NotCopyable, match="cannot be pickled"):
+    with pytest.raises(SensitiveValue, match="cannot be pickled"):
         pickle.dumps([box], protocol=protocol)
 
 
 @pytest.mark.parametrize("state", ["__getstate__", "__reduce__"])
 def test_state_is_refused(box, state):
-    with pytest.raises(NotCopyable):
+    with pytest.raises(SensitiveValue):
         getattr(box, state)()
     with pytest.raises(TypeError):
         vars(box)
@@ -95,7 +95,7 @@ def test_state_is_refused(box, state):
     ],
 )
 def test_peeking_is_refused(box, peek):
-    with pytest.raises(NotCopyable) as caught:
+    with pytest.raises(SensitiveValue) as caught:
         peek(box)
     assert isinstance(caught.value, DiscreetError)
     assert str(SECRET) not in str(caught.value)

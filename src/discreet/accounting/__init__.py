@@ -12,7 +12,6 @@ randomness. :func:`epsilon` and :func:`delta` turn a loss into a certified guara
 from discreet.accounting.bounded_range import BoundedRangeLoss
 from discreet.accounting.calibration import (
     calibrate,
-    calibrate_gaussian,
     classic_gaussian_sigma,
 )
 from discreet.accounting.discrete_gaussian import DiscreteGaussianLoss
@@ -37,7 +36,6 @@ __all__ = [
     "RandomizedResponseLoss",
     "ZCDPLoss",
     "calibrate",
-    "calibrate_gaussian",
     "classic_gaussian_sigma",
     "delta",
     "epsilon",

@@ -17,10 +17,12 @@ import numpy as np
 
 from discreet.accounting._mills import mills, mills_drop
 from discreet.accounting._rounding import above, nearest, one_minus_exp
+from discreet.accounting.zcdp import zcdp_delta
 
 __all__ = ["lattice_gaussian_delta"]
 
 _SUM_UP_TO = 1000  # sigma from which Euler-Maclaurin takes over: its remainder is below 1e-11 there
+_NARROWEST, _WIDEST = Fraction(1, 10**100), Fraction(10**100)
 _CELLS = np.linspace(0, 1, 97)
 
 
@@ -32,6 +34,8 @@ def lattice_gaussian_delta(*, variance: Fraction, shift: int, epsilon: Fraction)
     >>> f"{lattice_gaussian_delta(variance=Fraction(1), shift=1, epsilon=Fraction(8)):.4g}"
     '1.989e-15'
     """
+    if not _NARROWEST < variance < _WIDEST:  # floats cannot hold the sum; its zCDP bound they can
+        return zcdp_delta(shift * shift / (2 * variance), epsilon)
     first = math.floor(epsilon * variance / shift - Fraction(shift, 2)) + 1
     sigma = math.sqrt(nearest(variance))
     if first < -8 * sigma:

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from discreet._exact import Number, exact
 
-__all__ = ["above", "keep", "nearest", "one_minus_exp", "up"]
+__all__ = ["above", "keep", "nearest", "one_minus_exp"]
 
 # Everything below this is reported as this: a mechanism that is not pure is never said to be.
 _SMALLEST = 2e-323
@@ -30,14 +30,6 @@ def nearest(value: Fraction) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
-
-
-def up(value: Fraction) -> float:
-    """Return the smallest float that is at least ``value``."""
-    rounded = nearest(value)
-    if math.isinf(rounded):
-        return rounded if rounded > 0 else -math.nextafter(math.inf, 0)
-    return rounded if Fraction(rounded) >= value else math.nextafter(rounded, math.inf)
 
 
 def one_minus_exp(exponent: Fraction) -> float:

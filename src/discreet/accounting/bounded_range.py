@@ -1,12 +1,11 @@
 """The exponential mechanism and its kin: privacy losses that stay within a range."""
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
 from discreet._exact import Number, nonnegative
-from discreet.accounting._rounding import above, keep, nearest, one_minus_exp
+from discreet.accounting._rounding import above, keep, one_minus_exp
 
 __all__ = ["BoundedRangeLoss"]
 
@@ -55,5 +54,7 @@ class BoundedRangeLoss:
         excess = Fraction(epsilon) - self.epsilon_pure
         if excess >= 0:
             return 0.0
-        value = one_minus_exp(excess / 2) ** 2 / -math.expm1(-nearest(self.epsilon_pure))
-        return above(value, relative=1e-14)
+        whole_range = one_minus_exp(-self.epsilon_pure)
+        if whole_range == 0:
+            return above(0.0, relative=0)  # below the floats, and delta is at most a quarter of it
+        return above(one_minus_exp(excess / 2) ** 2 / whole_range, relative=1e-14)

@@ -3,14 +3,12 @@
 import math
 from collections.abc import Callable
 
-from discreet._exact import Number, nonnegative, positive, probability, show
-from discreet.accounting._rounding import up
+from discreet._exact import Number, float_up, nonnegative, positive, probability, show
 from discreet.accounting._search import smallest_float
-from discreet.accounting.gaussian import GaussianLoss
 from discreet.accounting.loss import Loss
 from discreet.errors import ParameterError
 
-__all__ = ["calibrate", "calibrate_gaussian", "classic_gaussian_sigma"]
+__all__ = ["calibrate", "classic_gaussian_sigma"]
 
 
 def calibrate(make_loss: Callable[[float], Loss], *, epsilon: Number, delta: Number) -> float:
@@ -40,30 +38,19 @@ def calibrate(make_loss: Callable[[float], Loss], *, epsilon: Number, delta: Num
     return found
 
 
-def calibrate_gaussian(*, epsilon: Number, delta: Number) -> float:
-    """Return the smallest noise multiplier of a Gaussian that is (epsilon, delta)-DP, any epsilon.
-
-    Multiply by the L2 sensitivity to get sigma. Unlike :func:`classic_gaussian_sigma` it inverts
-    the exact profile [BW18, Theorem 8].
-
-    >>> f"{calibrate_gaussian(epsilon=1, delta=1e-5):.4f}"
-    '3.7306'
-    """
-    positive(delta, name="delta", hint="Gaussian noise is never pure; Laplace noise is.")
-    return calibrate(lambda s: GaussianLoss(noise_multiplier=s), epsilon=epsilon, delta=delta)
-
-
 def classic_gaussian_sigma(*, epsilon: Number, delta: Number, sensitivity: Number) -> float:
     """Return the textbook sigma = sensitivity sqrt(2 ln(1.25/delta)) / epsilon, for comparison.
 
     It is proved for epsilon of at most 1 only [DR14, Theorem A.1, and its limit at 1], false for
-    large epsilon, and always larger than :func:`calibrate_gaussian` asks for, so no mechanism uses
+    large epsilon, and always larger than :func:`calibrate` finds, so no mechanism uses
     it. Larger epsilon is refused.
 
     >>> round(classic_gaussian_sigma(epsilon=1, delta=1e-5, sensitivity=0.5), 2)  # mean BMI, n=100
     2.42
     """
-    hint = "The classic formula is proved for epsilon up to 1; use calibrate_gaussian."
+    hint = (
+        "The classic formula is proved for epsilon up to 1; use calibrate, or Gaussian.calibrated."
+    )
     budget = positive(epsilon, name="epsilon")
     if budget > 1:
         message = f"epsilon must be at most 1, got {show(epsilon)}. {hint}"
@@ -73,4 +60,4 @@ def classic_gaussian_sigma(*, epsilon: Number, delta: Number, sensitivity: Numbe
     # Logarithms of the integers, because delta itself may be too small for a float.
     log_odds = math.log(1.25) + math.log(failure.denominator) - math.log(failure.numerator)
     factor = math.sqrt(2 * log_odds) * (1 + 1e-12)
-    return factor * up(width / budget)
+    return factor * float_up(width / budget)

@@ -7,7 +7,7 @@ from typing import final
 
 from discreet._exact import Number, positive, whole
 from discreet.accounting._lattice_gaussian import lattice_gaussian_delta
-from discreet.accounting._rounding import keep
+from discreet.accounting._rounding import keep, nearest
 from discreet.accounting.zcdp import zcdp_delta
 
 __all__ = ["DiscreteGaussianLoss"]
@@ -99,7 +99,7 @@ def _worst_shift_delta(*, variance: Fraction, squared: int, epsilon: Fraction) -
     largest = math.isqrt(squared)
     if largest > _LARGEST_ENUMERATED:
         return 1.0
-    log_t = -(2 * math.pi**2 * float(variance) - 1) / squared + 0.8226 * squared
+    log_t = -(2 * math.pi**2 * nearest(variance) - 1) / squared + 0.8226 * squared
     if log_t > -34:  # the margin of the scalar profile, a relative 5e-12, covers t up to 1.7e-15
         return 1.0
     return max(

@@ -3,8 +3,7 @@
 import math
 from fractions import Fraction
 
-from discreet._exact import Number, nonnegative, probability
-from discreet.accounting._rounding import up
+from discreet._exact import Number, float_up, nonnegative, probability
 from discreet.accounting._search import smallest_float
 from discreet.accounting.loss import Loss
 from discreet.errors import ParameterError
@@ -42,7 +41,7 @@ def epsilon(loss: Loss, *, delta: Number) -> float:
     _require_loss(loss)
     target = probability(delta, name="delta", zero=True)
     pure = loss.epsilon_pure
-    ceiling = up(pure) if isinstance(pure, Fraction) else math.inf
+    ceiling = float_up(pure) if isinstance(pure, Fraction) else math.inf
     if target == 0 or ceiling == 0:
         return ceiling
     found = smallest_float(lambda e: loss.delta_upper(epsilon=Fraction(e)) <= target, zero=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
-from discreet._exact import Number, nonnegative, probability
-from discreet.accounting._rounding import above, keep, nearest, one_minus_exp, up
+from discreet._exact import Number, float_up, nonnegative, probability
+from discreet.accounting._rounding import above, keep, nearest, one_minus_exp
 
 __all__ = ["ApproximateLoss", "PureLoss"]
 
@@ -82,7 +82,7 @@ class ApproximateLoss:
         """Return delta at ``epsilon``, rounded up."""
         failure = Fraction(self.delta)
         rest = _response_delta(Fraction(self.epsilon), Fraction(epsilon))
-        return min(1.0, up(failure + (1 - failure) * Fraction(rest)))
+        return min(1.0, float_up(failure + (1 - failure) * Fraction(rest)))
 
 
 def _response_delta(ours: Fraction, epsilon: Fraction) -> float:

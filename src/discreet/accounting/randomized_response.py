@@ -49,5 +49,6 @@ class RandomizedResponseLoss:
         excess = Fraction(epsilon) - self.epsilon_pure
         if excess >= 0:
             return 0.0
-        others = nearest(Fraction(self.categories - 1)) * math.exp(-nearest(self.epsilon_pure))
-        return above(one_minus_exp(excess) / (1 + others), relative=1e-13)
+        # Cut off where exp would overflow: fewer other answers mean a larger delta.
+        others = math.exp(min(700.0, math.log(self.categories - 1) - nearest(self.epsilon_pure)))
+        return above(one_minus_exp(excess) / (1 + others), relative=1e-12)

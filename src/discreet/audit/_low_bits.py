@@ -34,7 +34,7 @@ def low_bits(
 
     The output is replaced by the largest k such that it is a multiple of 2^k, and
     :func:`mechanism` audits that. Whoever adds floating-point noise to a value gives away the value
-    in these bits [M12]: 0 + noise keeps all the bits of a small noise, 1 + noise cannot, so
+    in these bits [Mir12]: 0 + noise keeps all the bits of a small noise, 1 + noise cannot, so
     outputs appear that only one of the two inputs can give. Noise on a fixed grid has nothing of
     the kind to show.
 

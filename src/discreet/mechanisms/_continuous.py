@@ -15,10 +15,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from discreet._exact import Number, show
+from discreet._exact import Number, float_up, show
 from discreet.errors import ParameterError
 from discreet.mechanisms._grid import Grid
-from discreet.mechanisms._numbers import float_up
 from discreet.mechanisms._values import as_floats, is_scalar
 from discreet.noise import Source
 

@@ -1,21 +1,10 @@
 """Numbers a calibration hands back: safe, and pleasant to read."""
 
-import math
 from fractions import Fraction
 
-from discreet._exact import Number
+from discreet._exact import Number, float_up
 
-__all__ = ["float_up", "readable_up"]
-
-
-def float_up(value: Fraction) -> float:
-    """Return the smallest double that is not below ``value``.
-
-    >>> float_up(Fraction(1, 10)) >= Fraction(1, 10)
-    True
-    """
-    nearest = float(value)
-    return nearest if nearest >= value else math.nextafter(nearest, math.inf)
+__all__ = ["readable_up"]
 
 
 def readable_up(value: Fraction) -> Number:

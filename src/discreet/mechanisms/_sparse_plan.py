@@ -12,7 +12,7 @@ import numpy.typing as npt
 from discreet._exact import show
 from discreet.errors import ParameterError
 from discreet.mechanisms._grid import Grid
-from discreet.mechanisms._numbers import float_up
+from discreet._exact import float_up
 from discreet.noise import discrete_laplace, geometric
 
 __all__ = ["Noise", "SparsePlan", "failure_probability"]
@@ -67,8 +67,9 @@ class SparsePlan:
         first = epsilon / (1 + Fraction(shifts ** (2 / 3)))
         second = epsilon - first
         wide = shifts * sensitivity / second
-        # Ten bits below the sensitivity too, lest rounding it up to whole steps be noticeable.
-        fine = min(wide / (1 << fineness), max(sensitivity / 1024, wide / (1 << 40)))
+        # Half as many bits below the sensitivity, lest rounding it up to whole steps be noticed.
+        half = max(sensitivity / (1 << fineness // 2), wide / (1 << 2 * fineness))
+        fine = min(wide / (1 << fineness), half)
         grid = Grid.below(fine, bits=0)
         steps = math.ceil(sensitivity / grid.spacing)
         # Doubles rounded up: a trace more noise than paid for, and samplers are found faster.

@@ -8,9 +8,10 @@ from typing import Self, final
 import numpy as np
 import numpy.typing as npt
 
-from discreet._exact import Number, positive, probability, show, whole
+from discreet._exact import Number, positive, probability, show
 from discreet.accounting import DiscreteGaussianLoss, DiscreteLaplaceLoss
 from discreet.errors import DataError, ParameterError
+from discreet.mechanisms._contributions import cells_touched, most_per_cell
 from discreet.mechanisms._values import as_integers
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
@@ -24,8 +25,8 @@ __all__ = ["Histogram"]
 class Histogram:
     """Release counts of known cells, with whichever noise is smaller for the same guarantee.
 
-    Claim: if one unit touches at most ``l0`` cells and changes each by at most ``linf``, one
-    release of all cells is as private as ``mechanism`` under an L1 sensitivity of l0 * linf
+    Claim: if one unit adds something to at most ``l0`` cells, and between 0 and ``linf`` to each,
+    one release of all cells is as private as ``mechanism`` under an L1 sensitivity of l0 * linf
     (discrete Laplace) or an L2 sensitivity of sqrt(l0) * linf (discrete Gaussian). The bounds are
     for adding or removing a unit. Under replace-one the old unit's cells and the new one's both
     change: give twice the ``l0``.
@@ -44,8 +45,7 @@ class Histogram:
     >>> type(many.mechanism).__name__
     'DiscreteGaussian'
     >>> print(many.why)
-    DiscreteGaussian: a cell is off by at most ... with confidence 0.95, against 299 with
-    DiscreteLaplace for the same guarantee.
+    DiscreteGaussian: a cell is off by at most ... against 300 with DiscreteLaplace ...
     >>> many.release([10, 20, 30]).shape
     (3,)
     """
@@ -57,7 +57,7 @@ class Histogram:
     confidence: Number = 0.95
 
     def __post_init__(self) -> None:
-        l0, linf = _bounds(self.l0, self.linf)
+        l0, linf = cells_touched(self.l0), most_per_cell(self.linf)
         probability(self.confidence, name="confidence")
         for mechanism in (self.mechanism, self.alternative):
             if mechanism is not None and not _covers(mechanism, l0, linf):
@@ -83,7 +83,7 @@ class Histogram:
         positive(epsilon, name="epsilon")
         failure = probability(delta, name="delta", zero=True)
         probability(confidence, name="confidence")
-        cells, most = _bounds(l0, linf)
+        cells, most = cells_touched(l0), most_per_cell(linf)
         chosen: DiscreteLaplace | DiscreteGaussian
         other: DiscreteLaplace | DiscreteGaussian | None = None
         chosen = DiscreteLaplace.calibrated(epsilon=epsilon, sensitivity=cells * most)
@@ -132,12 +132,6 @@ class Histogram:
         3
         """
         return self.mechanism.error(confidence=confidence)
-
-
-def _bounds(l0: object, linf: object) -> tuple[int, int]:
-    cells = whole(l0, name="l0", hint="It is the largest number of cells one unit touches.")
-    most = whole(linf, name="linf", hint="It is the most that one unit adds to one cell.")
-    return cells, most
 
 
 def _error(mechanism: DiscreteLaplace | DiscreteGaussian, confidence: Number) -> int:

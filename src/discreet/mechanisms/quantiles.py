@@ -1,10 +1,10 @@
 """Private medians and other quantiles, one or several at once."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, Self, final
+from itertools import pairwise
+from typing import Final, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ __all__ = ["Quantile", "Quantiles"]
 
 _MOST_POINTS: Final = 1 << 40
 _JITTER_BITS: Final = 20
+_LARGEST: Final = Fraction(2**900)  # doubles end near there
 _FINEST: Final = 10**6  # denominator of a quantile: more would only overflow integer ranks
 
 Places = npt.NDArray[np.int64]
@@ -158,7 +159,8 @@ class Quantiles:
     replaced or zeroed, two subproblems may change, or one changes twice, so each runs at half the
     epsilon. Values at the same grid point would have to go to one side together, against the rank
     that the split stands for; so each value first gets random lower digits of its own (uniform,
-    ``grid`` * 2**-20 apart), which depend on nothing and are cut off from the results.
+    ``grid`` * 2**-20 apart), which depend on nothing and are cut off from the results. Shares are
+    taken as fractions, as in :class:`Quantile`.
 
     >>> mechanism = Quantiles(quantiles=[0.25, 0.5, 0.75], low=0, high=120, grid=1, epsilon=1,
     ...                       neighbours="add_remove")
@@ -177,13 +179,12 @@ class Quantiles:
     neighbours: Neighbours | str
 
     def __post_init__(self) -> None:
-        if isinstance(self.quantiles, np.ndarray):
-            object.__setattr__(self, "quantiles", self.quantiles.tolist())
-        if not isinstance(self.quantiles, Sequence) or isinstance(self.quantiles, str | bytes):
-            raise refusal("quantiles", "a list of numbers", self.quantiles)
-        object.__setattr__(self, "quantiles", tuple(self.quantiles))
+        try:
+            object.__setattr__(self, "quantiles", tuple(self.quantiles))
+        except TypeError:
+            raise refusal("quantiles", "a list of numbers", self.quantiles) from None
         shares = self._shares
-        if not shares or any(a >= b for a, b in zip(shares, shares[1:], strict=False)):
+        if not shares or any(a >= b for a, b in pairwise(shares)):
             raise ParameterError(
                 "quantiles must be one or more numbers in (0, 1), each above the one before by "
                 "at least a millionth.",
@@ -255,10 +256,10 @@ class Quantiles:
         coarse = _places(values, self.low, self.high, self.grid)
         jitter = uniform_integers(1 << _JITTER_BITS, coarse.size, source=source)
         places = np.sort((coarse << _JITTER_BITS) + jitter)
-        last = (_points(self.low, self.high, self.grid) << _JITTER_BITS) - 1
+        end = (_points(self.low, self.high, self.grid) << _JITTER_BITS) - 1
         chosen: dict[int, int] = {}
         # (quantiles still to do, their values, the bounds found so far, what share lies below each)
-        todo = [(range(len(self.quantiles)), places, (0, last), (Fraction(0), Fraction(1)))]
+        todo = [(range(len(self.quantiles)), places, (0, end), (Fraction(0), Fraction(1)))]
         while todo:
             wanted, inside, (first, last), (below, upto) = todo.pop()
             middle = wanted[len(wanted) // 2]
@@ -320,10 +321,14 @@ def _relation(neighbours: Neighbours | str) -> Neighbours:
 def _points(low: Number, high: Number, grid: Number) -> int:
     """Return how many grid points there are from ``low`` to ``high``."""
     start, end = exact(low, name="low"), exact(high, name="high")
-    steps = (end - start) / positive(grid, name="grid")
+    spacing = positive(grid, name="grid")
+    steps = (end - start) / spacing
+    for name, bound, size in (("low", low, abs(start)), ("high", high, abs(end))):
+        if size > _LARGEST:
+            raise refusal(name, "between -2**900 and 2**900", bound)
     if steps < 0:
         raise refusal("high", "at least low", high)
-    if steps.denominator != 1 or steps >= _MOST_POINTS:
+    if steps.denominator != 1 or steps >= _MOST_POINTS or not 1 / _LARGEST < spacing < _LARGEST:
         raise refusal(
             "grid",
             "an exact divisor of high - low, of at least a 2**-40th of it",
@@ -345,8 +350,7 @@ def _places(values: npt.ArrayLike, low: Number, high: Number, grid: Number) -> P
     last = _points(low, high, grid) - 1
     # Rounding errors here move a value to the next point at worst. They are the same for equal
     # values wherever they stand in the array, so one record still moves one place only.
-    with np.errstate(over="ignore", invalid="ignore"):
-        steps = (np.clip(floats, float(low), float(high)) - float(low)) / float(grid)
+    steps = (np.clip(floats, float(low), float(high)) - float(low)) / float(grid)
     return np.clip(np.floor(steps + 0.5), 0, last).astype(np.int64)
 
 

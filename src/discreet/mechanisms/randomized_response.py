@@ -98,20 +98,22 @@ class RandomizedResponse:
 
     def _randomized(self, answers: npt.NDArray[Any], source: Source) -> npt.NDArray[Any]:
         k = int(self.categories)
+        reports: npt.NDArray[Any]
         if k == 2:
-            flips = bernoulli_logistic(self.epsilon, answers.size, source=source)
-            return np.bitwise_xor(answers, flips)
+            reports = answers ^ bernoulli_logistic(self.epsilon, answers.size, source=source)
+            return reports
         lies = bernoulli_odds(self.epsilon, answers.size, factor=k - 1, source=source)
         # Drawn for the truthful ones too, lest the amount of randomness depend on anything.
         ahead = uniform_integers(k - 1, answers.size, source=source) + 1
         reports = answers.astype(np.int64) + ahead * lies
-        return np.where(reports >= k, reports - k, reports)
+        reports -= k * (reports >= k)
+        return reports
 
     def estimate(self, reports: npt.ArrayLike) -> FrequencyEstimate:
         """Estimate the true frequency of each category, without bias.
 
         >>> RandomizedResponse(epsilon=3, categories=3).estimate([0] * 20 + [1] * 10 + [2] * 70)
-        FrequencyEstimate(reports=100, frequencies=[0.178 ± 0.046, 0.063 ± 0.035, 0.759 ± 0.053])
+        FrequencyEstimate(reports=100, frequencies=[0.179 ± 0.046, 0.063 ± 0.035, 0.758 ± 0.053])
         """
         k = int(self.categories)
         return FrequencyEstimate(

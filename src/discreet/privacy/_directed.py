@@ -9,6 +9,8 @@ import math
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
+from discreet._exact import float_up
+
 _UP = Context(prec=40, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _DOWN = Context(prec=40, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
@@ -43,16 +45,6 @@ def exp_lower(x: Fraction) -> Fraction:
         return Fraction(0)
     argument = _DOWN.divide(Decimal(x.numerator), Decimal(x.denominator))
     return Fraction(_DOWN.next_minus(_DOWN.exp(argument)))
-
-
-def float_up(x: Fraction) -> float:
-    """Return the smallest float that is at least x.
-
-    >>> float_up(Fraction(1, 3)) > Fraction(1, 3), float_up(Fraction(1, 2))
-    (True, 0.5)
-    """
-    nearest = float(x)
-    return nearest if nearest >= x else math.nextafter(nearest, math.inf)
 
 
 def float_down(x: Fraction) -> float:

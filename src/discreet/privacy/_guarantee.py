@@ -6,9 +6,9 @@ from fractions import Fraction
 from numbers import Integral, Rational
 from typing import SupportsFloat, final
 
-from discreet._exact import Number, exact, nonnegative, probability, show, whole
+from discreet._exact import Number, exact, float_up, nonnegative, probability, show, whole
 from discreet.errors import PrivacyWarning
-from discreet.privacy._directed import exp_upper, float_up, log_approximate
+from discreet.privacy._directed import exp_upper, log_approximate
 
 WEAK_EPSILON = 10  # the usual border: up to 1 strong, up to 10 moderate, above weak
 DELTA_MARGIN = 10  # "far below 1/n" means at most 1 / (DELTA_MARGIN * n)

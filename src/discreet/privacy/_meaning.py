@@ -16,8 +16,8 @@ Results are floats rounded towards more risk. No epsilon overflows.
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from discreet._exact import exact, probability
-from discreet.privacy._directed import exp_lower, float_down, float_up
+from discreet._exact import exact, float_up, probability
+from discreet.privacy._directed import exp_lower, float_down
 from discreet.privacy._guarantee import WEAK_EPSILON, Guarantee
 
 STRONG_EPSILON = 1
@@ -88,7 +88,7 @@ def success(guarantee: Guarantee, *, prior: float | Fraction) -> float:
 def advantage(guarantee: Guarantee) -> float:
     """Return how far the best observer gets from guessing (0) towards knowing (1).
 
-    Claim: b - a is at most (e^epsilon - 1 + 2 delta) / (e^epsilon + 1) [HOT+23], the
+    Claim: b - a is at most (e^epsilon - 1 + 2 delta) / (e^epsilon + 1) [HOTRGHK23], the
     membership-inference advantage.
 
     Why: it is 2 * success - 1 at prior 1/2, the corner of :func:`odds`.

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Generic, Never, SupportsIndex, TypeVar, final
 
-from discreet.errors import DataError, NotCopyable
+from discreet.errors import DataError, SensitiveValue
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -28,7 +28,7 @@ class Sensitive(Generic[T]):
     >>> total == 41_250
     Traceback (most recent call last):
         ...
-    discreet.errors.NotCopyable: a Sensitive value cannot be compared: the outcome would tell \
+    discreet.errors.SensitiveValue: a Sensitive value cannot be compared: the outcome would tell \
 something about it. Release it through a mechanism first.
     """
 
@@ -134,11 +134,11 @@ message is withheld because it may show the value.
         raise _refusal("turned into an array")
 
 
-def _refusal(verb: str) -> NotCopyable:
+def _refusal(verb: str) -> SensitiveValue:
     if verb in ("copied", "pickled"):
         why = "a copy could leave the process or outlive its protection"
     else:
         why = "the outcome would tell something about it"
-    return NotCopyable(
+    return SensitiveValue(
         f"a Sensitive value cannot be {verb}: {why}. Release it through a mechanism first."
     )
