@@ -69,7 +69,7 @@ def test_detection_is_the_neyman_pearson_curve_of_the_worst_mechanism(g, a):
     for yes, no in zip(p, q, strict=True):
         share = 1.0 if no <= left else left / no
         power += yes * share
-        left -= no * share
+        left = max(0.0, left - no * share)
     assert detection(g, false_alarms=a) == pytest.approx(power, abs=1e-9)
 
 

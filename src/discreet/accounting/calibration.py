@@ -48,9 +48,7 @@ def classic_gaussian_sigma(*, epsilon: Number, delta: Number, sensitivity: Numbe
     >>> round(classic_gaussian_sigma(epsilon=1, delta=1e-5, sensitivity=0.5), 2)  # mean BMI, n=100
     2.42
     """
-    hint = (
-        "The classic formula is proved for epsilon up to 1; use calibrate, or Gaussian.calibrated."
-    )
+    hint = "The classic formula is proved for epsilon up to 1; use calibrate instead."
     budget = positive(epsilon, name="epsilon")
     if budget > 1:
         message = f"epsilon must be at most 1, got {show(epsilon)}. {hint}"

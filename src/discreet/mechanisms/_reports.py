@@ -17,9 +17,10 @@ def as_categories(values: object, *, categories: int) -> npt.NDArray[Any]:
     >>> as_categories([0, 2], categories=3), as_categories(True, categories=2)
     (array([0, 2]), array(True))
     """
-    array = np.asarray(values) if isinstance(values, bool | np.ndarray | np.generic) else None
-    if array is None:
-        array = _from_sequence(values)
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError, OverflowError):
+        array = as_integers(values)  # refuses it and says why
     if array.dtype.kind == "b":
         if categories != 2:
             raise DataError(
@@ -27,20 +28,14 @@ def as_categories(values: object, *, categories: int) -> npt.NDArray[Any]:
                 "have two categories. Use categories=2, or number the categories."
             )
         return array
-    integers = as_integers(array)
-    if integers.size and not (integers.min() >= 0 and integers.max() < categories):
+    if array.dtype.kind not in "iu":
+        array = as_integers(array)
+    if array.size and not (array.min() >= 0 and array.max() < categories):
         raise DataError(
             f"values must be category numbers from 0 to {categories - 1}, but some are not. "
             "Number the categories in a fixed public order."
         )
     return array
-
-
-def _from_sequence(values: object) -> npt.NDArray[Any]:
-    try:
-        return np.asarray(values)
-    except (ValueError, TypeError, OverflowError):
-        return as_integers(values)  # which refuses it and says why
 
 
 def as_yes_no(values: object) -> npt.NDArray[np.bool_]:

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal, Self, final, get_args
 
 import numpy as np
@@ -188,6 +189,7 @@ class LaplaceSteps:
     scale: Fraction
 
     @classmethod
+    @lru_cache(maxsize=64, typed=True)
     def of(cls, epsilon: Number, sensitivity: Number, monotone: bool, *, winners: int) -> Self:
         """Choose a grid so fine that neither ties nor rounding up the sensitivity matter."""
         distance = positive(sensitivity, name="sensitivity")

@@ -1,5 +1,6 @@
 """An (epsilon, delta) guarantee as data, and what it is worth for groups."""
 
+import math
 import warnings
 from dataclasses import dataclass
 from fractions import Fraction
@@ -144,10 +145,8 @@ def times_up(number: Number, k: int) -> Number:
     product = exact(number, name="epsilon") * k
     if not isinstance(number, float):
         return number * k
-    try:
-        return float_up(product)
-    except OverflowError:  # beyond 1.8e308: keep it as the exact number that it is
-        return product
+    rounded = float_up(product)
+    return rounded if rounded < math.inf else product  # beyond the floats: exact, as it is
 
 
 def delta_times_exp(

@@ -1,0 +1,277 @@
+"""Noisy max: exact laws of winner and gap on integers, the loss, the error, the refusals."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet import audit
+from discreet.accounting import BoundedRangeLoss, PureLoss
+from discreet.errors import DataError, ParameterError
+from discreet.mechanisms._grid import Grid
+from discreet.mechanisms.noisy_max import LaplaceSteps, NoisyMax
+from discreet.noise import SYSTEM
+from discreet.testing import cdf_gap, dkw_band
+
+FALSE_ALARM = 1e-9  # chance that a correct mechanism fails one of these tests
+SAMPLES = 50_000
+BAND = dkw_band(SAMPLES, false_alarm=FALSE_ALARM)
+
+
+def mass(k, scale):
+    p = np.exp(-1 / scale)
+    return (1 - p) / (1 + p) * np.exp(-np.abs(k) / scale)
+
+
+def cdf(k, scale):
+    p = np.exp(-1 / scale)
+    k = np.asarray(k, dtype=float)
+    below = np.exp(np.minimum(k, 0) / scale) / (1 + p)
+    return np.where(k < 0, below, 1 - p * np.exp(-np.maximum(k, 0) / scale) / (1 + p))
+
+
+def joint_law(steps, scale, reach=60, gaps=12):
+    """Pr[winner = i, gap = g] for whole-number scores, by summing over the value to beat."""
+    values = np.arange(min(steps) - reach, max(steps) + reach)
+    law = np.zeros((len(steps), gaps + 1))
+    for i, own in enumerate(steps):
+        others = [cdf(values - x - (j < i), scale) for j, x in enumerate(steps) if j != i]
+        to_beat = np.diff(np.prod(others, axis=0), prepend=0.0)
+        for g in range(gaps):
+            law[i, g] = to_beat @ mass(values + g - own, scale)
+        beyond = 1 - cdf(values + gaps - 1 - own, scale)  # all larger gaps together
+        law[i, gaps] = to_beat @ beyond
+    return law
+
+
+changed_scores = st.integers(2, 4).flatmap(
+    lambda n: st.tuples(
+        st.lists(st.integers(0, 5), min_size=n, max_size=n),
+        st.lists(st.integers(-2, 2), min_size=n, max_size=n),
+    )
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(pair=changed_scores, epsilon=st.sampled_from([0.5, 1.0, 2.0]), monotone=st.booleans())
+def test_neither_winner_nor_gap_leaks_more_than_epsilon(pair, epsilon, monotone):
+    scores, changes = pair
+    changes = np.abs(changes) if monotone else np.array(changes)
+    sensitivity = 2
+    scale = (1 if monotone else 2) * sensitivity / epsilon
+    one = joint_law(scores, scale, reach=int(25 * scale) + 5)
+    two = joint_law(np.add(scores, changes).tolist(), scale, reach=int(25 * scale) + 5)
+    assert one.sum() == pytest.approx(1, abs=1e-6)
+    assert np.abs(np.log(one / two)).max() <= epsilon + 1e-6
+    assert np.abs(np.log(one.sum(axis=1) / two.sum(axis=1))).max() <= epsilon + 1e-6
+
+
+def test_the_plain_gap_to_the_runner_up_would_leak_through_ties():
+    # Why the gap is measured to losing: counted to the runner-up, "candidate 1 wins with gap 0"
+    # is possible for the first scores only, as a rival with a lower index would win the tie.
+    low_scale = 0.05  # nearly no noise, so that outcomes are decided by the scores
+    one, two = joint_law([0, 1, 1], low_scale), joint_law([1, 1, 0], low_scale)
+    assert one[1, 0] > 0.9
+    assert two[0, 0] > 0.9
+
+
+def draw_joint(steps_object, scores, samples, gaps):
+    drawn = np.empty(samples, dtype=np.int64)
+    for k in range(samples):
+        noisy = steps_object.noisy(np.array(scores, dtype=float), source=SYSTEM)
+        winner = int(np.argmax(noisy))
+        gap = int(noisy[winner]) - steps_object.to_beat(np.delete(noisy, winner), before=winner)
+        drawn[k] = winner * (gaps + 1) + min(gap, gaps)
+    return drawn
+
+
+def test_coarse_steps_follow_the_joint_law_and_a_wrong_scale_would_show():
+    scores, gaps = [0, 2, 1], 12
+    steps = LaplaceSteps(Grid(0), 2, Fraction(3))
+    drawn = draw_joint(steps, scores, SAMPLES, gaps)
+
+    def gap_to(scale):
+        ends = np.cumsum(joint_law(scores, scale, gaps=gaps).ravel())
+        return cdf_gap(drawn, lambda k: np.where(k < 0, 0.0, ends[np.clip(k, 0, ends.size - 1)]))
+
+    assert gap_to(3) <= BAND
+    assert gap_to(2.4) > BAND
+    assert gap_to(3.6) > BAND
+
+
+def loser_chance(distance, scale):
+    """Pr[difference of two Laplace variables > distance], for real noise."""
+    return (2 + distance / scale) / 4 * math.exp(-distance / scale)
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+def test_choices_follow_the_law_and_a_wrong_epsilon_would_show(monotone):
+    mechanism = NoisyMax(epsilon=1, sensitivity=1, monotone=monotone)
+    scale = 1 if monotone else 2
+    lost = np.mean([mechanism.select([2.0 * scale, 0.0]) for _ in range(SAMPLES)])
+    # The grid is 2**-20 of the noise, which changes no chance by more than 1e-5. One fraction of
+    # successes strays no farther than a whole distribution function.
+    assert abs(lost - loser_chance(2 * scale, scale)) <= BAND + 1e-5
+    for wrong in (0.8 * scale, 1.2 * scale):
+        chance = loser_chance(2 * scale, wrong)
+        assert abs(chance - loser_chance(2 * scale, scale)) > 2 * BAND
+        assert abs(lost - chance) > BAND
+
+
+def test_gumbel_and_exponential_noise_have_their_own_laws():
+    scores = np.array([0.0, 6.0])
+    expected = {"gumbel": 1 / (1 + math.exp(3)), "exponential": math.exp(-3) / 2}
+    wrong = {"gumbel": 1 / (1 + math.exp(2.4)), "exponential": math.exp(-2.4) / 2}
+    samples = 40_000
+    for noise, chance in expected.items():
+        mechanism = NoisyMax(epsilon=1, sensitivity=1, noise=noise)
+        losses = samples - sum(mechanism.select(scores) for _ in range(samples))
+        # Bernstein: a binomial strays this far with probability at most FALSE_ALARM.
+        log = math.log(2 / FALSE_ALARM)
+        allowed = math.sqrt(2 * samples * chance * log) + log / 3
+        assert abs(losses - samples * chance) <= allowed
+        assert abs(losses - samples * wrong[noise]) > 0
+
+
+def test_losses():
+    assert NoisyMax(epsilon=1, sensitivity=1).loss == PureLoss(epsilon=1)
+    assert NoisyMax(epsilon=1, sensitivity=1, noise="exponential").loss == PureLoss(epsilon=1)
+    gumbel = NoisyMax(epsilon=1, sensitivity=1, noise="gumbel")
+    assert gumbel.loss == BoundedRangeLoss(epsilon=1)
+
+
+@given(
+    epsilon=st.fractions(min_value=Fraction(1, 10**6), max_value=50),
+    sensitivity=st.fractions(min_value=Fraction(1, 10**6), max_value=10**6),
+    monotone=st.booleans(),
+    winners=st.integers(1, 9),
+)
+def test_noise_covers_the_rounded_sensitivity_exactly(epsilon, sensitivity, monotone, winners):
+    steps = LaplaceSteps.of(epsilon, sensitivity, monotone, winners=winners)
+    moved = math.ceil(sensitivity / steps.grid.spacing)  # the most that a score can move, in steps
+    assert winners * moved * (1 if monotone else 2) / steps.scale <= epsilon
+    ideal = winners * sensitivity * (1 if monotone else 2) / epsilon
+    assert ideal <= steps.scale * steps.grid.spacing <= ideal * Fraction(100001, 100000)
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gumbel", "exponential"])
+def test_audit_passes_and_has_teeth(noise):
+    mechanism = NoisyMax(epsilon=2, sensitivity=1, noise=noise)
+    found = audit.mechanism(
+        mechanism.select,
+        pair=(np.array([2.0, 0.0]), np.array([1.0, 1.0])),
+        epsilon=2,
+        delta=0,
+        samples=15_000,
+        confidence=1 - FALSE_ALARM,
+    )
+    assert found.passed, found
+    assert found.epsilon_lower > 0.8
+
+
+def test_audit_of_the_gap_passes():
+    mechanism = NoisyMax(epsilon=2, sensitivity=1)
+
+    def signed_gap(scores):
+        winner, gap = mechanism.select_with_gap(scores)
+        return gap if winner == 0 else -gap
+
+    found = audit.mechanism(
+        signed_gap,
+        pair=([2.0, 0.0], [1.0, 1.0]),
+        epsilon=2,
+        delta=0,
+        samples=15_000,
+        confidence=1 - FALSE_ALARM,
+    )
+    assert found.passed, found
+    assert found.epsilon_lower > 0.8
+
+
+@pytest.mark.parametrize("n", [1, 2, 10, 100])
+def test_laplace_error_holds_in_the_worst_case(n):
+    steps = LaplaceSteps.of(1, 1, False, winners=1)
+    t = NoisyMax(epsilon=1, sensitivity=1).error(confidence=0.9, candidates=n)
+    if n == 1:
+        assert t == 0
+        return
+    # The union bound, for real noise: the grid makes no difference in six digits.
+    chance = (n - 1) * loser_chance(t, float(steps.scale) * float(steps.grid.spacing))
+    assert chance == pytest.approx(0.1, rel=1e-4)
+
+
+def test_errors_are_in_the_order_promised():
+    errors = [
+        NoisyMax(epsilon=1, sensitivity=1, noise=noise).error(confidence=0.95, candidates=50)
+        for noise in ("exponential", "gumbel", "laplace")
+    ]
+    assert errors == sorted(errors)
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gumbel", "exponential"])
+def test_calibration_reaches_the_error(noise):
+    mechanism = NoisyMax.calibrated(
+        error=7, confidence=0.9, candidates=40, sensitivity=3, noise=noise
+    )
+    assert 7 * (1 - 1e-5) < mechanism.error(confidence=0.9, candidates=40) <= 7
+
+
+def test_extreme_magnitudes_neither_wrap_nor_fail():
+    assert NoisyMax(epsilon=1, sensitivity=1).select([-1e308, 1e308]) == 1
+    assert NoisyMax(epsilon=1e-30, sensitivity=1e-3).select([1.0, 2.0]) in (0, 1)
+    winner, gap = NoisyMax(epsilon=1e-30, sensitivity=1e-3).select_with_gap([1.0, 2.0])
+    assert winner in (0, 1)
+    assert 0 <= gap < math.inf
+
+
+def test_ties_go_to_the_lower_index_and_object_sums_agree():
+    steps = LaplaceSteps(Grid(0), 2, Fraction(1, 10**6))  # no noise, but in one of e**(10**6)
+    assert int(np.argmax(steps.noisy(np.array([1.0, 3.0, 3.0]), source=SYSTEM))) == 1
+    wide = LaplaceSteps(Grid(0), 2, Fraction(2**70))
+    assert wide.noisy(np.array([1.0, 3.0]), source=SYSTEM).dtype == object
+
+
+@pytest.mark.parametrize("noise", ["gumbel", "exponential"])
+def test_no_gap_for_other_noise(noise, no_randomness):
+    with pytest.raises(ParameterError, match="'laplace' for a gap"):
+        NoisyMax(epsilon=1, sensitivity=1, noise=noise).select_with_gap(
+            [1, 2], source=no_randomness
+        )
+
+
+def test_no_gap_without_a_runner_up(no_randomness):
+    with pytest.raises(DataError, match="two entries"):
+        NoisyMax(epsilon=1, sensitivity=1).select_with_gap([1], source=no_randomness)
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, True])
+def test_bad_epsilon(epsilon):
+    with pytest.raises(ParameterError, match="epsilon"):
+        NoisyMax(epsilon=epsilon, sensitivity=1)
+
+
+@pytest.mark.parametrize(("epsilon", "sensitivity"), [(1e-300, 1), (1e-280, 1e-20), (1, 1e300)])
+def test_noise_beyond_doubles_is_refused(epsilon, sensitivity):
+    with pytest.raises(ParameterError, match=r"grid|epsilon"):
+        NoisyMax(epsilon=epsilon, sensitivity=sensitivity)
+
+
+@pytest.mark.parametrize("sensitivity", [0, -1, math.nan, math.inf])
+def test_bad_sensitivity(sensitivity):
+    with pytest.raises(ParameterError, match="sensitivity"):
+        NoisyMax(epsilon=1, sensitivity=sensitivity)
+
+
+def test_bad_noise():
+    with pytest.raises(ParameterError, match="noise"):
+        NoisyMax(epsilon=1, sensitivity=1, noise="gaussian")
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gumbel", "exponential"])
+@pytest.mark.parametrize("scores", [[], [[1.0]], [math.nan], [math.inf], ["a"]])
+def test_bad_scores_are_refused_before_anything_is_drawn(noise, scores, no_randomness):
+    with pytest.raises(DataError):
+        NoisyMax(epsilon=1, sensitivity=1, noise=noise).select(scores, source=no_randomness)

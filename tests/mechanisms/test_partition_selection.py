@@ -1,0 +1,320 @@
+"""Partition selection: the optimal probabilities, reached exactly, and the stability histogram."""
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet import audit
+from discreet.accounting import ApproximateLoss
+from discreet.errors import DataError, ParameterError
+from discreet.mechanisms._keep_probability import KeepProbability
+from discreet.mechanisms.partition_selection import PartitionSelection
+from discreet.mechanisms.stability_histogram import StabilityHistogram, _reach
+from discreet.noise import SYSTEM, discrete_laplace
+
+FALSE_ALARM = 1e-9
+GOOD = {"epsilon": 1, "delta": 1e-6, "l0": 1}
+
+
+def recursion(epsilon, delta, n):
+    """Return pi(0), ..., pi(n) by the definition, to 60 digits."""
+    with mpmath.workdps(60):
+        e = mpmath.exp(mpmath.mpf(epsilon.numerator) / epsilon.denominator)
+        d = mpmath.mpf(delta.numerator) / delta.denominator
+        pi = [mpmath.mpf(0)]
+        for _ in range(n):
+            pi.append(min(e * pi[-1] + d, 1 - (1 - pi[-1] - d) / e, mpmath.mpf(1)))
+        return [Fraction(int(mpmath.floor(p * mpmath.mpf(2) ** 150)), 2**150) for p in pi]
+
+
+# The probabilities ------------------------------------------------------------------------------
+
+epsilons = st.fractions(Fraction(1, 50), 6, max_denominator=1000)
+deltas = st.fractions(Fraction(1, 10**9), Fraction(999, 1000), max_denominator=10**9).filter(bool)
+
+
+@settings(max_examples=60, deadline=None)
+@given(epsilon=epsilons, delta=deltas)
+def test_probabilities_are_those_of_the_recursion(epsilon, delta):
+    pi = KeepProbability(epsilon, delta)
+    n = min(2 * pi.turn + 20, 200)
+    expected = recursion(epsilon, delta, n)
+    assert pi.floats(np.arange(n + 1)) == pytest.approx([float(p) for p in expected], rel=1e-12)
+    for users in {0, 1, 2, 3, pi.turn - 1, pi.turn, pi.turn + 1, 2 * pi.turn, n} & set(range(n)):
+        exactly = Fraction(pi.chance(users)(100), 2**100)
+        assert abs(exactly - expected[users]) <= Fraction(2, 2**100)
+
+
+@settings(max_examples=60, deadline=None)
+@given(epsilon=epsilons, delta=deltas, users=st.integers(0, 300))
+def test_neighbouring_probabilities_are_private(epsilon, delta, users):
+    # Both outcomes, both directions, with the sampler's own probabilities to 200 bits.
+    pi = KeepProbability(epsilon, delta)
+    p, q = (Fraction(pi.chance(n)(200), 2**200) for n in (users, users + 1))
+    slack = Fraction(1, 2**180)
+    with mpmath.workdps(80):
+        e = Fraction(str(mpmath.exp(mpmath.mpf(epsilon.numerator) / epsilon.denominator)))
+    for left, right in ((p, q), (q, p), (1 - p, 1 - q), (1 - q, 1 - p)):
+        assert left <= e * right + delta + slack
+    assert p <= q
+
+
+def test_truncated_geometric_noise_and_a_threshold_give_the_same():
+    # Where the turning point is reached exactly, keeping n + noise > k is the optimal strategy.
+    epsilon, k = 1.0, 6
+    x = np.arange(-k, k + 1)
+    weight = np.exp(-epsilon * np.abs(x))
+    weight /= weight.sum()
+    delta = float(weight[-1])
+    # The smallest change of delta that no rounding of this number can undo.
+    pi = KeepProbability(Fraction(epsilon), Fraction(delta * (1 - 1e-12)))
+    for n in range(2 * k + 3):
+        assert pi.floats(np.array([n]))[0] == pytest.approx(weight[n + x > k].sum(), rel=1e-9)
+
+
+def test_no_larger_probability_would_be_private():
+    selection = PartitionSelection(epsilon=1, delta=1e-3, l0=1)
+    pi = selection.keep_probability(np.arange(40))
+    for n in range(30):
+        larger = min(1.0, pi[n + 1] * (1 + 1e-9) + 1e-12)
+        is_private = larger <= math.e * pi[n] + 1e-3 and 1 - pi[n] <= math.e * (1 - larger) + 1e-3
+        assert pi[n + 1] == 1 or not is_private
+
+
+# The coins --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("margin", [2.0**-36, 1.0])
+def test_partitions_are_kept_as_often_as_they_should(margin):
+    # A margin of 1 sends every decision through integer arithmetic.
+    pi = KeepProbability(Fraction(1, 2), Fraction(1, 100), margin=margin)
+    runs = 300_000 if margin < 1 else 3_000
+    for users in (1, 4, 7, 12):
+        share = pi.select(np.full(runs, users), source=SYSTEM).mean()
+        p = float(pi.floats(np.array([users]))[0])
+        band = math.sqrt(math.log(2 / FALSE_ALARM) / (2 * runs))
+        assert abs(share - p) <= band
+        if margin < 1 and users == 7:  # 20% off would show
+            assert abs(share - 0.8 * p) > band
+            assert abs(share - 1.2 * p) > band
+
+
+@pytest.mark.parametrize("users", [0, 1, 2, 5, 14, 15, 20, 10**6])
+def test_doubles_and_integers_decide_alike(users):
+    pi = KeepProbability(Fraction(1), Fraction(1e-6))
+    slow = KeepProbability(Fraction(1), Fraction(1e-6), margin=1.0)
+
+    class Near:
+        """Gives words just below and just above pi, where the two ways might differ."""
+
+        is_secure = False
+
+        def read(self, n, /):
+            floor = min(pi.chance(users)(64), 2**64 - 1)
+            offsets = [-(2**40), -1, 1, 2**40]
+            words = [min(max(floor + offset, 0), 2**64 - 1) for offset in offsets]
+            return np.array(words, dtype="<u8").tobytes() if n == 32 else b"\xff" * n
+
+    counts = np.full(4, users)
+    expected = [w < pi.chance(users)(64) for w in np.frombuffer(Near().read(32), "<u8").tolist()]
+    assert slow.select(counts, source=Near()).tolist() == expected
+    assert pi.select(counts, source=Near()).tolist() == expected
+
+
+def test_empty_partitions_are_never_kept_and_large_ones_always():
+    selection = PartitionSelection(epsilon=1, delta=0.4, l0=2)
+    counts = np.array([[0, 0, 10**6], [2**63 - 1, 0, 0]])
+    for _ in range(200):
+        kept = selection.select(counts)
+        assert kept.tolist() == (counts > 0).tolist()
+    assert selection.select(0) is False
+    assert selection.select(10**9) is True
+    assert selection.select(np.zeros(0, dtype=np.int64)).size == 0
+
+
+def test_several_partitions_share_the_budget():
+    one = PartitionSelection(epsilon=Fraction(1, 4), delta=Fraction(1, 400), l0=1)
+    four = PartitionSelection(epsilon=1, delta=Fraction(1, 100), l0=4)
+    n = np.arange(200)
+    assert (one.keep_probability(n) == four.keep_probability(n)).all()
+    assert four.loss == ApproximateLoss(epsilon=1, delta=Fraction(1, 100))
+
+
+def test_kept_from_is_the_smallest_number_that_will_do():
+    for confidence in (1e-7, 0.01, 0.5, 0.999):
+        selection = PartitionSelection(epsilon=0.3, delta=1e-6, l0=2)
+        n = selection.kept_from(confidence=confidence)
+        before, at = selection.keep_probability([n - 1, n])
+        assert before < confidence <= at
+
+
+def test_selection_passes_the_audit_and_a_smaller_delta_fails():
+    selection = PartitionSelection(epsilon=0.5, delta=0.05, l0=2)
+
+    def run(counts, runs):
+        return selection.select(np.tile(counts, (runs, 1))) @ np.array([1, 2])
+
+    of = {"epsilon": 0.5, "batch": True, "confidence": 1 - FALSE_ALARM, "samples": 200_000}
+    for pair in (((0, 0), (1, 1)), ((3, 5), (4, 6))):
+        assert audit.mechanism(run, pair=pair, delta=0.05, **of).passed
+    assert not audit.mechanism(run, pair=((0, 0), (1, 1)), delta=0.02, **of).passed
+
+
+# The stability histogram ------------------------------------------------------------------------
+
+
+@given(scale=st.fractions(Fraction(1, 20), 500), share=st.fractions(Fraction(1, 10**12), 1))
+def test_the_threshold_is_the_smallest_that_hides_a_lonely_key(scale, share):
+    share = min(share, Fraction(49, 100)) or Fraction(1, 2)
+    m = _reach(scale, share)
+    with mpmath.workdps(60):
+        r = mpmath.exp(-mpmath.mpf(scale.denominator) / scale.numerator)
+        limit = mpmath.mpf(share.numerator) / share.denominator
+        assert r**m / (1 + r) <= limit
+        assert m == 1 or r ** (m - 1) / (1 + r) > limit
+
+
+@pytest.mark.parametrize(("l0", "linf"), [(1, 1), (2, 1), (1, 3), (3, 2)])
+def test_the_histogram_is_private_on_every_event(l0, linf):
+    """Sum exactly: one shared key that grows by linf, the others new with count linf each.
+
+    Outputs of different keys are independent, so the divergence is a sum over products; per key it
+    suffices to tell "hidden" from each shown count.
+    """
+    epsilon, delta = 1.0, 0.02
+    mechanism = StabilityHistogram(epsilon=1, delta=Fraction(1, 50), l0=l0, linf=linf)
+    scale, threshold = float(mechanism.mechanism.scale), mechanism.threshold
+    r = math.exp(-1 / scale)
+    shown = np.arange(threshold, threshold + int(60 * scale))
+
+    def law(count):
+        """Probabilities of "hidden" and of each shown count for a key that is there."""
+        at = (1 - r) / (1 + r) * np.exp(-np.abs(shown - count) / scale)
+        return np.concatenate([[1 - at.sum()], at])
+
+    absent = np.zeros(shown.size + 1)
+    absent[0] = 1.0
+    for base in (1, threshold - linf, threshold, threshold + 5):
+        keys = l0 - 1  # new keys next to the one that both have
+        before, after = law(base), law(base + linf)
+        # All new keys hidden, or not: on the first datasets only the former can happen.
+        hidden = law(linf)[0] ** keys
+        worst = np.maximum(after * hidden - math.exp(epsilon) * before, 0).sum() + (1 - hidden)
+        assert worst <= delta + 1e-12
+        assert np.maximum(before - math.exp(epsilon) * after * hidden, 0).sum() <= delta + 1e-12
+    hidden = law(linf)[0] ** l0  # all keys new
+    assert 1 - hidden <= delta
+    assert 1 - math.exp(epsilon) * hidden <= delta
+
+
+def test_a_lonely_key_shows_about_as_rarely_as_delta_says():
+    mechanism = StabilityHistogram(epsilon=1, delta=0.05, l0=1, linf=1)
+    runs = 200_000
+    keys, counts = mechanism.release_arrays(np.arange(runs), np.ones(runs, dtype=np.int64))
+    band = math.sqrt(math.log(2 / FALSE_ALARM) / (2 * runs))
+    r = math.exp(-1)
+    assert abs(keys.size / runs - r ** (mechanism.threshold - 1) / (1 + r)) <= band
+    assert keys.size / runs <= 0.05 + band
+    assert (counts >= mechanism.threshold).all()
+
+
+def test_counts_get_laplace_noise_and_a_wrong_scale_would_show():
+    mechanism = StabilityHistogram(epsilon=0.5, delta=1e-6, l0=1, linf=2)
+    n = 100_000
+    _, counts = mechanism.release_arrays(np.arange(n), np.full(n, 10_000))
+    assert counts.size == n
+    reference = discrete_laplace(4, n)
+    band = 2 * math.sqrt(math.log(4 / FALSE_ALARM) / (2 * n))  # two samples
+    at = np.arange(-40, 41)
+
+    def distance(scale_up):
+        ours = np.searchsorted(np.sort(counts - 10_000), at * scale_up, side="right") / n
+        theirs = np.searchsorted(np.sort(reference), at, side="right") / n
+        return np.abs(ours - theirs).max()
+
+    assert distance(1) <= band
+    assert distance(2) > band
+    assert mechanism.mechanism.scale == 4
+
+
+def test_keys_come_out_sorted_whatever_order_they_came_in():
+    mechanism = StabilityHistogram(epsilon=1, delta=1e-6, l0=1, linf=1)
+    assert list(mechanism.release({"b": 900, "a": 800, "c": 0})) == ["a", "b"]
+    assert list(mechanism.release({2: 900, "a": 800, (1,): 700})) == [2, "a", (1,)]
+    keys, _ = mechanism.release_arrays(["z", "y", "x"], [0, 900, 900])
+    assert keys.tolist() == ["x", "y"]
+    assert mechanism.release({}) == {}
+    assert mechanism.loss == ApproximateLoss(epsilon=1, delta=1e-6)
+
+
+def test_the_histogram_passes_the_audit():
+    mechanism = StabilityHistogram(epsilon=1, delta=0.05, l0=2, linf=1)
+
+    def run(counts):
+        return tuple(sorted(mechanism.release(counts).items()))
+
+    found = audit.mechanism(
+        run,
+        pair=({"a": 5}, {"a": 6, "b": 1}),
+        epsilon=1,
+        delta=0.05,
+        samples=8000,
+        confidence=1 - FALSE_ALARM,
+    )
+    assert found.passed
+
+
+# Bad input --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [PartitionSelection, StabilityHistogram])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("epsilon", 0),
+        ("epsilon", 1e-30),
+        ("epsilon", float("inf")),
+        ("delta", 0),
+        ("delta", 1),
+        ("delta", Fraction(1, 10**301)),
+        ("l0", 0),
+        ("l0", 0.5),
+        ("linf", 0),
+    ],
+)
+def test_bad_parameters_are_named(kind, name, value):
+    good = GOOD | ({"linf": 1} if kind is StabilityHistogram else {})
+    if name not in good:
+        return
+    with pytest.raises(ParameterError, match=name) as caught:
+        kind(**(good | {name: value}))
+    assert caught.value.parameter == name
+
+
+@pytest.mark.parametrize("counts", [[-1], [0.5], ["a"], None, [float("nan")], [True]])
+def test_bad_counts_are_refused_before_anything_is_drawn(counts, no_randomness):
+    selection = PartitionSelection(**GOOD)
+    with pytest.raises(DataError):
+        selection.select(counts, source=no_randomness)
+    with pytest.raises(AssertionError):
+        selection.select([1], source=no_randomness)
+    if counts is None or counts == [-1]:
+        return
+    mechanism = StabilityHistogram(**GOOD, linf=1)
+    with pytest.raises(DataError):
+        mechanism.release({"key": counts[0]}, source=no_randomness)
+    with pytest.raises(DataError):
+        mechanism.release_arrays(["key"], counts, source=no_randomness)
+
+
+def test_keys_and_counts_must_match(no_randomness):
+    mechanism = StabilityHistogram(**GOOD, linf=1)
+    with pytest.raises(DataError, match="equally long"):
+        mechanism.release_arrays(["a", "b"], [1], source=no_randomness)
+    with pytest.raises(DataError, match="distinct"):
+        mechanism.release_arrays(["a", "a"], [1, 2], source=no_randomness)
