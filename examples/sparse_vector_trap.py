@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet import audit
-from discreet.mechanisms.sparse_vector import AboveThreshold
+from discreet.mechanisms import AboveThreshold
 from discreet.noise import discrete_laplace
 
 STEPS = 1 << 20  # grid steps in one unit: fine enough to stand for real numbers

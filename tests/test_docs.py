@@ -20,7 +20,7 @@ def blocks():
             yield pytest.param(match[1], id=name)
 
 
-@pytest.mark.parametrize("code", blocks())
+@pytest.mark.parametrize("code", list(blocks()))
 def test_every_code_block_runs_on_its_own(code, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "<block>", "exec"), {"__name__": "__main__"})
@@ -52,7 +52,8 @@ def test_every_reference_key_is_listed():
         key
         for path in sources
         if path.name != "references.md"
-        for key in re.findall(r"\[([A-Z][A-Za-z]*\d\d)(?:, [^\]]*)?\]", path.read_text())
+        for bracket in re.findall(r"\[([A-Z][^\[\]]*?\d\d[^\[\]]*)\]", path.read_text())
+        for key in re.findall(r"(?:^|; )([A-Z][A-Za-z]*\d\d)(?=$|[,;])", bracket)
     }
     assert used - listed == set()
     assert listed - used == set()

@@ -143,6 +143,9 @@ def test_scalars_and_arrays_come_back_as_they_went_in(mechanism):
         released = mechanism.release(np.zeros(shape, dtype=np.int16))
         assert released.shape == shape
         assert released.dtype == dtype
+    for name in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"):
+        full = np.full(3, np.iinfo(name).max, dtype=name)
+        assert (mechanism.release(full) > np.iinfo(name).max // 4096).all() or name in ("i1", "u1")
     assert mechanism.release([1, 2, 3]).shape == (3,)
     strided = np.arange(20).reshape(4, 5)[::2, ::-1]
     before = strided.copy()
@@ -270,7 +273,7 @@ def test_an_audit_of_the_low_bits_breaks_the_textbook():
     found = audit.low_bits(
         textbook_laplace, pair=(0.0, 1.0), epsilon=1, delta=0, batch=True, confidence=1 - 1e-9
     )
-    assert found.epsilon_lower > 5, found
+    assert found.epsilon_lower > 3, found
 
 
 @pytest.mark.parametrize("mechanism", EVERY, ids=lambda mechanism: type(mechanism).__name__)

@@ -17,7 +17,7 @@ from discreet.noise import SYSTEM
 from discreet.testing import cdf_gap, dkw_band
 
 FALSE_ALARM = 1e-9  # chance that a correct mechanism fails one of these tests
-SAMPLES = 50_000
+SAMPLES = 32_000
 BAND = dkw_band(SAMPLES, false_alarm=FALSE_ALARM)
 
 
@@ -69,13 +69,24 @@ def test_neither_winner_nor_gap_leaks_more_than_epsilon(pair, epsilon, monotone)
     assert np.abs(np.log(one.sum(axis=1) / two.sum(axis=1))).max() <= epsilon + 1e-6
 
 
+def plain_tie_chance(scores, scale, winner):
+    """Pr[``winner`` wins, exactly level with the best of the others]."""
+    t = np.arange(-200, 200)
+    others = [(j < winner, x) for j, x in enumerate(scores) if j != winner]
+    not_above = np.prod([cdf(t - x - is_before, scale) for is_before, x in others], axis=0)
+    below = np.prod([cdf(t - 1 - x, scale) for _, x in others], axis=0)
+    return mass(t - scores[winner], scale) @ (not_above - below)
+
+
 def test_the_plain_gap_to_the_runner_up_would_leak_through_ties():
-    # Why the gap is measured to losing: counted to the runner-up, "candidate 1 wins with gap 0"
-    # is possible for the first scores only, as a rival with a lower index would win the tie.
-    low_scale = 0.05  # nearly no noise, so that outcomes are decided by the scores
-    one, two = joint_law([0, 1, 1], low_scale), joint_law([1, 1, 0], low_scale)
-    assert one[1, 0] > 0.9
-    assert two[0, 0] > 0.9
+    # Why the gap is counted to losing. Counted to the runner-up, candidate 2 can be level only with
+    # candidate 3, while both rivals before it must be lower; four scores move by one each.
+    epsilon, before, after = 2.0, [0, 2, 0, 0], [1, 3, -1, -1]
+    scale = 2 / epsilon
+    plain = plain_tie_chance(before, scale, 2) / plain_tie_chance(after, scale, 2)
+    assert math.log(plain) > 1.7 * epsilon
+    ours = np.log(joint_law(before, scale) / joint_law(after, scale))
+    assert np.abs(ours).max() <= epsilon + 1e-6
 
 
 def draw_joint(steps_object, scores, samples, gaps):
@@ -93,13 +104,19 @@ def test_coarse_steps_follow_the_joint_law_and_a_wrong_scale_would_show():
     steps = LaplaceSteps(Grid(0), 2, Fraction(3))
     drawn = draw_joint(steps, scores, SAMPLES, gaps)
 
-    def gap_to(scale):
-        ends = np.cumsum(joint_law(scores, scale, gaps=gaps).ravel())
+    # Large gaps last, whoever won: that order tells the scales apart best.
+    drawn = drawn % (gaps + 1) * len(scores) + drawn // (gaps + 1)
+    right, *wrong = (
+        np.cumsum(joint_law(scores, scale, gaps=gaps).T.ravel()) for scale in (3, 2.4, 3.6)
+    )
+
+    def gap_to(ends):
         return cdf_gap(drawn, lambda k: np.where(k < 0, 0.0, ends[np.clip(k, 0, ends.size - 1)]))
 
-    assert gap_to(3) <= BAND
-    assert gap_to(2.4) > BAND
-    assert gap_to(3.6) > BAND
+    assert gap_to(right) <= BAND
+    for ends in wrong:
+        assert np.abs(ends - right).max() > 2 * BAND
+        assert gap_to(ends) > BAND
 
 
 def loser_chance(distance, scale):
@@ -125,7 +142,7 @@ def test_gumbel_and_exponential_noise_have_their_own_laws():
     scores = np.array([0.0, 6.0])
     expected = {"gumbel": 1 / (1 + math.exp(3)), "exponential": math.exp(-3) / 2}
     wrong = {"gumbel": 1 / (1 + math.exp(2.4)), "exponential": math.exp(-2.4) / 2}
-    samples = 40_000
+    samples = 15_000
     for noise, chance in expected.items():
         mechanism = NoisyMax(epsilon=1, sensitivity=1, noise=noise)
         losses = samples - sum(mechanism.select(scores) for _ in range(samples))
@@ -133,7 +150,7 @@ def test_gumbel_and_exponential_noise_have_their_own_laws():
         log = math.log(2 / FALSE_ALARM)
         allowed = math.sqrt(2 * samples * chance * log) + log / 3
         assert abs(losses - samples * chance) <= allowed
-        assert abs(losses - samples * wrong[noise]) > 0
+        assert abs(losses - samples * wrong[noise]) > allowed
 
 
 def test_losses():
@@ -165,11 +182,11 @@ def test_audit_passes_and_has_teeth(noise):
         pair=(np.array([2.0, 0.0]), np.array([1.0, 1.0])),
         epsilon=2,
         delta=0,
-        samples=15_000,
+        samples=8_000,
         confidence=1 - FALSE_ALARM,
     )
     assert found.passed, found
-    assert found.epsilon_lower > 0.8
+    assert found.epsilon_lower > 0.5
 
 
 def test_audit_of_the_gap_passes():
@@ -184,11 +201,11 @@ def test_audit_of_the_gap_passes():
         pair=([2.0, 0.0], [1.0, 1.0]),
         epsilon=2,
         delta=0,
-        samples=15_000,
+        samples=8_000,
         confidence=1 - FALSE_ALARM,
     )
     assert found.passed, found
-    assert found.epsilon_lower > 0.8
+    assert found.epsilon_lower > 0.5
 
 
 @pytest.mark.parametrize("n", [1, 2, 10, 100])

@@ -106,7 +106,7 @@ class Grid:
         total += noise >> _LIMB
         total += low >> _LIMB
         low &= _MASK
-        return (total * 2.0**_LIMB + low) * 2.0**self.exponent
+        return (total.astype(np.float64) * 2.0**_LIMB + low) * 2.0**self.exponent
 
     def add_one(self, value: float, noise: int) -> float:
         """Return the same for one value, by Python's integers.

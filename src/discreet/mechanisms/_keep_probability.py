@@ -28,7 +28,8 @@ Interval = tuple[Fraction, Fraction]
 class KeepProbability:
     """The function pi for one epsilon > 0 and one delta in (0, 1).
 
-    ``margin`` is how close to pi a double may decide, relatively; 1 sends every case through integers.
+    ``margin`` is how close to pi a double may decide, relatively; 1 sends every case through
+    integers.
 
     >>> pi = KeepProbability(Fraction(1), Fraction(1, 100))
     >>> pi.floats(np.array([0, 1, 2, 100]))

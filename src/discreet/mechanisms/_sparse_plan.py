@@ -9,10 +9,9 @@ from typing import Final, Literal, Self, final
 import numpy as np
 import numpy.typing as npt
 
-from discreet._exact import show
+from discreet._exact import float_up, show
 from discreet.errors import ParameterError
 from discreet.mechanisms._grid import Grid
-from discreet._exact import float_up
 from discreet.noise import discrete_laplace, geometric
 
 __all__ = ["Noise", "SparsePlan", "failure_probability"]

@@ -49,9 +49,8 @@ def as_floats(value: object) -> npt.NDArray[np.float64]:
                 "release, for example with discreet.mechanisms.clip(values, low=..., high=...)."
             )
         return floats
-    limit = _EXACT_IN_A_DOUBLE
-    clamped = np.minimum(array, limit) if array.dtype.kind == "u" else np.clip(array, -limit, limit)
-    return np.asarray(clamped, dtype=np.float64)
+    integers = as_integers(array)
+    return np.clip(integers, -_EXACT_IN_A_DOUBLE, _EXACT_IN_A_DOUBLE).astype(np.float64)
 
 
 def as_integers(value: object) -> npt.NDArray[np.int64]:
@@ -66,8 +65,8 @@ def as_integers(value: object) -> npt.NDArray[np.int64]:
             f"values must be integers, got {array.dtype}. Round them first, or use the mechanism "
             "for real numbers (Laplace, Gaussian)."
         )
-    if array.dtype.kind == "u":
-        return np.minimum(array, _LARGEST).astype(np.int64)
+    if array.dtype == np.uint64:
+        array = np.minimum(array, np.uint64(_LARGEST))
     return array.astype(np.int64, copy=False)
 
 
@@ -111,8 +110,8 @@ def saturating_add(values: npt.NDArray[np.int64], noise: npt.NDArray[Any]) -> np
     array([-9223372036854775808,                    7])
     """
     if noise.dtype == object:
-        exact = values.astype(object) + noise
-        return np.clip(exact, -_LARGEST - 1, _LARGEST).astype(np.int64)
+        exact = np.clip(values.astype(object) + noise, -_LARGEST - 1, _LARGEST)
+        return np.asarray(exact, dtype=np.int64)
     out = noise.reshape(-1)
     flat = np.ascontiguousarray(values).reshape(-1)
     for start in range(0, out.size, _CHUNK):

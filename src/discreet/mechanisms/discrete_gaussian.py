@@ -23,7 +23,7 @@ class DiscreteGaussian:
     """Add discrete Gaussian noise to an integer, or to every entry of an integer array.
 
     Claim: if neighbouring inputs differ by at most ``sensitivity`` in L2 norm, one release is
-    rho-zCDP with rho = (sensitivity / sigma)**2 / 2 [CKS20, Theorem 4 and Corollary 12], and
+    rho-zCDP with rho = (sensitivity / sigma)**2 / 2 [CKS20, Theorem 14], and
     (epsilon, delta)-DP as ``loss`` states: exactly for ``dimension=1`` [CKS20, Theorem 7]
     and whenever ``sensitivity**2 < 2``, where one entry changes by one.
 
@@ -118,7 +118,7 @@ class DiscreteGaussian:
         """Return a t with Pr[abs(noise) <= t] >= confidence for one entry; at most one too many.
 
         Why: a sum over k > t of a decreasing function is below its integral from t, and the whole
-        sum is above sigma * sqrt(2 pi), so the discrete tail is lighter [CKS20, Proposition 25].
+        sum is at least sigma * sqrt(2 pi) by Poisson summation, so the discrete tail is lighter.
 
         >>> DiscreteGaussian(sensitivity=1, sigma=100).error(confidence=0.95)
         196

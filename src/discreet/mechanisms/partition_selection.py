@@ -28,10 +28,10 @@ class PartitionSelection:
     guarantee keeps any partition with a higher probability.
 
     Why: each partition of n users is kept with the largest probability pi(n) that pi(0) = 0 and
-    (epsilon / l0, delta / l0)-DP between n and n + 1 users allow [DVGM22, Theorem 1];
+    (epsilon / l0, delta / l0)-DP between n and n + 1 users allow [DVGM22, Section 3];
     partitions are decided independently, a user moves at most l0 of them by one, and those l0
-    guarantees add up by basic composition. In effect, truncated geometric noise is added to n and
-    compared with a threshold. docs/proofs/partition_selection.md has the details.
+    guarantees add up by basic composition. It is much like adding truncated geometric noise to n
+    and comparing with a threshold. docs/proofs/partition_selection.md has the details.
 
     The positions of the result follow those of ``counts``: publish the kept keys in an order that
     does not come from the data, such as sorted.

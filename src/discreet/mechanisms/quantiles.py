@@ -257,13 +257,13 @@ class Quantiles:
         jitter = uniform_integers(1 << _JITTER_BITS, coarse.size, source=source)
         places = np.sort((coarse << _JITTER_BITS) + jitter)
         end = (_points(self.low, self.high, self.grid) << _JITTER_BITS) - 1
-        chosen: dict[int, int] = {}
+        shares, chosen = self._shares, dict[int, int]()
         # (quantiles still to do, their values, the bounds found so far, what share lies below each)
         todo = [(range(len(self.quantiles)), places, (0, end), (Fraction(0), Fraction(1)))]
         while todo:
             wanted, inside, (first, last), (below, upto) = todo.pop()
             middle = wanted[len(wanted) // 2]
-            cut = self._shares[middle]
+            cut = shares[middle]
             share = ((cut - below) / (upto - below)).limit_denominator(_FINEST)
             rate = self._rate(share) / share.denominator
             place = _choose(inside, first=first, last=last, share=share, rate=rate, source=source)

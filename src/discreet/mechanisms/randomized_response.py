@@ -31,7 +31,7 @@ class RandomizedResponse:
 
     Why: the truth is kept with probability e**epsilon / (e**epsilon + k - 1) and every other
     category has probability 1 / (e**epsilon + k - 1), so the probabilities of one report under two
-    answers have ratio e**epsilon at most [W65; KOV16, Section 4]. The coins are exact, and the
+    answers have ratio e**epsilon at most [W65] [KOV16, Section 4]. The coins are exact, and the
     same ones are drawn whatever the answers are.
 
     Give booleans (if there are two categories) or numbers from 0 to k - 1; the same kind returns.

@@ -37,10 +37,10 @@ class AboveThreshold:
     Why: given noise that produced some answers on one dataset, raise the threshold's noise by one
     sensitivity and each positive answer's noise by up to two: the neighbour then gives the same
     answers and the same gaps. The first costs e1, the others e2 in all, and
-    e1 + e2 = epsilon is split 1 : (2c)**(2/3), or 1 : c**(2/3) if monotone [LSL17, Section 4.2].
+    e1 + e2 = epsilon is split 1 : (2c)**(2/3), or 1 : c**(2/3) if monotone [LSL17, Section 4].
     The shifts only go upwards, so one-sided exponential noise serves as well as Laplace noise at
-    1/sqrt(2) of its standard deviation, provided both sides have the same sign. The gap is free
-    [DWZK19, Section 6]. The proof is in docs/proofs/sparse_vector.md.
+    1/sqrt(2) of its standard deviation [LWLLC24], provided both sides have the same sign. The gap
+    is free [DWZK19]. The proof is in docs/proofs/sparse_vector.md.
 
     There is no way to choose the two noises by hand: the variant found in tutorials, whose query
     noise does not grow with ``positives``, is not private (docs/explanation/sparse-vector.md).

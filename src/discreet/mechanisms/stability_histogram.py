@@ -35,7 +35,7 @@ class StabilityHistogram:
     Why: keys that both neighbours have get discrete Laplace noise for an L1 change of l0 * linf:
     epsilon. A key that only one of them has belongs to one unit and counts linf at most; it is
     shown only if its noise reaches ``threshold`` - linf, which has probability delta / l0 at
-    most. There are l0 such keys at most: delta [KKMN09, BV19]. The proof for discrete noise, both
+    most. There are l0 such keys at most: delta [KKMN09] [BV19]. The proof for discrete noise, both
     directions, is in docs/proofs/partition_selection.md.
 
     >>> words = StabilityHistogram(epsilon=1, delta=1e-6, l0=1, linf=1)

@@ -11,7 +11,7 @@ from discreet.noise._additive import (
     rounded_gaussian,
     rounded_laplace,
 )
-from discreet.noise._coins import bernoulli, bernoulli_exp, bernoulli_logistic
+from discreet.noise._coins import bernoulli, bernoulli_exp, bernoulli_logistic, bernoulli_odds
 from discreet.noise._integers import choice, uniform_integers
 from discreet.noise._selection import exponential_race, permute_and_flip
 from discreet.noise._source import SYSTEM, SecureSource, Source
@@ -23,6 +23,7 @@ __all__ = [
     "bernoulli",
     "bernoulli_exp",
     "bernoulli_logistic",
+    "bernoulli_odds",
     "choice",
     "discrete_gaussian",
     "discrete_laplace",

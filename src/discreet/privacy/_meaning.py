@@ -6,7 +6,7 @@ probability a when the answer is no, and with probability b when it is yes, obey
 
     b <= e^epsilon a + delta   and   1 - a <= e^epsilon (1 - b) + delta,
 
-the definition applied to the event "cries yes" and to its complement [WZ10; KOV15, Section 2].
+the definition applied to the event "cries yes" and to its complement [WZ10; KOV17, Section 2].
 Every bound below is the best point of that region. Some (epsilon, delta) mechanism fills the
 whole region, so none of them can be improved without knowing the mechanism.
 
