@@ -72,7 +72,7 @@ def our_jobs(scale: int) -> dict[str, Job]:
 def opendp_jobs(scale: int, samples: int = 2_000) -> dict[str, Job]:
     import opendp.prelude as dp
 
-    dp.enable_features("contrib", "floating-point")
+    dp.enable_features("contrib", "idealized-numerics")
     integers = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
     integers2 = dp.vector_domain(dp.atom_domain(T=int)), dp.l2_distance(T=float)
     floats = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l1_distance(T=float)

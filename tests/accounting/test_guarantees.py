@@ -1,5 +1,6 @@
 """Properties every loss shares, and the two questions asked of it."""
 
+import dataclasses
 import math
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
@@ -153,7 +154,7 @@ def test_nothing_lost_costs_nothing():
 @given(loss=losses)
 def test_losses_are_frozen_hashable_plain_data(loss):
     assert isinstance(loss, Loss)
-    names = loss.__dataclass_fields__
+    names = [field.name for field in dataclasses.fields(loss)]
     twin = type(loss)(**{name: getattr(loss, name) for name in names})
     assert twin == loss
     assert hash(twin) == hash(loss)

@@ -14,19 +14,24 @@ from discreet.accounting.calibration import (
     calibrate,
     classic_gaussian_sigma,
 )
+from discreet.accounting.composition import ComposedLoss
 from discreet.accounting.discrete_gaussian import DiscreteGaussianLoss
 from discreet.accounting.discrete_laplace import DiscreteLaplaceLoss
 from discreet.accounting.gaussian import GaussianLoss
-from discreet.accounting.guarantees import delta, epsilon
+from discreet.accounting.guarantees import bracket, delta, epsilon
 from discreet.accounting.laplace import LaplaceLoss
 from discreet.accounting.loss import Loss
+from discreet.accounting.numerical import Bracket
 from discreet.accounting.pure import ApproximateLoss, PureLoss
 from discreet.accounting.randomized_response import RandomizedResponseLoss
+from discreet.accounting.sampling import SampledLoss
 from discreet.accounting.zcdp import ZCDPLoss
 
 __all__ = [
     "ApproximateLoss",
     "BoundedRangeLoss",
+    "Bracket",
+    "ComposedLoss",
     "DiscreteGaussianLoss",
     "DiscreteLaplaceLoss",
     "GaussianLoss",
@@ -34,7 +39,9 @@ __all__ = [
     "Loss",
     "PureLoss",
     "RandomizedResponseLoss",
+    "SampledLoss",
     "ZCDPLoss",
+    "bracket",
     "calibrate",
     "classic_gaussian_sigma",
     "delta",

@@ -2,17 +2,18 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 from discreet._exact import Number, nonnegative
 from discreet.accounting._rounding import above, keep, one_minus_exp
+from discreet.accounting.loss import Loss
 
 __all__ = ["BoundedRangeLoss"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoundedRangeLoss:
+class BoundedRangeLoss(Loss):
     """Describe an operation whose privacy loss lies in some interval of length ``epsilon``.
 
     The exponential mechanism and Gumbel noisy max are of this kind; permute-and-flip is not.
@@ -34,6 +35,7 @@ class BoundedRangeLoss:
     """
 
     epsilon: Number
+    kind: ClassVar[str] = "bounded_range"
 
     def __post_init__(self) -> None:
         nonnegative(self.epsilon, name="epsilon")
@@ -58,3 +60,8 @@ class BoundedRangeLoss:
         if whole_range == 0:
             return above(0.0, relative=0)  # below the floats, and delta is at most a quarter of it
         return above(one_minus_exp(excess / 2) ** 2 / whole_range, relative=1e-14)
+
+    @property
+    def zcdp(self) -> tuple[Fraction | float, Fraction]:
+        """epsilon^2 / 8 [CR21, Lemma 3.2]."""
+        return self.rho, Fraction(0)

@@ -3,11 +3,12 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 from discreet._exact import Number, positive, whole
 from discreet.accounting._lattice_gaussian import lattice_gaussian_delta
 from discreet.accounting._rounding import keep, nearest
+from discreet.accounting.loss import Loss
 from discreet.accounting.zcdp import zcdp_delta
 
 __all__ = ["DiscreteGaussianLoss"]
@@ -17,7 +18,7 @@ _LARGEST_ENUMERATED = 16  # sensitivity up to which every kind of integer shift 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscreteGaussianLoss:
+class DiscreteGaussianLoss(Loss):
     """Describe integer noise Pr[k] ~ exp(-k^2 / (2 sigma^2)) on each coordinate independently.
 
     ``sensitivity`` bounds the L2 distance of neighbouring integer vectors, in the same units as
@@ -42,6 +43,7 @@ class DiscreteGaussianLoss:
     sigma: Number
     sensitivity: Number
     dimension: int | None = None
+    kind: ClassVar[str] = "discrete_gaussian"
 
     def __post_init__(self) -> None:
         positive(self.sigma, name="sigma")
@@ -79,6 +81,11 @@ class DiscreteGaussianLoss:
         if self.dimension == 1:
             return Fraction(math.floor(self.sensitivity) ** 2)
         return Fraction(math.floor(Fraction(self.sensitivity) ** 2))
+
+    @property
+    def zcdp(self) -> tuple[Fraction | float, Fraction]:
+        """The rho above [CKS20, Theorem 14]."""
+        return self.rho, Fraction(0)
 
 
 def _worst_shift_delta(*, variance: Fraction, squared: int, epsilon: Fraction) -> float:

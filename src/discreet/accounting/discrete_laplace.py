@@ -3,17 +3,23 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
+
+import numpy as np
 
 from discreet._exact import Number, positive, whole
+from discreet.accounting._pairs import AtomsPair, Pair
 from discreet.accounting._rounding import above, keep, nearest, one_minus_exp
+from discreet.accounting.loss import Loss
 
 __all__ = ["DiscreteLaplaceLoss"]
+
+_MOST_ATOMS = 10_000  # a wider shift is composed through its profile
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscreteLaplaceLoss:
+class DiscreteLaplaceLoss(Loss):
     """Describe integer noise Pr[k] ~ exp(-|k| / s), s = ``noise_multiplier`` * ``sensitivity``.
 
     Claim: for integer vectors whose L1 distance is at most ``sensitivity`` (a whole number),
@@ -38,6 +44,7 @@ class DiscreteLaplaceLoss:
 
     noise_multiplier: Number
     sensitivity: int = 1
+    kind: ClassVar[str] = "discrete_laplace"
 
     def __post_init__(self) -> None:
         positive(self.noise_multiplier, name="noise_multiplier")
@@ -61,3 +68,18 @@ class DiscreteLaplaceLoss:
         outer = one_minus_exp(target - (shift - last) / scale)
         inner = one_minus_exp(-last / scale)
         return above((outer + q * inner) / (1 + q), relative=1e-14)
+
+    def pairs(self) -> tuple[Pair, Pair]:
+        """Return the pair of one law and its shift by ``sensitivity``, which is symmetric."""
+        shift = self.sensitivity
+        if shift > _MOST_ATOMS:
+            return Loss.pairs(self)
+        step = nearest(1 / (Fraction(self.noise_multiplier) * shift))
+        q = math.exp(-step)
+        # The loss is (D - 2k) / s at noise k in between, D / s below and -D / s above.
+        k = np.arange(shift + 1)
+        mass = np.exp(-step * k) * -math.expm1(-step) / (1 + q)
+        mass[0], mass[-1] = 1 / (1 + q), math.exp(-step * shift) / (1 + q)
+        losses = (shift - 2.0 * k) * step * (1 + 1e-15)
+        pair = AtomsPair(losses, mass, lattice=(float(losses[-1]), float(losses[0] - losses[1])))
+        return pair, pair

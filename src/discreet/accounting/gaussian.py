@@ -3,18 +3,20 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 from discreet._exact import Number, positive
 from discreet.accounting._mills import mills_drop, normal_density
+from discreet.accounting._pairs import GaussianPair, Pair
 from discreet.accounting._rounding import above, keep, nearest
+from discreet.accounting.loss import Loss
 
 __all__ = ["GaussianLoss"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GaussianLoss:
+class GaussianLoss(Loss):
     """Describe Gaussian noise of standard deviation ``noise_multiplier`` times the L2 sensitivity.
 
     Claim: the operation is (e, delta(e))-DP exactly for delta(e) = Phi(1/(2m) - e m) -
@@ -33,6 +35,7 @@ class GaussianLoss:
     """
 
     noise_multiplier: Number
+    kind: ClassVar[str] = "gaussian"
 
     def __post_init__(self) -> None:
         positive(self.noise_multiplier, name="noise_multiplier")
@@ -55,3 +58,13 @@ class GaussianLoss:
             return above(0.0, relative=0)
         value = normal_density(a) * mills_drop(a, nearest(1 / multiplier))
         return above(value, relative=2e-11)
+
+    @property
+    def zcdp(self) -> tuple[Fraction | float, Fraction]:
+        """1 / (2 m^2), exactly [BS16, Proposition 1.6]."""
+        return 1 / (2 * Fraction(self.noise_multiplier) ** 2), Fraction(0)
+
+    def pairs(self) -> tuple[Pair, Pair]:
+        """Return the Gaussian pair, which is symmetric."""
+        pair = GaussianPair(nearest(Fraction(self.noise_multiplier)) * (1 - 1e-15))
+        return pair, pair

@@ -1,14 +1,11 @@
-"""From a loss to a guarantee: ``epsilon`` at a delta and ``delta`` at an epsilon."""
+"""From a loss to a guarantee: ``epsilon`` at a delta, ``delta`` at an epsilon, and brackets."""
 
-import math
-from fractions import Fraction
-
-from discreet._exact import Number, float_up, nonnegative, probability
-from discreet.accounting._search import smallest_float
+from discreet._exact import Number, nonnegative, probability
 from discreet.accounting.loss import Loss
+from discreet.accounting.numerical import Bracket, delta_upper, epsilon_bracket, epsilon_upper
 from discreet.errors import ParameterError
 
-__all__ = ["delta", "epsilon"]
+__all__ = ["bracket", "delta", "epsilon"]
 
 
 def delta(loss: Loss, *, epsilon: Number) -> float:
@@ -21,7 +18,7 @@ def delta(loss: Loss, *, epsilon: Number) -> float:
     0.0
     """
     _require_loss(loss)
-    return loss.delta_upper(epsilon=nonnegative(epsilon, name="epsilon"))
+    return delta_upper(loss, nonnegative(epsilon, name="epsilon"))
 
 
 def epsilon(loss: Loss, *, delta: Number) -> float:
@@ -29,8 +26,9 @@ def epsilon(loss: Loss, *, delta: Number) -> float:
 
     At delta = 0 this is the pure epsilon, or ``math.inf`` where there is none.
 
-    Why: the search ends at an epsilon whose own upper bound on delta was evaluated and found to be
-    at most ``delta``, so the answer is a proof whatever path led there.
+    Why: for a single operation the search ends at an epsilon whose own upper bound on delta was
+    evaluated and found to be at most ``delta``; for a composition, see
+    docs/proofs/privacy_loss_distributions.md.
 
     >>> from discreet.accounting import GaussianLoss
     >>> round(epsilon(GaussianLoss(noise_multiplier=1), delta=1e-6), 4)
@@ -39,13 +37,22 @@ def epsilon(loss: Loss, *, delta: Number) -> float:
     inf
     """
     _require_loss(loss)
-    target = probability(delta, name="delta", zero=True)
-    pure = loss.epsilon_pure
-    ceiling = float_up(pure) if isinstance(pure, Fraction) else math.inf
-    if target == 0 or ceiling == 0:
-        return ceiling
-    found = smallest_float(lambda e: loss.delta_upper(epsilon=Fraction(e)) <= target, zero=True)
-    return min(ceiling, math.inf if found is None else found)
+    return epsilon_upper(loss, probability(delta, name="delta", zero=True))
+
+
+def bracket(loss: Loss, *, delta: Number) -> Bracket:
+    """Return certified bounds on both sides of the smallest epsilon for this loss.
+
+    The truth meant is that of the worst operation that the loss describes: where the loss is
+    an upper bound itself (zCDP, a bounded range), so is what is bracketed.
+
+    >>> from discreet.accounting import GaussianLoss
+    >>> found = bracket(GaussianLoss(noise_multiplier=4).sampled(rate=0.01) * 10_000, delta=1e-5)
+    >>> round(found.lower, 3), round(found.upper, 3), found.upper - found.lower < 1e-4
+    (0.947, 0.947, True)
+    """
+    _require_loss(loss)
+    return epsilon_bracket(loss, probability(delta, name="delta", zero=True))
 
 
 def _require_loss(loss: object) -> None:

@@ -2,17 +2,19 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 from discreet._exact import Number, positive
-from discreet.accounting._rounding import above, keep, one_minus_exp
+from discreet.accounting._pairs import LaplacePair, Pair
+from discreet.accounting._rounding import above, keep, nearest, one_minus_exp
+from discreet.accounting.loss import Loss
 
 __all__ = ["LaplaceLoss"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LaplaceLoss:
+class LaplaceLoss(Loss):
     """Describe Laplace noise of scale ``noise_multiplier`` times the L1 sensitivity.
 
     Claim: the operation is (e, delta(e))-DP exactly for delta(e) = max(0, 1 - exp((e - 1/m) / 2)),
@@ -32,6 +34,7 @@ class LaplaceLoss:
     """
 
     noise_multiplier: Number
+    kind: ClassVar[str] = "laplace"
 
     def __post_init__(self) -> None:
         positive(self.noise_multiplier, name="noise_multiplier")
@@ -48,3 +51,8 @@ class LaplaceLoss:
         if excess >= 0:
             return 0.0
         return above(one_minus_exp(excess / 2), relative=1e-14)
+
+    def pairs(self) -> tuple[Pair, Pair]:
+        """Return the Laplace pair, which is symmetric."""
+        pair = LaplacePair(nearest(Fraction(self.noise_multiplier)) * (1 - 1e-15))
+        return pair, pair

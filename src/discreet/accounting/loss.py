@@ -1,31 +1,93 @@
-"""What every loss can say about itself."""
+"""What every loss can say about itself, and how losses compose."""
 
+import math
+from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar
 
 from discreet._exact import Number
+from discreet.accounting._pairs import Pair
+from discreet.accounting._profile import profile_pair
+from discreet.privacy import Neighbours
+
+if TYPE_CHECKING:
+    from discreet.accounting.composition import ComposedLoss
+    from discreet.accounting.sampling import SampledLoss
 
 __all__ = ["Loss"]
 
 
-@runtime_checkable
-class Loss(Protocol):
-    """The privacy cost of one operation, as plain immutable data.
+class Loss(ABC):
+    """The privacy cost of an operation, as plain immutable data.
 
     A loss stands for every pair of output distributions that neighbouring inputs can give. Unless
     a class says otherwise it holds for whichever neighbouring relation its parameters (the
     sensitivity behind a noise multiplier) were computed for, and in both directions.
 
-    >>> from discreet.accounting import PureLoss
-    >>> isinstance(PureLoss(epsilon=1), Loss)
-    True
+    Losses compose: ``a + b`` is the loss of doing both, ``a * 1000`` of doing one a thousand times,
+    each chosen without looking at the other's output. Only a filter licenses adaptive choices of
+    parameters.
+
+    >>> from discreet.accounting import GaussianLoss, PureLoss
+    >>> GaussianLoss(noise_multiplier=4) * 10 + PureLoss(epsilon=1)
+    ComposedLoss(10 x GaussianLoss(noise_multiplier=4), PureLoss(epsilon=1))
     """
 
+    __slots__ = ()
+
+    kind: ClassVar[str]
+    neighbours: ClassVar[Neighbours | None] = None
+    """The one relation it can hold for; None where the parameters decide."""
+
     @property
+    @abstractmethod
     def epsilon_pure(self) -> Fraction | float:
         """The smallest epsilon proved at delta = 0, exactly; ``math.inf`` if there is none."""
-        ...
 
+    @abstractmethod
     def delta_upper(self, *, epsilon: Number) -> float:
         """Return a certified upper bound on delta at an ``epsilon`` of at least 0."""
-        ...
+
+    @property
+    def zcdp(self) -> tuple[Fraction | float, Fraction]:
+        """(rho, delta): what it costs as approximate zCDP; rho is ``math.inf`` if it is not.
+
+        An epsilon-DP operation is epsilon^2 / 2-zCDP [BS16, Proposition 1.4].
+        """
+        pure = self.epsilon_pure
+        return (pure * pure / 2 if isinstance(pure, Fraction) else math.inf), Fraction(0)
+
+    def pairs(self) -> tuple[Pair, Pair]:
+        """Return dominating pairs for removing and for adding a unit, for numerical composition.
+
+        By default the pair whose profile is the chord of this loss's profile between many points.
+        """
+        pair = profile_pair(self)
+        return pair, pair
+
+    def sampled(self, *, rate: Number) -> "SampledLoss":
+        """Return the loss when each unit takes part with probability ``rate``, independently.
+
+        >>> from discreet.accounting import GaussianLoss
+        >>> GaussianLoss(noise_multiplier=4).sampled(rate=0.01)
+        SampledLoss(inner=GaussianLoss(noise_multiplier=4), rate=0.01)
+        """
+        from discreet.accounting.sampling import SampledLoss
+
+        return SampledLoss(inner=self, rate=rate)
+
+    def __add__(self, other: object) -> "ComposedLoss":
+        from discreet.accounting.composition import compose
+
+        if not isinstance(other, Loss):
+            return NotImplemented
+        return compose([(self, 1), (other, 1)])
+
+    def __mul__(self, times: object) -> "ComposedLoss":
+        from discreet.accounting.composition import compose
+
+        if not isinstance(times, int):
+            return NotImplemented
+        return compose([(self, times)])
+
+    __rmul__ = __mul__

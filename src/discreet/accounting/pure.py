@@ -3,17 +3,20 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 from discreet._exact import Number, float_up, nonnegative, probability
+from discreet.accounting._pairs import Pair
+from discreet.accounting._response import response_pair
 from discreet.accounting._rounding import above, keep, nearest, one_minus_exp
+from discreet.accounting.loss import Loss
 
 __all__ = ["ApproximateLoss", "PureLoss"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PureLoss:
+class PureLoss(Loss):
     """State that an operation is epsilon-DP, and nothing more.
 
     Claim: the operation is (e, delta(e))-DP for every e >= 0, where delta(e) is 0 from epsilon on
@@ -31,6 +34,7 @@ class PureLoss:
     """
 
     epsilon: Number
+    kind: ClassVar[str] = "pure"
 
     def __post_init__(self) -> None:
         nonnegative(self.epsilon, name="epsilon")
@@ -45,10 +49,15 @@ class PureLoss:
         """Return delta at ``epsilon``, rounded up."""
         return _response_delta(Fraction(self.epsilon), Fraction(epsilon))
 
+    def pairs(self) -> tuple[Pair, Pair]:
+        """Return binary randomized response, which is symmetric."""
+        pair = response_pair(epsilon=Fraction(self.epsilon), others=1)
+        return pair, pair
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApproximateLoss:
+class ApproximateLoss(Loss):
     """State that an operation is (epsilon, delta)-DP, and nothing more.
 
     Claim: the operation is (e, delta)-DP for every e >= epsilon, and below epsilon it is
@@ -66,6 +75,7 @@ class ApproximateLoss:
 
     epsilon: Number
     delta: Number
+    kind: ClassVar[str] = "approximate"
 
     def __post_init__(self) -> None:
         nonnegative(self.epsilon, name="epsilon")
@@ -83,6 +93,16 @@ class ApproximateLoss:
         failure = Fraction(self.delta)
         rest = _response_delta(Fraction(self.epsilon), Fraction(epsilon))
         return min(1.0, float_up(failure + (1 - failure) * Fraction(rest)))
+
+    @property
+    def zcdp(self) -> tuple[Fraction | float, Fraction]:
+        """delta-approximate epsilon^2 / 2-zCDP: given that nothing is revealed, it is pure."""
+        return Fraction(self.epsilon) ** 2 / 2, Fraction(self.delta)
+
+    def pairs(self) -> tuple[Pair, Pair]:
+        """Return randomized response that sometimes reveals the input, which is symmetric."""
+        pair = response_pair(epsilon=Fraction(self.epsilon), others=1, failure=Fraction(self.delta))
+        return pair, pair
 
 
 def _response_delta(ours: Fraction, epsilon: Fraction) -> float:

@@ -3,17 +3,21 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 from discreet._exact import Number, nonnegative, whole
+from discreet.accounting._pairs import Pair
+from discreet.accounting._response import response_pair
 from discreet.accounting._rounding import above, keep, nearest, one_minus_exp
+from discreet.accounting.loss import Loss
+from discreet.privacy import Neighbours
 
 __all__ = ["RandomizedResponseLoss"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RandomizedResponseLoss:
+class RandomizedResponseLoss(Loss):
     """Describe k-ary randomized response: the true answer is exp(epsilon) times as likely.
 
     Claim: the report is epsilon-DP, and (e, delta(e))-DP exactly for delta(e) =
@@ -32,6 +36,8 @@ class RandomizedResponseLoss:
 
     epsilon: Number
     categories: int
+    kind: ClassVar[str] = "randomized_response"
+    neighbours: ClassVar[Neighbours | None] = Neighbours.replace_one
 
     def __post_init__(self) -> None:
         nonnegative(self.epsilon, name="epsilon")
@@ -52,3 +58,8 @@ class RandomizedResponseLoss:
         # Cut off where exp would overflow: fewer other answers mean a larger delta.
         others = math.exp(min(700.0, math.log(self.categories - 1) - nearest(self.epsilon_pure)))
         return above(one_minus_exp(excess) / (1 + others), relative=1e-12)
+
+    def pairs(self) -> tuple[Pair, Pair]:
+        """Return the pair of two inputs' reports, which is symmetric."""
+        pair = response_pair(epsilon=self.epsilon_pure, others=self.categories - 1)
+        return pair, pair

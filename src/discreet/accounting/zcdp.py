@@ -3,17 +3,18 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 from discreet._exact import Number, nonnegative
 from discreet.accounting._rounding import above, keep, nearest
+from discreet.accounting.loss import Loss
 
 __all__ = ["ZCDPLoss"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ZCDPLoss:
+class ZCDPLoss(Loss):
     """State that an operation is rho-zCDP.
 
     Claim: the operation is (e, delta)-DP for every e >= 0 with delta the infimum over orders
@@ -30,6 +31,7 @@ class ZCDPLoss:
     """
 
     rho: Number
+    kind: ClassVar[str] = "zcdp"
 
     def __post_init__(self) -> None:
         nonnegative(self.rho, name="rho")
@@ -43,6 +45,11 @@ class ZCDPLoss:
     def delta_upper(self, *, epsilon: Number) -> float:
         """Return delta at ``epsilon``, rounded up."""
         return zcdp_delta(Fraction(self.rho), Fraction(epsilon))
+
+    @property
+    def zcdp(self) -> tuple[Fraction | float, Fraction]:
+        """The rho it was given."""
+        return Fraction(self.rho), Fraction(0)
 
 
 def zcdp_delta(rho: Fraction, epsilon: Fraction) -> float:

@@ -22,6 +22,7 @@ _LIMB = 40  # bits of the low limb in which wide sums are held
 _MASK = (1 << _LIMB) - 1
 _FARTHEST = 2.0**100  # steps; a value beyond is clamped, which adds no sensitivity
 _FARTHEST_INT64 = 2.0**62
+_CHUNK = 1 << 15  # entries; keeps the intermediate arrays in the processor's cache
 
 
 @final
@@ -82,9 +83,14 @@ class Grid:
         >>> Grid(0).steps(np.array([0.5, 1.5, -0.5, 0.49999999999999994]))
         array([1, 2, 0, 0])
         """
-        with np.errstate(over="ignore"):
-            x = values * 2.0**-self.exponent
-        return _half_up(np.clip(x, -_FARTHEST_INT64, _FARTHEST_INT64)).astype(np.int64)
+        flat = np.ascontiguousarray(values).reshape(-1)
+        out = np.empty(flat.size, dtype=np.int64)
+        for start in range(0, flat.size, _CHUNK):
+            part = slice(start, start + _CHUNK)
+            with np.errstate(over="ignore"):
+                x = flat[part] * 2.0**-self.exponent
+            out[part] = _half_up(np.clip(x, -_FARTHEST_INT64, _FARTHEST_INT64))
+        return out.reshape(values.shape)
 
     def add(
         self, values: npt.NDArray[np.float64], noise: npt.NDArray[np.int64]

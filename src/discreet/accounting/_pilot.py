@@ -1,0 +1,109 @@
+"""A rough look at a composition, to choose how to compute it. Nothing certified rests on it."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, final
+
+import numpy as np
+
+from discreet.accounting._pairs import Floats, Pair
+
+__all__ = ["Pilot", "Plan"]
+
+Parts = Sequence[tuple[Pair, int]]
+
+
+class Plan(NamedTuple):
+    """How to compute near one epsilon."""
+
+    tilt: float
+    step: float
+    window: float
+    cap: float
+    bulks: list[tuple[float, float]]
+
+
+@final
+class Pilot:
+    """Moments of the summed loss from a few hundred nodes of each part."""
+
+    def __init__(self, parts: Parts, reach: float) -> None:
+        self._parts: list[tuple[Floats, Floats, int]] = []
+        for pair, times in parts:
+            low, high = pair.span(reach)
+            loss, mass = pair.nodes(np.linspace(low, high, 66)[1:-1], reach)
+            kept = mass > 0
+            self._parts.append((loss[kept], np.log(mass[kept]), times))
+        self._times = sum(times for _, _, times in self._parts)
+
+    def renyi_epsilon(self, delta: float) -> float:
+        """Return roughly the epsilon that the best Renyi order gives."""
+        order = np.geomspace(1e-3, 1e6, 91)  # minus one
+        logs, _, _ = self._moments(order)
+        bound = (
+            logs - math.log(delta) + order * np.log(order / (order + 1)) - np.log1p(order)
+        ) / order
+        return max(0.0, float(np.nanmin(bound)))
+
+    def plan(self, epsilon: float, delta: float, *, tolerance: float) -> Plan:
+        """Choose tilt, step and window so that epsilon comes out about ``tolerance`` too large."""
+        saddle = self._tilt_for(epsilon, math.inf)
+        cap = self._cap(epsilon, delta * min(1e-3, tolerance * saddle))
+        saddle = self._tilt_for(epsilon, cap)
+        tilts = saddle * 0.8 ** np.arange(16)
+        _, _, variance = self._moments(np.append(tilts, 0.0), cap)
+        spread = np.sqrt(variance)
+        # Where single losses are heavy-tailed, the tilt that centres the sum also spreads it thin.
+        modest = np.flatnonzero(spread[:-1] <= 1.7 * spread[-1])
+        pick = int(modest[0]) if modest.size else 15
+        tilt, deviation = float(tilts[pick]), float(spread[pick])
+        step = math.sqrt(12 * tolerance / (max(saddle, 1.0) * self._times))
+        window = max(16 * deviation, (14 - math.log(delta)) / tilt)
+        return Plan(tilt, min(step, float(spread[-1]) / 6), window, cap, self._bulks(cap))
+
+    def _moments(self, tilts: Floats, cap: float = math.inf) -> tuple[Floats, Floats, Floats]:
+        """Return log-moment generating function, mean and variance of the tilted sum."""
+        logs, means, variances = (np.zeros(tilts.size) for _ in range(3))
+        for loss, log_mass, times in self._parts:
+            used = loss[loss <= cap]
+            exponent = log_mass[loss <= cap] + tilts[:, None] * used
+            top = exponent.max(axis=1)
+            weight = np.exp(exponent - top[:, None])
+            total = weight.sum(axis=1)
+            mean = weight @ used / total
+            logs += times * (top + np.log(total))
+            means += times * mean
+            variances += times * np.maximum(weight @ used**2 / total - mean**2, 1e-30)
+        return logs, means, variances
+
+    def _tilt_for(self, epsilon: float, cap: float) -> float:
+        """Return the tilt under which the mean of the sum is ``epsilon``."""
+        tilts = np.geomspace(1e-2, 1e7, 61)
+        for _ in range(3):
+            place = int(np.searchsorted(self._moments(tilts, cap)[1], epsilon))
+            if place in (0, tilts.size):
+                return float(tilts[min(place, tilts.size - 1)])
+            tilts = np.geomspace(tilts[place - 1], tilts[place], 9)
+        return float(tilts[4])
+
+    def _cap(self, epsilon: float, allowed: float) -> float:
+        """Return a loss so large that calling any larger one infinite costs little."""
+        for beyond in (0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 9.0, 13.0, 20.0, 40.0, 80.0):
+            above = sum(
+                times * float(np.exp(log_mass[loss > epsilon + beyond]).sum())
+                for loss, log_mass, times in self._parts
+            )
+            if above * math.exp(-beyond) <= allowed:
+                return epsilon + beyond
+        return math.inf
+
+    def _bulks(self, cap: float) -> list[tuple[float, float]]:
+        """Return for each part where a single loss mostly lies."""
+        bulks = []
+        for loss, log_mass, _ in self._parts:
+            used, weight = loss[loss <= cap], np.exp(log_mass[loss <= cap])
+            weight /= weight.sum()
+            mean = float(weight @ used)
+            deviation = math.sqrt(float(weight @ (used - mean) ** 2))
+            bulks.append((mean - 6 * deviation, mean + 6 * deviation))
+        return bulks

@@ -1,0 +1,136 @@
+"""Privacy loss distributions: certified bounds on epsilon and delta of a composition."""
+
+import math
+from collections.abc import Callable, Sequence
+
+from discreet.accounting._cells import from_above, from_below
+from discreet.accounting._fourier import Composed
+from discreet.accounting._pairs import Pair
+from discreet.accounting._pilot import Pilot, Plan
+
+__all__ = ["delta_lower", "delta_upper", "epsilon_lower", "epsilon_upper"]
+
+Parts = Sequence[tuple[Pair, int]]
+_LONGEST = 1 << 22
+
+
+def epsilon_upper(
+    parts: Parts, *, delta: float, tolerance: float, near: float | None = None
+) -> float:
+    """Return an epsilon at which the composition of these pairs is certainly (epsilon, delta)-DP.
+
+    It aims to be at most about ``tolerance`` above the smallest one; that works best where
+    the answer is known roughly, ``near`` some value.
+    """
+    reach, lost = _reach(parts, delta)
+    if lost >= delta:
+        return math.inf
+    pilot = Pilot(parts, reach)
+    guess = pilot.renyi_epsilon(delta - lost) if near is None else near
+    composed, lost = _above(parts, pilot.plan(guess, delta - lost, tolerance=tolerance), reach)
+    found = _crossing(composed, lambda i: composed.delta_above(i) + lost, delta, guess)
+    return math.inf if found is None else max(0.0, found)
+
+
+def epsilon_lower(parts: Parts, *, delta: float, near: float, tolerance: float) -> float:
+    """Return an epsilon below which the composition is certainly not (epsilon, delta)-DP."""
+    reach, _ = _reach(parts, delta)
+    plan = Pilot(parts, reach).plan(near, delta, tolerance=tolerance)
+    composed = _below(parts, plan, reach)
+    found = _crossing(composed, composed.delta_below, delta, near)
+    return 0.0 if found is None else max(0.0, found - composed.forgiven)
+
+
+def delta_upper(parts: Parts, *, epsilon: float, tolerance: float) -> float:
+    """Return a certified upper bound on delta at ``epsilon``; ``tolerance`` is relative."""
+    reach, _ = _reach(parts, 1e-30)
+    pilot = Pilot(parts, reach)
+    plan = pilot.plan(epsilon, 1e-12, tolerance=tolerance / 10)
+    composed, lost = _above(parts, plan, reach)
+    below = math.floor((epsilon - composed.origin) / composed.step)
+    left, right = (composed.delta_above(i) for i in (below, below + 1))
+    share = math.expm1(epsilon - composed.loss_at(below)) / math.expm1(composed.step)
+    return min(1.0, left + (right - left) * min(1.0, max(0.0, share * (1 - 1e-12))) + lost)
+
+
+def delta_lower(parts: Parts, *, epsilon: float, tolerance: float) -> float:
+    """Return a certified lower bound on delta at ``epsilon``."""
+    reach, _ = _reach(parts, 1e-30)
+    plan = Pilot(parts, reach).plan(epsilon, 1e-12, tolerance=tolerance / 10)
+    composed = _below(parts, plan, reach)
+    return composed.delta_below(
+        math.ceil((epsilon + composed.forgiven - composed.origin) / composed.step)
+    )
+
+
+def _reach(parts: Parts, delta: float) -> tuple[float, float]:
+    """Return how many deviations to look at, and the chance of what no loss describes."""
+    times = sum(n for _, n in parts)
+    reach = math.sqrt(2 * math.log(max(times, 2) / (delta * 1e-6)))
+    stays = math.fsum(n * math.log1p(-min(0.999, p.infinite + p.cut(reach))) for p, n in parts)
+    return reach, -math.expm1(stays) * (1 + 1e-12)
+
+
+def _sizes(parts: Parts, plan: Plan) -> tuple[float, int]:
+    """Return step and length of the transform; exact losses on one lattice set the step."""
+    from scipy import fft
+
+    step = plan.step
+    lattices = {pair.lattice[1] if pair.lattice else None for pair, _ in parts}
+    if len(lattices) == 1 and (spacing := lattices.pop()) is not None:
+        step = spacing
+    length = min(_LONGEST, max(64, math.ceil(plan.window / step)))
+    if plan.window / step > _LONGEST:
+        step = plan.window / _LONGEST
+    return step, int(fft.next_fast_len(length, real=True))
+
+
+def _above(parts: Parts, plan: Plan, reach: float) -> tuple[Composed, float]:
+    step, length = _sizes(parts, plan)
+    masses, lost = [], 0.0
+    for (pair, times), bulk in zip(parts, plan.bulks, strict=True):
+        origin = pair.lattice[0] if pair.lattice else 0.0
+        found, beyond = from_above(
+            pair, step=step, origin=origin, bulk=bulk, cap=plan.cap, reach=reach
+        )
+        masses.append((found, times))
+        lost += times * (beyond + pair.infinite + pair.cut(reach))
+    return Composed(masses, step=step, tilt=plan.tilt, length=length), lost * (1 + 1e-12)
+
+
+def _below(parts: Parts, plan: Plan, reach: float) -> Composed:
+    step, length = _sizes(parts, plan._replace(window=1.5 * plan.window))
+    masses = [
+        (from_below(pair, step=step, bulk=bulk, cap=plan.cap, reach=reach), times)
+        for (pair, times), bulk in zip(parts, plan.bulks, strict=True)
+    ]
+    return Composed(masses, step=step, tilt=plan.tilt, length=length)
+
+
+def _crossing(
+    composed: Composed, bound: Callable[[int], float], delta: float, near: float
+) -> float | None:
+    """Return where a bound that falls with the lattice index crosses ``delta``, None if nowhere.
+
+    Between lattice points the profile of losses on the lattice is linear in exp(epsilon).
+    """
+    start = composed.index_of(near)
+    stride = max(1, round(0.5 / (composed.tilt * composed.step)))
+    farthest = composed.length
+    low = high = start
+    if bound(start) > delta:
+        while bound(high) > delta:
+            low, high, stride = high, high + stride, 2 * stride
+            if high - start > farthest:
+                return None
+    else:
+        while bound(low) <= delta:
+            low, high, stride = low - stride, low, 2 * stride
+            if start - low > farthest:
+                return composed.loss_at(high)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if bound(middle) > delta else (low, middle)
+    left, right = bound(low), bound(high)
+    share = (left - delta) / (left - right)
+    return composed.loss_at(low) + math.log1p(share * math.expm1(composed.step))
