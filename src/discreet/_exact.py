@@ -11,7 +11,17 @@ from numbers import Rational, Real
 
 from discreet.errors import ParameterError
 
-__all__ = ["Number", "exact", "float_up", "nonnegative", "positive", "probability", "show", "whole"]
+__all__ = [
+    "Number",
+    "exact",
+    "float_up",
+    "nonnegative",
+    "plain",
+    "positive",
+    "probability",
+    "show",
+    "whole",
+]
 
 Number = int | float | Fraction
 
@@ -29,6 +39,21 @@ def float_up(value: Fraction) -> float:
     except OverflowError:
         return math.inf if value > 0 else math.nextafter(-math.inf, 0)
     return nearest if nearest >= value else math.nextafter(nearest, math.inf)
+
+
+def plain(value: object, *, name: str) -> Number:
+    """Return a number as a plain int, float or Fraction of the same value, for readable reprs.
+
+    >>> import numpy as np
+    >>> plain(np.float64(0.5), name="scale"), plain(np.int8(3), name="scale")
+    (0.5, 3)
+    """
+    if type(value) in (int, float, Fraction):
+        return value  # type: ignore[return-value]
+    number = exact(value, name=name)
+    if number.denominator == 1 and not isinstance(value, float):
+        return int(number)
+    return float(number) if Fraction(float(number)) == number else number
 
 
 def show(value: object) -> str:
@@ -60,9 +85,9 @@ def exact(value: object, *, name: str, wanted: str = "a finite number", hint: st
     if isinstance(value, Real):
         if isinstance(value, Rational):
             return Fraction(int(value.numerator), int(value.denominator))
-        as_float = float(value)
-        if math.isfinite(as_float):
-            return Fraction(as_float)
+        ratio = getattr(value, "as_integer_ratio", float(value).as_integer_ratio)
+        if math.isfinite(value):
+            return Fraction(*ratio())  # also of a wider float than Python's, to the last bit
     raise refusal(name, wanted, value, hint)
 
 

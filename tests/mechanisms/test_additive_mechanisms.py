@@ -94,6 +94,7 @@ def test_rounding_to_the_grid_is_paid_for(pairs, multiplier, exponent):
     apart = [Fraction(a) - Fraction(b) for a, b in pairs]
     assume(any(abs(d) > 1e-6 for d in apart))
     l1 = sum(map(abs, apart))
+    assume(2.0**exponent <= 4 * multiplier * l1 <= 2.0 ** (exponent + 49))
     laplace = m.Laplace(sensitivity=l1, scale=multiplier * l1, grid=2.0**exponent)
     grid, noise = laplace._noise(len(pairs))
     distance = sum(map(abs, moved_steps(grid, pairs)))
@@ -197,6 +198,53 @@ def test_real_releases_keep_their_sense_from_tiny_to_huge():
     assert np.isfinite(
         m.Laplace(sensitivity=1, scale=1e-9).release(np.array([1e308, -1e308]))
     ).all()
+
+
+def test_integers_are_released_exactly_however_large():
+    for mechanism in (m.Laplace(sensitivity=1, scale=1), m.Gaussian(sensitivity=1, sigma=1)):
+        big = 10**18 + 1
+        assert abs(mechanism.release(big) - big) < 1000  # a double near 1e18 has steps of 128
+        released = mechanism.release(np.array([big, -big, 2**63 - 1], dtype=np.int64))
+        np.testing.assert_allclose(released, [big, -big, 2.0**63], rtol=1e-15)
+    coarse = m.Laplace(sensitivity=64, scale=64, grid=16)
+    assert abs(coarse.release(10**18) - 10**18) < 10**5
+    assert set((coarse.release(np.arange(100)) % 16).tolist()) == {0.0}
+
+
+@given(value=st.integers(-(2**63), 2**63 - 1), exponent=st.integers(-45, 20))
+def test_integers_and_exact_fractions_round_alike(value, exponent):
+    grid = Grid(exponent)
+    exact = math.floor(value / grid.spacing + Fraction(1, 2))
+    high, low = (int(part[0]) for part in grid._limbs(np.array([value])))
+    if abs(value) <= 2**57:  # beyond, the finest grids clamp
+        assert (high << 40) + low == exact
+    assert grid.add_one(value, 0) == float(exact * grid.spacing)
+
+
+def test_numpy_scalars_are_fine_as_parameters():
+    for number in (np.float32(0.1), np.float64(0.5), np.int8(2), np.longdouble(0.3)):
+        for mechanism in (
+            m.Laplace(sensitivity=number, scale=number),
+            m.Gaussian(sensitivity=1, sigma=number),
+        ):
+            assert np.isfinite(mechanism.release(1.0))
+            assert "np." not in repr(mechanism)
+        assert isinstance(m.DiscreteLaplace(sensitivity=1, scale=number).release(3), int)
+        assert isinstance(m.DiscreteGaussian(sensitivity=1, sigma=number).release(3), int)
+
+
+def test_error_bars_at_the_ends():
+    almost = 1 - Fraction(1, 10**400)
+    for mechanism in (*EVERY, m.DiscreteLaplace(sensitivity=1, scale=10**400)):
+        assert mechanism.error(confidence=almost) > 0
+        for bad in (0, 1, -0.1, float("nan")):
+            with pytest.raises(ParameterError, match="confidence must be"):
+                mechanism.error(confidence=bad)
+    many = m.Laplace(sensitivity=1, scale=1e6)
+    released = many.release(np.zeros(100_000))
+    bar = many.error(confidence=0.9, coordinates=100_000)
+    assert np.mean(np.abs(released) <= bar) == pytest.approx(0.9, abs=0.01)
+    assert bar < 1.01 * many.error(confidence=0.9)
 
 
 def test_scalar_and_array_releases_are_the_same_function_of_the_sum():
@@ -408,13 +456,14 @@ def test_bad_budgets_are_named(bad):
         np.array(["a"]),
         [[1, 2], [3]],
         np.array([1 + 2j]),
+        np.ma.array([1, 2], mask=[False, True]),
         np.array([1, 2], dtype="timedelta64[s]"),
         object(),
     ],
     ids=repr,
 )
 def test_bad_values_are_refused_before_noise_is_drawn(mechanism, bad, no_randomness):
-    with pytest.raises(DataError, match="values must be"):
+    with pytest.raises(DataError, match="values must (not )?be"):
         mechanism.release(bad, source=no_randomness)
 
 
@@ -436,10 +485,16 @@ def test_errors_never_show_a_value():
 def test_grids():
     with pytest.raises(ParameterError, match="power of two"):
         m.Laplace(sensitivity=1, scale=1, grid=0.3)
-    with pytest.raises(ParameterError, match="grid must be at least"):
+    with pytest.raises(ParameterError, match="grid must be between"):
         m.Gaussian(sensitivity=1, sigma=1, grid=2.0**-60)
     with pytest.raises(ParameterError, match="2\\*\\*-900"):
         m.Laplace(sensitivity=1, scale=1e-300)
+    with pytest.raises(ParameterError, match="grid must be between"):
+        m.Laplace(sensitivity=1000, scale=1, grid=1024)
+    with pytest.raises(ParameterError, match="sensitivity must be at least"):
+        m.Laplace(sensitivity=1e-20, scale=1)
+    with pytest.raises(DataError, match="Release fewer at a time"):
+        m.Laplace(sensitivity=1e-14, scale=1).release(np.zeros(10**6))
     coarse = m.Laplace(sensitivity=1, scale=1, grid=2)
     assert set((coarse.release(np.zeros(1000)) % 2).tolist()) == {0.0}
     assert coarse.error(confidence=0.9) > m.Laplace(sensitivity=1, scale=1).error(confidence=0.9)

@@ -179,3 +179,55 @@ def test_sizes():
     assert noise.discrete_laplace(200, (2, 3, 4)).shape == (2, 3, 4)
     with pytest.raises(ParameterError, match="size"):
         noise.geometric(2, -1)
+
+
+class _Recorder:
+    """A source that remembers what it gave, so that samples can be decoded by hand."""
+
+    is_secure = False
+
+    def __init__(self, seed):
+        self._inner, self.given = SeededSource(seed), []
+
+    def read(self, n, /):
+        self.given.append(self._inner.read(n))
+        return self.given[-1]
+
+
+@pytest.mark.parametrize("shape", ["laplace", "gaussian"])
+@pytest.mark.parametrize(
+    "scale", [2**8, 2**13 + 1, 2**21, 2**22 + 5, 2**37, 2**40, 2**49 + 1, 2**50 + 3, 2**51 - 1]
+)
+def test_every_random_bit_reaches_the_sample(shape, scale):
+    """Certain slots give bucket * 2**shift + low bits, to the last bit, at every width of words."""
+    sampler = Staircase(shape, Fraction(scale))
+    source = _Recorder(1)
+    count = 5000
+    drawn = sampler.draw(count, source=source)
+    slots = np.frombuffer(source.given[0], "<u2").tolist()
+    size = len(source.given[1]) // count
+    lows = np.frombuffer(source.given[1], f"<u{size}").tolist()
+    mask = (1 << sampler._shift) - 1
+    checked = 0
+    for slot, low, got in zip(slots, lows, drawn.tolist(), strict=True):
+        if sampler._table[slot] != np.iinfo(np.int64).min:
+            bucket = int(sampler._owner[slot]) + sampler._first_bucket
+            assert got == (bucket << sampler._shift) + (low & mask)
+            checked += 1
+    assert checked > 0.9 * count
+
+
+@pytest.mark.parametrize("name", ["discrete_laplace", "discrete_gaussian", "rounded_laplace"])
+@pytest.mark.parametrize("scale", [2**45, 2**51 - 1])
+def test_large_samples_are_as_often_odd_as_even(name, scale):
+    draws = getattr(noise, name)(scale, SAMPLES)
+    large = draws[np.abs(draws) > scale]
+    odd = np.mean(large % 2)
+    assert abs(odd - 0.5) <= np.sqrt(np.log(2 / FALSE_ALARM) / (2 * large.size))  # Hoeffding
+
+
+def test_rounded_noise_needs_a_grid_that_it_can_be_seen_on():
+    for name in ("rounded_laplace", "rounded_gaussian"):
+        assert getattr(noise, name)(Fraction(1, 8), 1000).shape == (1000,)
+        with pytest.raises(ParameterError, match="at least 1/8"):
+            getattr(noise, name)(0.002, 1000)

@@ -8,7 +8,7 @@ rounding upwards moves two values that differ by d steps at most ceil(d) steps a
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self, final
+from typing import Any, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,6 @@ __all__ = ["Grid"]
 _LIMB = 40  # bits of the low limb in which wide sums are held
 _MASK = (1 << _LIMB) - 1
 _FARTHEST = 2.0**100  # steps; a value beyond is clamped, which adds no sensitivity
-_FARTHEST_INT64 = 2.0**62
 _CHUNK = 1 << 15  # entries; keeps the intermediate arrays in the processor's cache
 
 
@@ -77,7 +76,7 @@ class Grid:
         """The distance between neighbouring points."""
         return Fraction(2) ** self.exponent
 
-    def steps(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    def steps(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """Return the nearest multiples as integers, saturating at 2**62 steps.
 
         >>> Grid(0).steps(np.array([0.5, 1.5, -0.5, 0.49999999999999994]))
@@ -86,43 +85,73 @@ class Grid:
         flat = np.ascontiguousarray(values).reshape(-1)
         out = np.empty(flat.size, dtype=np.int64)
         for start in range(0, flat.size, _CHUNK):
-            part = slice(start, start + _CHUNK)
-            with np.errstate(over="ignore"):
-                x = flat[part] * 2.0**-self.exponent
-            out[part] = _half_up(np.clip(x, -_FARTHEST_INT64, _FARTHEST_INT64))
+            high, low = self._limbs(flat[start : start + _CHUNK])
+            np.clip(high, -(1 << 22), (1 << 22) - 1, out=high)
+            out[start : start + _CHUNK] = (high << _LIMB) + low
         return out.reshape(values.shape)
 
     def add(
-        self, values: npt.NDArray[np.float64], noise: npt.NDArray[np.int64]
+        self, values: npt.NDArray[Any], noise: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.float64]:
         """Return round(values) + noise steps as doubles: one conversion, after the exact sum.
 
-        The sum is held in two limbs, high * 2**40 + low with 0 <= low < 2**40. That form is
-        unique, so whatever is computed from it depends on the exact sum alone.
+        Values may be doubles or int64. The sum is held in two limbs, high * 2**40 + low with
+        0 <= low < 2**40. That form is unique, so whatever is computed from it depends on the
+        exact sum alone.
 
         >>> Grid(-3).add(np.array([1.0, 2.0**60]), np.array([1, -1]))
         array([1.1250000e+00, 1.1529215e+18])
         """
-        with np.errstate(over="ignore"):
-            x = np.clip(values * 2.0**-self.exponent, -_FARTHEST, _FARTHEST)
-        high = np.floor(x * 2.0**-_LIMB)
-        low = _half_up(x - high * 2.0**_LIMB).astype(np.int64)
+        total, low = self._limbs(values)
         low += noise & _MASK
-        total = high.astype(np.int64)
         total += noise >> _LIMB
         total += low >> _LIMB
         low &= _MASK
         return (total.astype(np.float64) * 2.0**_LIMB + low) * 2.0**self.exponent
 
+    def _limbs(
+        self, values: npt.NDArray[Any]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the nearest multiples, halves up, as high * 2**40 + low, 0 <= low <= 2**40.
+
+        Values too far out are clamped, at 2**100 steps or beyond, which adds no sensitivity.
+        """
+        if values.dtype == np.int64:
+            return self._integer_limbs(values)
+        with np.errstate(over="ignore"):
+            x = np.clip(values * 2.0**-self.exponent, -_FARTHEST, _FARTHEST)
+        high = np.floor(x * 2.0**-_LIMB)
+        low = _half_up(x - high * 2.0**_LIMB)
+        return high.astype(np.int64), low.astype(np.int64)
+
+    def _integer_limbs(
+        self, values: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Do the same for integers by shifting: doubles would round them beyond 2**53."""
+        if self.exponent > 0:  # a step is worth several units: round halves up
+            coarse = min(self.exponent, 63)
+            whole = (values >> coarse) + ((values >> (coarse - 1)) & 1)
+            return whole >> _LIMB, whole & _MASK
+        fine = -self.exponent
+        if fine <= _LIMB:
+            return values >> (_LIMB - fine), (values << fine) & _MASK
+        farthest = 1 << max(0, 62 - (fine - _LIMB))
+        return np.clip(values, -farthest, farthest) << min(fine - _LIMB, 62), np.zeros_like(values)
+
     def add_one(self, value: float, noise: int) -> float:
-        """Return the same for one value, by Python's integers.
+        """Return the same for one int or float, by Python's integers.
 
         >>> Grid(-1).add_one(0.25, 3)
         2.0
         """
-        x = max(-_FARTHEST, min(_FARTHEST, value * 2.0**-self.exponent))
-        whole = math.floor(x)
-        return math.ldexp(whole + (x - whole >= 0.5) + noise, self.exponent)
+        if isinstance(value, int):
+            fine = value << max(0, 1 - self.exponent)  # in half steps or finer
+            steps = (fine >> max(0, self.exponent - 1)) + 1 >> 1
+        else:
+            x = max(-_FARTHEST, min(_FARTHEST, value * 2.0**-self.exponent))
+            whole = math.floor(x)
+            steps = whole + (x - whole >= 0.5)
+        return math.ldexp(steps + noise, self.exponent)
 
 
 def _half_up(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -10,10 +10,9 @@ import numpy.typing as npt
 
 from discreet.errors import DataError
 
-__all__ = ["as_floats", "as_integers", "as_scores", "is_scalar", "saturating_add"]
+__all__ = ["as_integers", "as_reals", "as_scores", "is_scalar", "saturating_add"]
 
 _LARGEST = np.iinfo(np.int64).max
-_EXACT_IN_A_DOUBLE = 1 << 53
 _CHUNK = 1 << 15  # entries; keeps the intermediate arrays in the processor's cache
 
 
@@ -26,31 +25,40 @@ def is_scalar(value: object) -> bool:
     return np.ndim(value) == 0  # type: ignore[arg-type]
 
 
-def as_floats(value: object) -> npt.NDArray[np.float64]:
-    """Return finite doubles. Integers beyond 2**53 are clamped there, which adds no sensitivity.
+def as_reals(value: object) -> npt.NDArray[Any]:
+    """Return finite doubles, or int64 where the values are whole numbers.
 
-    Converting a larger integer to a double would round it, and two neighbours could be rounded
-    apart.
+    Integers stay integers: a double would round those beyond 2**53, and two neighbours could be
+    rounded apart.
+
+    >>> as_reals([1, 2.5]), as_reals([1, 2])
+    (array([1. , 2.5]), array([1, 2]))
+    """
+    array = _numbers(value)
+    if array.dtype.kind != "f":
+        return as_integers(array)
+    if array.dtype.itemsize > 8:
+        raise DataError(
+            f"values must be 64-bit floats or smaller, got {array.dtype}. "
+            "Convert them with values.astype('float64') and mind that this rounds."
+        )
+    floats = array.astype(np.float64, copy=False)
+    if not np.isfinite(floats).all():
+        raise DataError(
+            "values must be finite, but some are NaN or infinite. Replace them before the "
+            "release, for example with discreet.mechanisms.clip(values, low=..., high=...)."
+        )
+    return floats
+
+
+def as_floats(value: object) -> npt.NDArray[np.float64]:
+    """Return finite doubles; integers beyond 2**53 are clamped there, which adds no sensitivity.
 
     >>> as_floats([1, 2.5])
     array([1. , 2.5])
     """
-    array = _numbers(value)
-    if array.dtype.kind == "f":
-        if array.dtype.itemsize > 8:
-            raise DataError(
-                f"values must be 64-bit floats or smaller, got {array.dtype}. "
-                "Convert them with values.astype('float64') and mind that this rounds."
-            )
-        floats = array.astype(np.float64, copy=False)
-        if not np.isfinite(floats).all():
-            raise DataError(
-                "values must be finite, but some are NaN or infinite. Replace them before the "
-                "release, for example with discreet.mechanisms.clip(values, low=..., high=...)."
-            )
-        return floats
-    integers = as_integers(array)
-    return np.clip(integers, -_EXACT_IN_A_DOUBLE, _EXACT_IN_A_DOUBLE).astype(np.float64)
+    reals = as_reals(value)
+    return reals.clip(-(2**53), 2**53).astype(np.float64) if reals.dtype.kind == "i" else reals
 
 
 def as_integers(value: object) -> npt.NDArray[np.int64]:
@@ -82,14 +90,21 @@ def as_scores(scores: object) -> npt.NDArray[np.float64] | npt.NDArray[np.int64]
             f"scores must be a non-empty one-dimensional array, got shape {array.shape}. "
             "Pass one score per candidate."
         )
-    return as_floats(array) if array.dtype.kind == "f" else as_integers(array)
+    return as_reals(array)
 
 
 def _numbers(value: object) -> npt.NDArray[Any]:
+    if isinstance(value, np.ma.MaskedArray):
+        raise DataError(
+            "values must not be a masked array: a mask would be ignored. Pass values.compressed(), "
+            "or fill what is masked."
+        )
     try:
         array = np.asarray(value)
     except (ValueError, TypeError, OverflowError):
         array = np.empty(0, dtype=object)
+    if isinstance(value, list | tuple) and not value:
+        array = array.astype(np.int64)  # an empty list is a list of whatever is wanted
     if array.dtype.kind not in "iuf":
         raise DataError(
             f"values must be integers or floats, got {type(value).__name__} holding "

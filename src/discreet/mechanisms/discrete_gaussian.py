@@ -8,9 +8,10 @@ from typing import Any, Self, final, overload
 import numpy as np
 import numpy.typing as npt
 
-from discreet._exact import Number, positive, probability, whole
+from discreet._exact import Number, plain, positive, probability, whole
 from discreet.accounting import DiscreteGaussianLoss, calibrate
 from discreet.errors import DataError
+from discreet.mechanisms._numbers import normal_quantile
 from discreet.mechanisms._values import as_integers, is_scalar, saturating_add
 from discreet.noise import SYSTEM, Source, discrete_gaussian
 
@@ -60,6 +61,8 @@ class DiscreteGaussian:
         )
         if self.dimension is not None:
             whole(self.dimension, name="dimension", hint="Leave it out to allow any shape.")
+        for name in ("sensitivity", "sigma"):
+            object.__setattr__(self, name, plain(getattr(self, name), name=name))
 
     @classmethod
     def calibrated(
@@ -123,10 +126,8 @@ class DiscreteGaussian:
         >>> DiscreteGaussian(sensitivity=1, sigma=100).error(confidence=0.95)
         196
         """
-        from statistics import NormalDist
-
-        level = float(1 + probability(confidence, name="confidence")) / 2
-        return math.ceil(float(self.sigma) * NormalDist().inv_cdf(level))
+        deviations = normal_quantile(probability(confidence, name="confidence"))
+        return math.ceil(Fraction(self.sigma) * Fraction(deviations))
 
     def log_weight(self, k: int) -> Fraction:
         """Return log Pr[noise = k] up to a constant, exactly.

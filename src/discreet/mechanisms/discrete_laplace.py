@@ -8,9 +8,9 @@ from typing import Any, Self, final, overload
 import numpy as np
 import numpy.typing as npt
 
-from discreet._exact import Number, positive, probability, whole
+from discreet._exact import Number, plain, positive, probability, whole
 from discreet.accounting import DiscreteLaplaceLoss
-from discreet.mechanisms._numbers import readable_up
+from discreet.mechanisms._numbers import log_one_over, readable_up
 from discreet.mechanisms._values import as_integers, is_scalar, saturating_add
 from discreet.noise import SYSTEM, Source, discrete_laplace
 
@@ -58,6 +58,8 @@ class DiscreteLaplace:
             hint="Pick one from a budget with "
             "DiscreteLaplace.calibrated(epsilon=..., sensitivity=...).",
         )
+        for name in ("sensitivity", "scale"):
+            object.__setattr__(self, name, plain(getattr(self, name), name=name))
 
     @classmethod
     def calibrated(cls, *, epsilon: Number, sensitivity: int) -> Self:
@@ -102,9 +104,11 @@ class DiscreteLaplace:
         >>> DiscreteLaplace(sensitivity=1, scale=10).error(confidence=0.95)
         30
         """
-        miss = float(1 - probability(confidence, name="confidence"))
-        ratio = math.exp(-1 / self.scale)  # Pr[abs(noise) > t] = 2 ratio**(t + 1) / (1 + ratio)
-        return max(0, math.ceil(self.scale * math.log(2 / ((1 + ratio) * miss))) - 1)
+        decays = log_one_over(1 - probability(confidence, name="confidence"))
+        # Pr[abs(noise) > t] = 2 ratio**(t + 1) / (1 + ratio)
+        ratio = math.exp(-float(min(1 / Fraction(self.scale), Fraction(745))))
+        above = Fraction(self.scale) * Fraction(decays + math.log(2 / (1 + ratio)))
+        return max(0, math.ceil(above) - 1)
 
     def log_weight(self, k: int) -> Fraction:
         """Return log Pr[noise = k] up to a constant, exactly.

@@ -7,10 +7,11 @@ from typing import Any, Self, final, overload
 import numpy as np
 import numpy.typing as npt
 
-from discreet._exact import Number, positive, probability
+from discreet._exact import Number, plain, positive, probability, whole
 from discreet.accounting import GaussianLoss, calibrate
 from discreet.mechanisms._continuous import check_grid, release_rounded, widened
 from discreet.mechanisms._grid import Grid
+from discreet.mechanisms._numbers import normal_quantile
 from discreet.noise import SYSTEM, Source, rounded_gaussian
 
 __all__ = ["Gaussian"]
@@ -26,10 +27,10 @@ class Gaussian:
     unit and the neighbouring relation that the sensitivity was computed for.
 
     Why: [BW18, Theorem 8] for the textbook mechanism, of which this is a post-processing: value
-    and noise live on a power-of-two ``grid`` (2**-36 of sigma unless declared), the noise is
-    drawn exactly, and the sum is exact up to one final conversion. The noise is widened, by about
-    2**-36 of itself times the root of the number of coordinates, for what rounding can add to the
-    sensitivity.
+    and noise live on a power-of-two ``grid`` (2**-34 of sigma or the sensitivity unless declared),
+    the noise is drawn exactly, and the sum is exact up to one final conversion. For what rounding
+    can add to the sensitivity the noise is widened, by about 2**-34 of itself times the root of the
+    number of coordinates on that grid.
 
     >>> mechanism = Gaussian.calibrated(epsilon=1, delta=1e-5, sensitivity=1)
     >>> round(mechanism.sigma, 4)
@@ -56,7 +57,9 @@ class Gaussian:
             hint="Pick one from a budget with "
             "Gaussian.calibrated(epsilon=..., delta=..., sensitivity=...).",
         )
-        check_grid(self.sigma, self.grid)
+        for name in ("sensitivity", "sigma"):
+            object.__setattr__(self, name, plain(getattr(self, name), name=name))
+        check_grid(self.sigma, self.sensitivity, self.grid)
 
     @classmethod
     def calibrated(
@@ -95,18 +98,18 @@ class Gaussian:
         """
         return release_rounded(value, noise_for=self._noise, draw=rounded_gaussian, source=source)
 
-    def error(self, *, confidence: float) -> float:
-        """Return a t with Pr[abs(released - value) <= t] >= confidence for one entry.
+    def error(self, *, confidence: float, coordinates: int = 1) -> float:
+        """Return a t with Pr[abs(released - value) <= t] >= confidence for each entry.
+
+        ``coordinates`` is how many are released together; it hardly matters.
 
         >>> round(Gaussian(sensitivity=1, sigma=10).error(confidence=0.95), 2)
         19.6
         """
-        from statistics import NormalDist
-
-        level = float(1 + probability(confidence, name="confidence")) / 2
-        grid, steps = self._noise(1)
+        deviations = normal_quantile(probability(confidence, name="confidence"))
+        grid, steps = self._noise(whole(coordinates, name="coordinates"))
         # Value and noise are each rounded by at most half a step.
-        return (steps * NormalDist().inv_cdf(level) + 1) * float(grid.spacing)
+        return (steps * deviations + 1) * float(grid.spacing)
 
     def _noise(self, coordinates: int) -> tuple[Grid, float]:
         # The root of a power of four, so that arrays of like size share one sampler.

@@ -1,6 +1,5 @@
 """Real numbers with Laplace noise."""
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self, final, overload
@@ -8,11 +7,11 @@ from typing import Any, Self, final, overload
 import numpy as np
 import numpy.typing as npt
 
-from discreet._exact import Number, positive, probability
+from discreet._exact import Number, plain, positive, probability, whole
 from discreet.accounting import LaplaceLoss
 from discreet.mechanisms._continuous import check_grid, release_rounded, widened
 from discreet.mechanisms._grid import Grid
-from discreet.mechanisms._numbers import readable_up
+from discreet.mechanisms._numbers import log_one_over, readable_up
 from discreet.noise import SYSTEM, Source, rounded_laplace
 
 __all__ = ["Laplace"]
@@ -28,10 +27,11 @@ class Laplace:
     that the sensitivity was computed for.
 
     Why: [DR14, Theorem 3.6] for the textbook mechanism, of which this is a post-processing: value
-    and noise live on a power-of-two ``grid`` (2**-36 of the scale unless declared), the noise is
-    drawn exactly, and the sum is exact up to one final conversion. The noise is widened, by about
-    2**-36 of itself per coordinate, for what rounding can add to the sensitivity. So low-order
-    bits tell nothing, unlike those of ``value + numpy.random.laplace()`` [Mir12].
+    and noise live on a power-of-two ``grid`` (2**-34 of the scale or the sensitivity unless
+    declared), the noise is drawn exactly, and the sum is exact up to one final conversion. For what
+    rounding can add to the sensitivity the noise is widened, by about 2**-34 of itself per
+    coordinate on that grid. So low-order bits tell nothing, unlike those of
+    ``value + numpy.random.laplace()`` [Mir12].
 
     >>> mechanism = Laplace.calibrated(epsilon=0.5, sensitivity=10)
     >>> mechanism
@@ -59,7 +59,9 @@ class Laplace:
             name="scale",
             hint="Pick one from a budget with Laplace.calibrated(epsilon=..., sensitivity=...).",
         )
-        check_grid(self.scale, self.grid)
+        for name in ("sensitivity", "scale"):
+            object.__setattr__(self, name, plain(getattr(self, name), name=name))
+        check_grid(self.scale, self.sensitivity, self.grid)
 
     @classmethod
     def calibrated(
@@ -91,16 +93,18 @@ class Laplace:
         """
         return release_rounded(value, noise_for=self._noise, draw=rounded_laplace, source=source)
 
-    def error(self, *, confidence: float) -> float:
-        """Return a t with Pr[abs(released - value) <= t] >= confidence for one entry.
+    def error(self, *, confidence: float, coordinates: int = 1) -> float:
+        """Return a t with Pr[abs(released - value) <= t] >= confidence for each entry.
+
+        ``coordinates`` is how many are released together; it hardly matters.
 
         >>> round(Laplace(sensitivity=1, scale=10).error(confidence=0.95), 2)
         29.96
         """
-        miss = float(1 - probability(confidence, name="confidence"))
-        grid, steps = self._noise(1)
+        decays = log_one_over(1 - probability(confidence, name="confidence"))
+        grid, steps = self._noise(whole(coordinates, name="coordinates"))
         # Value and noise are each rounded by at most half a step.
-        return (steps * math.log(1 / miss) + 1) * float(grid.spacing)
+        return (steps * decays + 1) * float(grid.spacing)
 
     def _noise(self, coordinates: int) -> tuple[Grid, float]:
         # A power of two, so that arrays of like size share one sampler.

@@ -5,12 +5,14 @@ stands for the binary fraction it is.
 """
 
 import math
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, overload
 
 import numpy.typing as npt
 
-from discreet._exact import Number, positive
+from discreet._exact import Number, positive, show
+from discreet.errors import ParameterError
 from discreet.noise._shapes import Size, shape_of
 from discreet.noise._source import SYSTEM, Source
 from discreet.noise._staircase import Shape, Staircase
@@ -24,13 +26,29 @@ __all__ = [
 ]
 
 Array = npt.NDArray[Any]
+_NARROWEST = Fraction(1, 8)
+
+
+def _sampler(shape: Shape, scale: Number, smooth: bool, one_sided: bool) -> Staircase:
+    try:
+        return _made(shape, scale, smooth, one_sided)
+    except TypeError:  # nothing that can be a key of the cache, such as a list
+        positive(scale, name="sigma" if shape == "gaussian" else "scale")
+        raise
 
 
 # typed: True == 1 == 1.0 share a hash, and a boolean must reach the check and be refused.
 @lru_cache(maxsize=64, typed=True)
-def _sampler(shape: Shape, scale: Number, smooth: bool, one_sided: bool) -> Staircase:
+def _made(shape: Shape, scale: Number, smooth: bool, one_sided: bool) -> Staircase:
     name = "sigma" if shape == "gaussian" else "scale"
-    return Staircase(shape, positive(scale, name=name), one_sided=one_sided, smooth=smooth)
+    exact = positive(scale, name=name)
+    if smooth and exact < _NARROWEST:
+        raise ParameterError(
+            f"{name} must be at least 1/8 for rounded noise, got {show(scale)}: below that nearly "
+            "every draw rounds to 0. Use a finer grid, or discrete noise.",
+            parameter=name,
+        )
+    return Staircase(shape, exact, one_sided=one_sided, smooth=smooth)
 
 
 def _draw(sampler: Staircase, size: Size | None, source: Source) -> int | Array:
@@ -51,7 +69,6 @@ def discrete_laplace(
 
     >>> discrete_laplace(100, size=(2, 3)).shape
     (2, 3)
-    >>> from fractions import Fraction
     >>> isinstance(discrete_laplace(Fraction(1, 3)), int)
     True
     """

@@ -27,8 +27,8 @@ def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
 
     Why: halve x until it is below 2**-8, sum the alternating Taylor series in fixed point, and
     square back. Every floor loses less than one unit in the last place; squaring at most doubles
-    an error and adds one; so ``terms + 2`` units before squaring become less than
-    ``(terms + 3) << halvings`` after it, which the guard bits push below the precision asked for.
+    an error and adds one; so ``2 * terms + 3`` units before squaring become less than
+    ``(2 * terms + 4) << halvings`` after it, which the guard bits push below one unit asked for.
 
     >>> low, high = exp_bounds(Fraction(1), 30)
     >>> low / 2**30, high - low <= 2

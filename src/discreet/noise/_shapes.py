@@ -1,7 +1,5 @@
 """The ``size`` argument every sampler takes: None for one value, a number or tuple for an array."""
 
-import numpy as np
-
 from discreet._exact import whole
 
 __all__ = ["Size", "shape_of"]
@@ -15,5 +13,5 @@ def shape_of(size: Size) -> tuple[int, ...]:
     >>> shape_of(3), shape_of((2, 0))
     ((3,), (2, 0))
     """
-    lengths = (size,) if isinstance(size, int | np.integer) else size
+    lengths = size if isinstance(size, tuple | list) else (size,)
     return tuple(whole(length, name="size", minimum=0) for length in lengths)

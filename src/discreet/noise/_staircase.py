@@ -96,10 +96,13 @@ class Staircase:
         self._first_bucket = first
         self._starts = ends - slots
         self._tail_slot = int(ends[-1])
-        assert self._tail_slot < _SLOTS
         tail_height = 2.0 ** -(self._piece + (1 if self._one_sided else 2))
-        nearest = self._buckets - 1.0
-        assert self._top * np.exp(-self._phi(np.array([nearest]))) < tail_height
+        inner_end = np.array([self._buckets - 1.0])
+        is_covered = self._top * np.exp(-self._phi(inner_end))[0] < tail_height
+        if (
+            self._tail_slot >= _SLOTS or not is_covered
+        ):  # proved impossible; better loud than biased
+            raise AssertionError(f"no staircase for {self._shape} of scale {self._scale}")
 
         self._table = np.full(_SLOTS, _UNDECIDED)
         owner = np.repeat(np.arange(bucket.size, dtype=np.int16), slots)
@@ -141,8 +144,18 @@ class Staircase:
             samples[:] = [self._draw_exactly(source) for _ in range(count)]
             return samples
         out = np.empty(count, dtype=np.int64)
+        rejected = self._fill(out, source)
+        while rejected.size:
+            again = np.empty(rejected.size, dtype=np.int64)
+            still = self._fill(again, source)
+            out[rejected] = again
+            rejected = rejected[still]
+        return out
+
+    def _fill(self, out: Integers, source: Source) -> Integers:
+        """Draw once for every place of ``out``; return the places whose point was rejected."""
         places, slots, lows = [], [], []
-        for start in range(0, count, _CHUNK):
+        for start in range(0, out.size, _CHUNK):
             part = out[start : start + _CHUNK]
             slot = words(source, part.size, "<u2")
             np.take(self._table, slot, out=part, mode="clip")
@@ -151,13 +164,15 @@ class Staircase:
             slots.append(slot[undecided])
             if self._shift:
                 low = self._low_bits(part.size, source)
-                np.add(part, low, out=part, casting="unsafe")
+                part += low
                 lows.append(low[undecided])
-        if places:
-            place = np.concatenate(places)
-            low = np.concatenate(lows).astype(np.int64) if lows else np.zeros(place.size, np.int64)
-            self._settle(out, place, np.concatenate(slots), low, source)
-        return out
+        if not places:
+            return np.zeros(0, dtype=np.int64)
+        place = np.concatenate(places)
+        low = np.concatenate(lows).astype(np.int64) if lows else np.zeros(place.size, np.int64)
+        accepted, value = self._settle(np.concatenate(slots), low, source)
+        out[place[accepted]] = value[accepted]
+        return place[~accepted]
 
     def one(self, *, source: Source) -> int:
         """Return one sample; samples for the secure source are made in batches.
@@ -181,19 +196,17 @@ class Staircase:
     def _low_bits(self, count: int, source: Source) -> npt.NDArray[Any]:
         size = next(width for width in (8, 16, 32, 64) if width >= self._shift)
         low = words(source, count, f"<u{size // 8}")
-        return low if size == self._shift else low & low.dtype.type((1 << self._shift) - 1)
+        if size > self._shift:
+            low = low & low.dtype.type((1 << self._shift) - 1)
+        # Adding unsigned 64-bit words to int64 would silently go through doubles and lose bits.
+        return low.view(np.int64) if size == 64 else low
 
     # Settling what the table left open ----------------------------------------------------------
 
     def _settle(
-        self,
-        out: Integers,
-        place: Integers,
-        slot: npt.NDArray[np.uint16],
-        low: Integers,
-        source: Source,
-    ) -> None:
-        """Accept or reject the open slots; draw again for the rejected ones."""
+        self, slot: npt.NDArray[np.uint16], low: Integers, source: Source
+    ) -> tuple[npt.NDArray[np.bool_], Integers]:
+        """Return which of the open slots' points lie under the curve, and their values."""
         owner = self._owner[slot]
         bucket = owner + np.int64(self._first_bucket)
         value = (bucket << self._shift) + low
@@ -219,10 +232,7 @@ class Staircase:
             if sample is not None:
                 accepted[i] = True
                 value[i] = max(-_LARGEST, min(_LARGEST, sample))
-        out[place[accepted]] = value[accepted]
-        again = place[~accepted]
-        if again.size:
-            out[again] = self.draw(again.size, source=source)
+        return accepted, value
 
     def _draw_exactly(self, source: Source) -> int:
         """Return one sample by integer arithmetic alone."""
