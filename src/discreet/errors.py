@@ -5,6 +5,7 @@ refuses. Messages depend on parameters and shapes only, never on a private value
 """
 
 __all__ = [
+    "BudgetExceeded",
     "DataError",
     "DiscreetError",
     "MissingExtra",
@@ -43,6 +44,37 @@ class ParameterError(DiscreetError, ValueError):
 
 def _parameter_error(message: str, parameter: str) -> ParameterError:
     return ParameterError(message, parameter=parameter)
+
+
+class BudgetExceeded(DiscreetError):
+    """A loss costs more than a budget has left. Nothing was spent.
+
+    ``used`` is the share of the budget already used, ``would_be`` the share that the loss would
+    have brought it to: above 1, infinite where the loss has no finite cost in this kind of budget.
+
+    >>> print(BudgetExceeded(used=0.75, would_be=1.25))
+    this loss would bring the filter from 0.75 to 1.25 of its limit. Nothing was spent. Ask for
+    less: more noise, a smaller sampling rate or fewer steps.
+    """
+
+    def __init__(self, *, used: float, would_be: float, budget: str = "the filter") -> None:
+        self.used, self.would_be, self.budget = used, would_be, budget
+        if would_be < float("inf"):
+            told = f"would bring {budget} from {used:.4g} to {would_be:.4g} of its limit"
+            way_out = "Ask for less: more noise, a smaller sampling rate or fewer steps."
+        else:
+            told = f"has no finite cost in {budget}"
+            way_out = (
+                "It is not pure, and this budget has no delta, or too little, for how it may fail."
+            )
+        super().__init__(f"this loss {told}. Nothing was spent. {way_out}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_budget_exceeded, (self.used, self.would_be, self.budget))
+
+
+def _budget_exceeded(used: float, would_be: float, budget: str) -> BudgetExceeded:
+    return BudgetExceeded(used=used, would_be=would_be, budget=budget)
 
 
 class DataError(DiscreetError, ValueError):

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from discreet import audit
 from discreet.accounting import BoundedRangeLoss, PureLoss, ZCDPLoss
 from discreet.errors import DataError, ParameterError
-from discreet.mechanisms import quantiles as module
-from discreet.mechanisms.quantiles import Quantile, Quantiles
-from discreet.testing import SeededSource, cdf_gap, dkw_band
+from discreet.mechanisms import _ranks, quantiles
+from discreet.mechanisms.quantile import Quantile
+from discreet.mechanisms.quantiles import Quantiles
+from discreet.noise import SYSTEM
+from discreet.testing import cdf_gap, dkw_band
 
 FALSE_ALARM = 1e-9  # chance that a correct mechanism fails one of these tests
-SAMPLES = 12_000
-BAND = dkw_band(SAMPLES, false_alarm=FALSE_ALARM)
 
 
 def score(point, values, q):
@@ -77,12 +77,12 @@ def test_cells_give_every_point_its_score_and_count_it_once(values, q, low, high
         return int(np.argmax(multiplicity > 0))
 
     places = np.sort(np.array(values, dtype=np.int64))
-    original = module.exponential_race
-    module.exponential_race = spy
+    original = _ranks.exponential_race
+    _ranks.exponential_race = spy
     try:
-        module._choose(places, first=low, last=high, share=q, rate=1, source=SeededSource(1))
+        _ranks.choose(places, first=low, last=high, share=q, rate=1, source=SYSTEM)
     finally:
-        module.exponential_race = original
+        _ranks.exponential_race = original
     assert len(cells["scores"]) == 2 * len(values) + 1  # however the values repeat
     found = sorted(
         (Fraction(int(s), q.denominator), int(c))
@@ -104,30 +104,48 @@ def gap(draws, law):
     return cdf_gap(draws, lambda k: np.where(k < 0, 0.0, ends[np.clip(k, 0, len(ends) - 1)]))
 
 
-@pytest.mark.parametrize("neighbours", ["add_remove", "replace_one", "zero_out"])
+def assert_only_the_right_law_fits(draw, right, wrong):
+    """Compare as many draws with all laws as it takes to tell them apart, and no more."""
+    apart = min(np.abs(np.cumsum(other) - np.cumsum(right)).max() for other in wrong)
+    # So many that the laws lie over two bands apart: a wrong one passes as rarely as a right one
+    # fails.
+    samples = math.ceil(2.1 * math.log(2 / FALSE_ALARM) / apart**2)
+    assert samples < 9_000  # or the test would take too long
+    draws = [draw() for _ in range(samples)]
+    band = dkw_band(samples, false_alarm=FALSE_ALARM)
+    assert gap(draws, right) <= band
+    assert all(gap(draws, other) > band for other in wrong)
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace_one"])
 def test_results_follow_the_law_and_a_wrong_epsilon_would_show(neighbours):
     values = [3, 3, 8, 9, 15, 15, 15, 19, 30, -4]
     clipped = np.clip(values, 0, 20).tolist()
     q, points = Fraction(3, 10), range(21)
     mechanism = one(q, high=20, neighbours=neighbours)
-    draws = [int(mechanism.release(values)) for _ in range(SAMPLES)]
     rate = 1 / (2 * 0.7) if neighbours == "add_remove" else 0.5
-    right = law(clipped, q, points, rate)
-    assert gap(draws, right) <= BAND
-    for wrong in (law(clipped, q, points, 0.6 * rate), law(clipped, q, points, 1.8 * rate)):
-        assert np.abs(np.cumsum(wrong) - np.cumsum(right)).max() > 2 * BAND
-        assert gap(draws, wrong) > BAND
+    laws = [law(clipped, q, points, factor * rate) for factor in (1, 0.4, 2.5)]
+    assert_only_the_right_law_fits(lambda: int(mechanism.release(values)), laws[0], laws[1:])
+
+
+def test_zeroing_out_is_drawn_like_replacing():
+    for q in (Fraction(3, 10), Fraction(1, 2)):
+        assert one(q, neighbours="zero_out")._rate(q) == one(q, neighbours="replace_one")._rate(q)
+    three = [several(n)._rate(Fraction(1, 4)) for n in ("zero_out", "replace_one")]
+    assert three[0] == three[1]
 
 
 def test_a_scale_wrong_by_a_fifth_would_show():
-    # Twelve records at the top of a long grid: the weight of the single best point decides.
+    # Twelve records in the middle of a long grid: the weight of the single best point decides.
     values, q = [50] * 12, Fraction(1, 2)
     right, *wrong = (law(values, q, range(101), rate) for rate in (1.0, 0.8, 1.2))
-    draws = [int(one(q, high=100).release(values)) for _ in range(SAMPLES)]
-    assert gap(draws, right) <= BAND
-    for other in wrong:
-        assert np.abs(np.cumsum(other) - np.cumsum(right)).max() > 2 * BAND
-        assert gap(draws, other) > BAND
+    mechanism = one(q, high=100)
+    # Sorted by how much it tells: the best point first.
+    number = [50, *(i for i in range(101) if i != 50)]
+    place = {point: i for i, point in enumerate(number)}
+    assert_only_the_right_law_fits(
+        lambda: place[int(mechanism.release(values))], right[number], [w[number] for w in wrong]
+    )
 
 
 def quantiles_law(values, wanted, first, last, bounds, rates):
@@ -199,19 +217,17 @@ def test_several_leak_no_more_than_epsilon_when_a_record_is_replaced(values, old
 
 
 def test_several_follow_their_law_and_a_wrong_epsilon_would_show(monkeypatch):
-    monkeypatch.setattr(module, "_JITTER_BITS", 0)
+    monkeypatch.setattr(quantiles, "_JITTER_BITS", 0)
     values = [0, 1, 1, 2, 5, 5, 5, 5, 4, 3]
-    mechanism = several(high=5, epsilon=4)
-    laws = [law_of(several(high=5, epsilon=e), values) for e in (4, 3.2, 4.8)]
+    mechanism = several(high=5, epsilon=6)
+    laws = [law_of(several(high=5, epsilon=e), values) for e in (6, 4.2, 8.5)]
     # Any order will do for a distribution function; this one tells the laws apart best.
     outcomes = sorted(laws[0], key=lambda o: laws[1][o] / laws[0][o])
     number = {outcome: i for i, outcome in enumerate(outcomes)}
-    draws = [number[tuple(mechanism.release(values).astype(int))] for _ in range(SAMPLES)]
     right, *wrong = ([law[o] for o in outcomes] for law in laws)
-    assert gap(draws, right) <= BAND
-    for other in wrong:
-        assert np.abs(np.cumsum(other) - np.cumsum(right)).max() > 2 * BAND
-        assert gap(draws, other) > BAND
+    assert_only_the_right_law_fits(
+        lambda: number[tuple(mechanism.release(values).astype(int))], right, wrong
+    )
 
 
 @given(
@@ -286,63 +302,93 @@ def test_calibration_reaches_the_error():
     assert 400 * (1 - 1e-9) < many.error(confidence=0.9) <= 400
 
 
-def test_audit_passes_and_has_teeth():
-    mechanism = one(high=1, epsilon=2)
+# Under add/remove one more record lifts the 800 points above 509 and lowers the 500 between.
+SPREAD = ([10, 509], [10, 509, 1309])
+
+
+def test_the_audit_passes_and_half_the_claim_would_fail():
     found = audit.mechanism(
-        mechanism.release,
-        pair=([0, 0, 1], [0, 0, 1, 1]),
-        epsilon=2,
-        delta=0,
-        samples=4_000,
-        confidence=1 - FALSE_ALARM,
-    )
-    assert found.passed, found
-    many = several(epsilon=4)
-    found = audit.mechanism(
-        lambda values: tuple(many.release(values).tolist()),
-        pair=([0, 0, 3], [0, 0, 3, 3]),
+        one(high=1309, epsilon=4).release,
+        pair=SPREAD,
         epsilon=4,
         delta=0,
-        samples=3_000,
+        samples=7_000,
         confidence=1 - FALSE_ALARM,
     )
     assert found.passed, found
-    assert not audit.mechanism(
-        one(high=1, epsilon=8).release,
-        pair=([0, 0, 1], [0, 1, 1]),
-        epsilon=0.5,
+    assert found.epsilon_lower > 2  # the exact loss of the best event is 3.0
+
+
+def test_the_audit_of_several_passes_and_it_has_teeth():
+    mechanism = several(wanted=[Fraction(1, 4), Fraction(1, 2)], high=1309, epsilon=8)
+    found = audit.mechanism(
+        lambda values: float(mechanism.release(values)[1]),
+        pair=SPREAD,
+        epsilon=8,
         delta=0,
-        samples=4_000,
-        confidence=0.999,
-    ).passed
+        samples=3_500,
+        confidence=1 - FALSE_ALARM,
+    )
+    assert found.passed, found
+    assert found.epsilon_lower > 1.5  # the median is drawn at half of the budget
 
 
 def test_no_data_gives_a_uniform_point():
-    draws = [int(one().release([])) for _ in range(SAMPLES)]
-    assert gap(draws, np.full(6, 1 / 6)) <= BAND
+    uniform = np.full(6, 1 / 6)
+    tilted = np.array([2, 2, 2, 1, 1, 1]) / 9
+    assert_only_the_right_law_fits(lambda: int(one().release([])), uniform, [tilted])
     assert one().release(np.array([], dtype=np.int64)) in range(6)
 
 
-@given(bound=st.integers(1, 2**62), seed=st.integers(0, 2**32))
-def test_uniform_below_scales_a_real(bound, seed):
-    first = int.from_bytes(SeededSource(seed).read(16), "little")
-    drawn = module._uniform_below(bound, SeededSource(seed))
-    assert 0 <= drawn < bound
-    assert drawn in (first * bound >> 128, ((first + 1) * bound - 1) >> 128)
+# Integers of any size ---------------------------------------------------------------------------
+
+NOON = 1_700_000_000 * 10**9  # nanoseconds, far beyond 2**53
 
 
-def test_uniform_below_reads_on_when_undecided():
-    # 0.0101... = 1/3 lies on the border for a bound of 3 until the zeros decide.
-    parts = [b"\x55" * 16, b"\x00" * 16]
+def test_integers_beyond_doubles_keep_their_place():
+    hour = 3600 * 10**9
+    mechanism = Quantile(
+        quantile=0.5,
+        low=NOON,
+        high=NOON + 24 * hour,
+        grid=hour,
+        epsilon=50,
+        neighbours="add_remove",
+    )
+    times = NOON + 7 * hour + np.arange(1000)
+    # A miss needs a point 500 records off to win: exp(-12500).
+    assert mechanism.release(times) == float(NOON + 7 * hour)
+    nanosecond = Quantile(
+        quantile=0.5, low=NOON, high=NOON + 100, grid=1, epsilon=50, neighbours="add_remove"
+    )
+    assert _ranks.places(
+        np.array([NOON - 1, NOON + 3, NOON + 4]), NOON, NOON + 100, 1
+    ).tolist() == [
+        0,
+        3,
+        4,
+    ]
+    assert nanosecond.release([NOON + 41] * 1000) == float(NOON + 41)
 
-    class Script:
-        is_secure = False
 
-        def read(self, n):
-            return parts.pop(0)
+def places_by_definition(values, low, high, grid):
+    last = (Fraction(high) - Fraction(low)) / Fraction(grid)
+    rounded = (math.floor((v - Fraction(low)) / Fraction(grid) + Fraction(1, 2)) for v in values)
+    return [max(0, min(int(last), place)) for place in rounded]
 
-    assert module._uniform_below(3, Script()) == 0
-    assert parts == []
+
+@given(
+    values=st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-50, 50), max_size=8),
+    low=st.integers(-(2**65), 2**65) | st.fractions(-60, 60, max_denominator=999),
+    grid=st.fractions(Fraction(1, 999), 9, max_denominator=999)
+    | st.integers(1, 2**40)
+    | st.floats(2.0**-30, 2.0**30),
+    steps=st.integers(0, 2**40 - 1) | st.integers(0, 99),
+)
+def test_integers_are_rounded_to_the_grid_exactly(values, low, grid, steps):
+    high = Fraction(low) + steps * Fraction(grid)
+    found = _ranks.places(np.array(values, dtype=np.int64), low, high, grid)
+    assert found.tolist() == places_by_definition(values, low, high, grid)
 
 
 def test_fractions_and_floats_of_the_grid():

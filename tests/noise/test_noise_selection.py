@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.errors import ParameterError
+from discreet.errors import DataError, ParameterError
 from discreet.noise import SYSTEM, _selection, exponential_race, permute_and_flip
-from discreet.testing import cdf_gap, dkw_band
+from discreet.noise._integers import uniform_below_secret
+from discreet.testing import SeededSource, cdf_gap, dkw_band
 
 FALSE_ALARM = 1e-9  # chance that a correct sampler fails one of these tests
 SAMPLES = 50_000
@@ -146,6 +147,8 @@ def test_rates_beyond_doubles_are_left_to_integers(rate):
         np.array([1, -1, 1, 1]),
         np.ones(3, dtype=np.int64),
         np.ones(4),
+        [1, 1, 1, 1],
+        np.ma.masked_array(np.ones(4, dtype=np.int64), mask=[1, 0, 0, 0]),
     ],
 )
 def test_bad_multiplicities_are_refused_before_anything_is_drawn(counts, no_randomness):
@@ -172,3 +175,120 @@ def test_permute_and_flip_follows_its_law_and_a_wrong_rate_would_show():
     for wrong in (flip_law(SCORES, 0.2), flip_law(SCORES, 0.3)):
         assert is_clearly_apart(law, wrong)
         assert gap(draws, wrong) > BAND
+
+
+# What may be passed -----------------------------------------------------------------------------
+
+SELECTORS = [exponential_race, permute_and_flip]
+
+
+@pytest.mark.parametrize("select", SELECTORS)
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [],
+        3.0,
+        [[1.0, 2.0]],
+        [1.0, math.nan],
+        [1.0, math.inf],
+        ["a"],
+        [None],
+        [True, False],
+        [1j],
+        [[1], [1, 2]],
+        [2**70],
+        np.array([2**63], dtype=np.uint64),
+        np.array([1, 2], dtype=np.longdouble),
+        np.ma.masked_array([1.0, 2.0], mask=[False, True]),
+    ],
+)
+def test_bad_scores_are_refused_before_anything_is_drawn(select, scores, no_randomness):
+    with pytest.raises(DataError, match="scores must be"):
+        select(scores, rate=1, source=no_randomness)
+
+
+@pytest.mark.parametrize("select", SELECTORS)
+def test_narrow_floats_are_subtracted_exactly(select):
+    # In float32 the two differ by 1, and 16777216 + 0.5 has no float32 at all: a subtraction there
+    # would round. The rate makes half a unit certain to decide.
+    scores = np.array([2.0**24, 2.0**24 - 1, 0.5], dtype=np.float32)
+    assert select(scores, rate=10**6) == 0
+    # 0.1f is 0.100000001490116..., 1.5e-9 above the double 0.1.
+    spread = np.array([0.1], dtype=np.float32).astype(np.float64)[0] - 0.1
+    assert select([0.1, float(np.float32(0.1))], rate=200 / Fraction(spread)) == 1
+    assert select(np.array([-1, 2], dtype=np.int8), rate=10**6) == 1
+    assert select(np.array([255, 0], dtype=np.uint8), rate=10**6) == 0
+    assert select(np.array([2**63 - 1, 1], dtype=np.uint64), rate=10**6) == 0
+
+
+def test_the_law_of_narrow_floats_is_that_of_the_numbers_they_are():
+    # In float32 the difference itself would be rounded; what counts are the numbers held.
+    scores = np.array([16777216.0, 3.3333333], dtype=np.float32)
+    gap_32 = float(np.float32(scores[0] - scores[1]))  # what float32 would make of the difference
+    exactly = float(scores[0]) - float(scores[1])
+    assert abs(gap_32 - exactly) > 0.3
+    rate = 1 / (Fraction(float(scores[0])) - Fraction(float(scores[1])))
+    below = _selection._below_best(_selection._checked(scores))
+    assert below[1] == exactly
+    assert _selection._exact_exponents(_selection._checked(scores), rate) == [0, 1]
+
+
+# Secret bounds ----------------------------------------------------------------------------------
+
+
+@given(bound=st.integers(1, 2**70), seed=st.integers(0, 2**32))
+def test_a_secret_bound_scales_a_real(bound, seed):
+    first = int.from_bytes(SeededSource(seed).read(16), "little")
+    drawn = uniform_below_secret(bound, source=SeededSource(seed))
+    assert 0 <= drawn < bound
+    assert drawn in (first * bound >> 128, ((first + 1) * bound - 1) >> 128)
+
+
+def test_a_secret_bound_reads_on_when_undecided():
+    # 0.0101... = 1/3 lies on the border for a bound of 3 until the zeros decide.
+    parts = [b"\x55" * 16, b"\x00" * 16]
+
+    class Script:
+        is_secure = False
+
+        def read(self, n):
+            assert n == 16
+            return parts.pop(0)
+
+    assert uniform_below_secret(3, source=Script()) == 0
+    assert parts == []
+
+
+@pytest.mark.parametrize("bound", [3, 5])
+def test_below_a_secret_bound_all_numbers_are_as_likely(bound):
+    draws = [uniform_below_secret(bound) for _ in range(SAMPLES)]
+    assert gap(draws, np.full(bound, 1 / bound)) <= BAND
+    tilted = np.full(bound, 1.0)
+    tilted[0] = 1.2
+    assert is_clearly_apart(np.full(bound, 1 / bound), tilted / tilted.sum())
+
+
+class Counting:
+    """The system's randomness, with the sizes of the reads."""
+
+    is_secure = True
+
+    def __init__(self):
+        self.sizes = []
+
+    def read(self, n, /):
+        self.sizes.append(n)
+        return SYSTEM.read(n)
+
+
+@pytest.mark.parametrize("select", SELECTORS)
+def test_the_randomness_read_does_not_depend_on_the_scores(select):
+    # With rejection, choosing among three of four winners would read again a quarter of the time.
+    # A draw that doubles cannot decide reads more: once in 10**8 calls here.
+    seen = set()
+    for scores in ([0, 0, 0, -999], [0, -999, -999, -999], [0, 0, 0, 0], [5, 4, 3, 2]):
+        for _ in range(200):
+            source = Counting()
+            select(scores, rate=1, source=source)
+            seen.add(tuple(source.sizes))
+    assert len(seen) == 1

@@ -17,6 +17,7 @@ from discreet.accounting.calibration import (
 from discreet.accounting.composition import ComposedLoss
 from discreet.accounting.discrete_gaussian import DiscreteGaussianLoss
 from discreet.accounting.discrete_laplace import DiscreteLaplaceLoss
+from discreet.accounting.finite import FinitePairLoss
 from discreet.accounting.gaussian import GaussianLoss
 from discreet.accounting.guarantees import bracket, delta, epsilon
 from discreet.accounting.laplace import LaplaceLoss
@@ -24,7 +25,8 @@ from discreet.accounting.loss import Loss
 from discreet.accounting.numerical import Bracket
 from discreet.accounting.pure import ApproximateLoss, PureLoss
 from discreet.accounting.randomized_response import RandomizedResponseLoss
-from discreet.accounting.sampling import SampledLoss
+from discreet.accounting.sampling import SampledLoss, WithoutReplacementLoss
+from discreet.accounting.wire import from_json, to_json
 from discreet.accounting.zcdp import ZCDPLoss
 
 __all__ = [
@@ -34,16 +36,20 @@ __all__ = [
     "ComposedLoss",
     "DiscreteGaussianLoss",
     "DiscreteLaplaceLoss",
+    "FinitePairLoss",
     "GaussianLoss",
     "LaplaceLoss",
     "Loss",
     "PureLoss",
     "RandomizedResponseLoss",
     "SampledLoss",
+    "WithoutReplacementLoss",
     "ZCDPLoss",
     "bracket",
     "calibrate",
     "classic_gaussian_sigma",
     "delta",
     "epsilon",
+    "from_json",
+    "to_json",
 ]

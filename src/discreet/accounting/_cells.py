@@ -71,7 +71,7 @@ def from_below(
     edges = start + step / 2 + step * np.concatenate([[-0.5], middle])
     most = 0.4 * step * np.append(1.0, np.diff(points))
     shift = np.zeros(edges.size)
-    for attempt in range(8):
+    for attempt in range(14):
         merged, mass = _merge(pair, edges + shift, cap, reach)
         off = np.where(mass[1:] > 0, merged[1:] - (origin + step * points), 0.0)[:-1]
         if attempt < 3:
@@ -80,7 +80,9 @@ def from_below(
             shift[1:-1] -= (off[:-1] + off[1:])[: shift.size - 2] / 2
         else:
             # Then only upwards, so that no cell stays just below its point and loses a whole step.
-            short = np.maximum(0.0, -off) * 1.01
+            short = np.where(off < -FORGIVEN * step / 2, -1.05 * off + FORGIVEN * step, 0.0)
+            if not short.any():
+                break
             short[0] *= 2  # its lower edge is fixed
             shift[1:-1] += np.maximum(short[:-1], short[1:])[: shift.size - 2]
         np.clip(shift, -most, most, out=shift)

@@ -3,15 +3,17 @@
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import final
+from typing import Any, NamedTuple, Self, final
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.accounting._cells import FORGIVEN, Masses
 from discreet.accounting._pairs import Floats
 
 _UNIT = 2.0**-53
 _NEGLIGIBLE = -60.0  # log of the modulus below which a frequency is bounded instead of summed
+_MOST_TERMS = 4_000_000
 _MASS_ERROR = 4e-13  # relative error of one mass, tilt and normalisation included, per unit below
 
 
@@ -27,41 +29,30 @@ class Composed:
     def __init__(
         self, parts: Sequence[tuple[Masses, int]], *, step: float, tilt: float, length: int
     ) -> None:
-        from scipy import fft
-
         self.step, self.tilt, self.length = step, tilt, length
         self.times = sum(n for _, n in parts)
         self.origin = math.fsum(n * masses.origin for masses, n in parts)
         self._parts = parts
-        active = np.arange(length // 2 + 1)
-        log_modulus = np.zeros(active.size)
-        phase = np.zeros(active.size)
-        relative = np.zeros(active.size)
-        logs, unsure = [], 0.0
+        spectrum = _Spectrum.whole(length)
+        logs, unsure, turns, tilted_parts = [], 0.0, 0, []
         for masses, n in parts:
             log_total, tilted, reachable = _tilt(masses, step, tilt)
             logs.append(n * log_total)
             unsure += n * (_MASS_ERROR + 8 * _UNIT * (reachable + abs(log_total)))
-            place = masses.place % length
-            # The heaviest mass is transformed exactly, so that the error is that of the others.
-            peak = int(np.argmax(tilted))
-            turn = (active * place[peak]) % length
-            spike = tilted[peak] * np.exp(-2j * np.pi * turn / length)
-            others = tilted.copy()
-            others[peak] = 0.0
-            signal = np.bincount(place, others, length)
-            transformed = fft.rfft(signal)[active] + spike
-            # Higham, Accuracy and Stability, Theorem 24.2, in the 2-norm, for every coefficient.
-            error = 10 * _UNIT * math.log2(length) * math.sqrt(length * float(signal @ signal))
-            modulus = np.abs(transformed)
-            with np.errstate(divide="ignore"):
-                log_modulus = log_modulus + n * np.log(np.minimum(modulus + error, 1.0))
-            phase = phase + n * np.angle(transformed)
-            with np.errstate(divide="ignore"):
-                relative = relative + n * (error / modulus + 16 * _UNIT)
-            kept = log_modulus > _NEGLIGIBLE
-            active, log_modulus = active[kept], log_modulus[kept]
-            phase, relative = phase[kept], relative[kept]
+            peak = int(masses.place[np.argmax(tilted)])
+            place = (masses.place - peak) % length
+            tilted_parts.append((place, tilted, n))
+            turns += n * peak
+            spectrum = spectrum.times(*_transformed(place, tilted, length), n)
+        terms = sum(place.size for place, _, _ in tilted_parts) * spectrum.active.size
+        if spectrum.relative.size and spectrum.relative.max() > 1e-7 and terms < _MOST_TERMS:
+            # Few frequencies are left: sum them one by one, which errs far less.
+            active = spectrum.active
+            spectrum = _Spectrum.of(active)
+            for place, tilted, n in tilted_parts:
+                spectrum = spectrum.times(*_summed(place, tilted, active, length), n)
+        spectrum = spectrum.turned(turns % length, length)
+        active, relative = spectrum.active, spectrum.relative
         self.log_total = math.fsum(logs)
         self.unsure = unsure
         angle = 2 * np.pi * active / length
@@ -69,10 +60,12 @@ class Composed:
         self._frequency = active
         z, w = np.exp(-tilt * step + 1j * angle), np.exp(-(tilt + 1) * step + 1j * angle)
         weight = z / (1 - z) - w / (1 - w)
-        self._terms = twice * np.exp(log_modulus + 1j * phase) * weight
+        self._terms = twice * np.exp(spectrum.log) * weight
         every = 1 / -math.expm1(-tilt * step)
-        swing = np.minimum(np.expm1(np.minimum(relative, 50.0)), 1e18)
+        is_known = relative < 1.0
+        swing = np.where(is_known, np.expm1(np.minimum(relative, 1.0)), 1.0)
         self._error = float(np.abs(self._terms) @ swing) + math.exp(_NEGLIGIBLE) * every
+        self._terms[~is_known] = 0.0
 
     def loss_at(self, index: int) -> float:
         """Return the loss at a lattice index."""
@@ -128,13 +121,77 @@ class Composed:
         spread = math.sqrt(sum(n * _variance(m, self.step, self.tilt) for m, n in self._parts))
         found = {}
         for sign in (-1, 1):
-            pull = sign * np.array([1.0, 2.0, 4.0, 6.0, 9.0, 13.0]) / spread
+            pull = sign * np.array([0.03, 0.1, 0.3, 1.0, 2.0, 4.0, 6.0, 9.0, 13.0]) / spread
             logs = [
                 math.fsum(n * _tilt(m, self.step, self.tilt + s)[0] for m, n in self._parts)
                 for s in pull.tolist()
             ]
             found[sign] = np.array(logs), pull
         return found
+
+
+class _Spectrum(NamedTuple):
+    """A product of transforms at the frequencies where it is not negligible."""
+
+    active: npt.NDArray[np.int64]
+    log: npt.NDArray[np.complex128]
+    relative: Floats  # bound on the error of the logarithm
+
+    @classmethod
+    def of(cls, active: npt.NDArray[np.int64]) -> Self:
+        return cls(active, np.zeros(active.size, dtype=np.complex128), np.zeros(active.size))
+
+    @classmethod
+    def whole(cls, length: int) -> Self:
+        return cls.of(np.arange(length // 2 + 1))
+
+    def times(self, transformed: npt.NDArray[Any], error: float, n: int) -> Self:
+        """Multiply by the n-th power of a transform whose coefficients err by at most ``error``."""
+        if transformed.size > self.active.size:
+            transformed = transformed[self.active]
+        modulus = np.abs(transformed)
+        # Roughly at first, so that logarithms are taken of few numbers.
+        left = _NEGLIGIBLE - (self.log.real + self.relative)
+        least = math.exp(float(left.min()) / n) if left.size else 0.0
+        kept = np.flatnonzero(modulus + 2 * error > least)
+        modulus = modulus[kept]
+        is_known = modulus > 4 * error
+        with np.errstate(divide="ignore"):
+            log = self.log[kept] + n * np.log(transformed[kept])
+            relative = self.relative[kept] + n * (2 * error / modulus + 16 * _UNIT)
+        # Where the error rivals the value nothing is known but a bound.
+        log[~is_known] = self.log[kept][~is_known] + n * math.log(6 * error)
+        relative[~is_known] = math.inf
+        matters = log.real + np.where(is_known, relative, 0.0) > _NEGLIGIBLE
+        return type(self)(self.active[kept][matters], log[matters], relative[matters])
+
+    def turned(self, place: int, length: int) -> Self:
+        """Multiply by the transform of a unit mass at ``place``."""
+        turn = (self.active * place) % length
+        return self._replace(log=self.log - 2j * np.pi * turn / length)
+
+
+def _transformed(place: Floats, mass: Floats, length: int) -> tuple[npt.NDArray[Any], float]:
+    """Return the discrete Fourier transform and a bound on the error of its coefficients.
+
+    The mass at place 0 is transformed exactly, so that the error is that of the others.
+    """
+    from scipy import fft
+
+    signal = np.bincount(place, mass, length)
+    spike, signal[0] = signal[0], 0.0
+    # [Hig02, Theorem 24.2], in the 2-norm, for every single coefficient.
+    error = 10 * _UNIT * math.log2(length) * math.sqrt(length * float(signal @ signal))
+    return fft.rfft(signal) + spike, error + 8 * _UNIT
+
+
+def _summed(
+    place: Floats, mass: Floats, active: npt.NDArray[np.int64], length: int
+) -> tuple[npt.NDArray[Any], float]:
+    """Return the transform at some frequencies term by term; masses sum to one."""
+    turn = np.outer(active, place) % length
+    found = np.exp(-2j * np.pi * turn / length) @ mass
+    return found, 8 * _UNIT * (8 + math.sqrt(place.size))
 
 
 def _tilt(masses: Masses, step: float, tilt: float) -> tuple[float, Floats, float]:

@@ -35,6 +35,11 @@ class Pair(Protocol):
         """(origin, spacing) of a lattice that holds all losses, if there is one."""
         ...
 
+    @property
+    def anchors(self) -> tuple[float, float] | None:
+        """The lowest and the highest loss where both are heavy, so that a lattice can fit them."""
+        ...
+
     def cut(self, reach: float) -> float:
         """Return a bound on P's mass left out by ``nodes``: beyond ``reach`` deviations."""
         ...
@@ -94,6 +99,7 @@ class GaussianPair:
     infinite = 0.0
     missing = 0.0
     lattice = None
+    anchors = None
 
     def cut(self, reach: float) -> float:
         return math.erfc(reach / math.sqrt(2))
@@ -127,6 +133,10 @@ class LaplacePair:
     missing = 0.0
     lattice = None
 
+    @property
+    def anchors(self) -> tuple[float, float] | None:
+        return -1 / self.b, 1 / self.b
+
     def cut(self, reach: float) -> float:
         return 0.0
 
@@ -152,6 +162,7 @@ class AtomsPair:
     infinite: float = 0.0
     missing: float = 0.0
     lattice: tuple[float, float] | None = None
+    anchors: tuple[float, float] | None = None
 
     def cut(self, reach: float) -> float:
         return 0.0
@@ -190,6 +201,13 @@ class SampledPair:
         losses, _ = self.nodes(np.zeros(0), 1.0)
         # Two points always lie on a lattice; more seldom do.
         return (float(losses.min()), float(np.ptp(losses))) if losses.size == 2 else None
+
+    @property
+    def anchors(self) -> tuple[float, float] | None:
+        if self.inner.anchors is None:
+            return None
+        low, high = self._forward(np.array(self.inner.anchors)).tolist()
+        return low, high
 
     def cut(self, reach: float) -> float:
         return self.inner.cut(reach)

@@ -1,8 +1,9 @@
 """Find the smallest float that satisfies a condition which, once true, stays true."""
 
+import math
 from collections.abc import Callable
 
-__all__ = ["smallest_float"]
+__all__ = ["smallest_enough", "smallest_float"]
 
 _LIMIT = 2.0**1000
 
@@ -49,3 +50,37 @@ def _bracket(holds: Callable[[float], bool]) -> tuple[float, float]:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(2.0**middle) else (middle, high)
     return 2.0**low, 2.0**high
+
+
+def smallest_enough(excess: Callable[[float], float], *, relative: float) -> float | None:
+    """Return a positive x with ``excess(x) <= 0``, at most a factor 1 + ``relative`` too large.
+
+    For a decreasing function that is dear to evaluate: the bracket is narrowed by interpolating in
+    the logarithm of x, and halved whenever that makes too little headway.
+    """
+    low = high = 1.0
+    at_low = at_high = excess(1.0)
+    while at_high > 0:
+        low, at_low, high = high, at_high, high * 2
+        if high > _LIMIT:
+            return None
+        at_high = excess(high)
+    while at_low <= 0:
+        high, at_high, low = low, at_low, low / 2
+        if low < 1 / _LIMIT:
+            return high
+        at_low = excess(low)
+    while high / low > 1 + relative:
+        share = at_low / (at_low - at_high) if math.isfinite(at_low) else 0.5
+        # A little beyond the root, so that the bracket shrinks from the far side as well.
+        for aim in (min(0.98, max(0.02, share * 1.02)), 0.5):
+            middle = low * (high / low) ** aim
+            if not low < middle < high:
+                return high
+            before, value = high / low, excess(middle)
+            low, at_low, high, at_high = (
+                (middle, value, high, at_high) if value > 0 else (low, at_low, middle, value)
+            )
+            if math.log(high / low) < 0.3 * math.log(before) or high / low <= 1 + relative:
+                break
+    return high

@@ -1,7 +1,6 @@
 """The total loss of different randomized responses, on a lattice, never understated."""
 
 import math
-from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
@@ -10,88 +9,106 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.accounting._rounding import above
-from discreet.accounting._shuffle_binomials import log_pmf, window
 
 __all__ = ["Lattice"]
 
 Floats = npt.NDArray[np.float64]
 
-_ONE_BY_ONE = 64  # up to this many equal parts, two additions each beat one long convolution
+_UNIT = 1.2e-16  # a sum or product of doubles is off by less than this share of its result
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Lattice:
-    """Upper bounds on the mass at losses step * (first + i), and on what lies above them all.
+    """Masses at the losses step * (first + i), and the mass that lies above them all.
 
-    Mass below the lattice is lifted to its first cell, which can only raise a delta.
+    The true masses are at most (1 + relative) times these. Mass below the lattice was lifted to its
+    first cell, which can only raise a delta.
     """
 
     step: Fraction
+    low: int
+    high: int
     first: int
     masses: Floats
     above_all: float
-    additions: int
+    relative: float
 
     @classmethod
     def of(cls, parts: list[tuple[Fraction, int]], *, cells: int, spare: float) -> "Lattice":
-        """Add up the losses of ``parts`` (epsilon, count), wide enough for deltas near ``spare``."""
+        """Add up the losses of ``parts`` (epsilon, count), for deltas not far from ``spare``."""
         spread = math.sqrt(math.fsum(n * float(e) ** 2 for e, n in parts))
         mean = math.fsum(n * float(e) * math.tanh(float(e) / 2) for e, n in parts)
         # Hoeffding: the loss is beyond mean + reach with a chance below 1e-9 of spare. That only
         # picks the range: what in fact falls outside is measured and paid for.
         reach = spread * math.sqrt(2 * (21 - math.log(max(spare, 1e-320))))
-        largest = max(e for e, _ in parts)
         total = float(sum(e * n for e, n in parts))
         width = min(mean + reach, total) + min(reach, total)
-        step = largest / math.ceil(largest / Fraction(width / cells))
-        sizes: Counter[int] = Counter()
-        for e, n in parts:
-            sizes[math.ceil(e / step)] += n
+        step = _best_step(parts, width / cells)
         low = -math.ceil(Fraction(min(reach, 2 * total)) / step)
         high = math.ceil(Fraction(min(mean + reach, 2 * total)) / step)
-        start = cls(step=step, first=0, masses=np.ones(1), above_all=0.0, additions=0)
-        for size, count in sorted(sizes.items(), reverse=True):
-            start = start._plus(size, count, low=low, high=high)
-        return start
+        law = cls(
+            step=step, low=low, high=high, first=0, masses=np.ones(1), above_all=0.0, relative=0.0
+        )
+        for epsilon, count in sorted(parts, reverse=True):
+            law = law._plus(law._response(epsilon)._power(count))
+        return law
 
-    def _plus(self, size: int, count: int, *, low: int, high: int) -> "Lattice":
-        """Add ``count`` randomized responses whose epsilon is ``size`` steps."""
-        if 1 < count <= _ONE_BY_ONE:
-            result = self
-            for _ in range(count):
-                result = result._plus(size, 1, low=low, high=high)
-            return result
-        tail = math.exp(-float(size * self.step))
-        p, q = max(tail / (1 + tail), 5e-324), 1 / (1 + tail)
-        first, last = window(count, p, q, depth=120.0)
-        untrue = np.arange(first, last + 1)
-        logs, error = log_pmf(untrue, count, p, q)
-        weights = np.exp(logs + error)
-        stride = 2 * size
-        wide = np.zeros(len(self.masses) + stride * (len(weights) - 1))
-        for i, weight in enumerate(weights[::-1]):
-            wide[i * stride : i * stride + len(self.masses)] += weight * self.masses
-        bottom = self.first + size * (count - 2 * last)
-        lost = 2 * math.exp(-120.0) if len(weights) <= count else 0.0
-        return self._clipped(wide, bottom, low, high, lost, self.additions + len(weights))
+    def _response(self, epsilon: Fraction) -> "Lattice":
+        """Return a law that dominates one randomized response.
 
-    def _clipped(
-        self, wide: Floats, bottom: int, low: int, high: int, lost: float, additions: int
-    ) -> "Lattice":
+        It is the response at the multiple of the step below, or at the one above, as a visible coin
+        falls. With the same chance of an untrue answer on average it has a larger delta at every
+        epsilon, for that delta is convex in this chance (docs/proofs/composition_theorems.md).
+        """
+        lower = math.floor(epsilon / self.step)
+        upper = math.ceil(epsilon / self.step)
+        masses = np.zeros(2 * upper + 1)
+        for size, other in {(lower, upper), (upper, lower)}:
+            weight = _weight(size * self.step, other * self.step, epsilon)
+            masses[upper + size] += weight / (1 + math.exp(-float(size * self.step)))
+            masses[upper - size] += weight / (1 + math.exp(min(700.0, float(size * self.step))))
+        return self._clipped(masses, -upper, above_all=0.0, relative=1e-14)
+
+    def _power(self, count: int) -> "Lattice":
+        """Return the law of ``count`` independent copies."""
+        result, square = None, self
+        while True:
+            if count & 1:
+                result = square if result is None else result._plus(square)
+            count >>= 1
+            if not count:
+                assert result is not None
+                return result
+            square = square._plus(square)
+
+    def _plus(self, other: "Lattice") -> "Lattice":
+        """Return the law of the sum of two independent losses."""
+        # Directly, not by Fourier transform: sums of positive numbers keep their relative accuracy
+        # in the farthest tail, which is where deltas live.
+        wide = np.convolve(self.masses, other.masses)
+        shorter = min(len(self.masses), len(other.masses))
+        return self._clipped(
+            wide,
+            self.first + other.first,
+            above_all=self.above_all + other.above_all,
+            relative=self.relative + other.relative + (shorter + 2) * _UNIT,
+        )
+
+    def _clipped(self, wide: Floats, first: int, *, above_all: float, relative: float) -> "Lattice":
         """Lift what is below ``low`` and set aside what is above ``high``."""
-        lift = max(0, min(low - bottom, len(wide) - 1))
+        lift = max(0, min(self.low - first, len(wide) - 1))
         masses = wide[lift:].copy()
         masses[0] += wide[:lift].sum()
-        first = bottom + lift
-        keep = max(1, high - first + 1)
-        over = float(masses[keep:].sum())
+        keep = max(1, self.high - (first + lift) + 1)
         return Lattice(
             step=self.step,
-            first=first,
+            low=self.low,
+            high=self.high,
+            first=first + lift,
             masses=masses[:keep],
-            above_all=self.above_all + over + lost,
-            additions=additions,
+            above_all=above_all + float(masses[keep:].sum()),
+            relative=relative + len(wide) * _UNIT,
         )
 
     def delta_upper(self, epsilon: float) -> float:
@@ -100,6 +117,40 @@ class Lattice:
         losses = cells * float(self.step)
         gap = losses - epsilon + 6e-16 * (np.abs(losses) + epsilon)
         value = float(np.sum(self.masses * -np.expm1(-np.maximum(gap, 0.0)))) + self.above_all
-        # Every addition of positive numbers is off by at most 2^-53 of its result, every product
-        # likewise; what is lost below the normal floats is far less than the constant.
-        return above(value + 1e-290, relative=1e-12 + 1e-15 * self.additions)
+        # The constant is far more than what products below the normal floats can lose.
+        return above(value + 1e-290, relative=1e-12 + 2 * self.relative)
+
+
+def _best_step(parts: list[tuple[Fraction, int]], step: float) -> Fraction:
+    """Return a step between 0.4 ``step`` and ``step`` on whose lattice the parts nearly lie.
+
+    A part between two multiples adds (above - epsilon)(epsilon - below) to the variance of the loss;
+    the step that adds least is looked for among fractions of the weightiest parts.
+    """
+    epsilons = np.array([float(e) for e, _ in parts])
+    counts = np.array([float(n) for _, n in parts])
+    weightiest = np.argsort(-counts * epsilons**2)[:8]
+    choices = [Fraction(step)]
+    for i in weightiest:
+        least = math.ceil(parts[i][0] / Fraction(step))
+        most = min(math.floor(parts[i][0] / Fraction(0.4 * step)), least + 24)
+        choices += [parts[i][0] / j for j in range(max(1, least), most + 1)]
+
+    def added(choice: Fraction) -> float:
+        inside = np.remainder(epsilons, float(choice))
+        return float(np.sum(counts * inside * (float(choice) - inside)))
+
+    return min(choices, key=added)
+
+
+def _weight(size: Fraction, other: Fraction, epsilon: Fraction) -> float:
+    """Return the chance of the response at ``size`` in the mix with ``other`` that makes epsilon.
+
+    From 1/(1 + exp(x)) = (1 - tanh(x/2))/2 and the addition theorem of tanh, without cancellation.
+    """
+    if size == other:
+        return 1.0
+    near = math.sinh(float(abs(epsilon - other)) / 2) / math.sinh(float(abs(size - other)) / 2)
+    s, e = float(size), float(epsilon)
+    cosines = math.exp(float(size - epsilon) / 2) * (1 + math.exp(-s)) / (1 + math.exp(-e))
+    return near * cosines

@@ -4,7 +4,8 @@ import math
 from collections.abc import Callable
 
 from discreet._exact import Number, float_up, nonnegative, positive, probability, show
-from discreet.accounting._search import smallest_float
+from discreet.accounting._search import smallest_enough, smallest_float
+from discreet.accounting.composition import ComposedLoss
 from discreet.accounting.loss import Loss
 from discreet.errors import ParameterError
 
@@ -28,7 +29,21 @@ def calibrate(make_loss: Callable[[float], Loss], *, epsilon: Number, delta: Num
     """
     budget = nonnegative(epsilon, name="epsilon")
     allowed = probability(delta, name="delta", zero=True)
-    found = smallest_float(lambda s: make_loss(s).delta_upper(epsilon=budget) <= allowed)
+    if isinstance(make_loss(1.0), ComposedLoss) and allowed > 0:
+        # A composition is dear to evaluate: stop at seven digits, on the safe side.
+        log_allowed = math.log(allowed.numerator) - math.log(allowed.denominator)
+
+        def excess(parameter: float) -> float:
+            reached = make_loss(parameter).delta_upper(epsilon=budget)
+            return (
+                math.log(reached) - log_allowed
+                if reached > allowed
+                else min(-1e-300, math.log(max(reached, 1e-300)) - log_allowed)
+            )
+
+        found = smallest_enough(excess, relative=1e-7)
+    else:
+        found = smallest_float(lambda s: make_loss(s).delta_upper(epsilon=budget) <= allowed)
     if found is None:
         raise ParameterError(
             f"no parameter up to 1e300 gives epsilon={show(epsilon)} at delta={show(delta)}. "

@@ -60,6 +60,10 @@ class ComposedLoss(Loss):
             delta += failure * times
         return rho, min(delta, Fraction(1))
 
+    def group(self, k: int) -> "ComposedLoss":
+        """Return the loss for k units, part by part."""
+        return compose([(part.group(k), times) for part, times in self.parts])
+
     def delta_upper(self, *, epsilon: Number) -> float:
         """Return delta at ``epsilon``, rounded up, from the privacy loss distributions."""
         from discreet.accounting.numerical import delta_upper

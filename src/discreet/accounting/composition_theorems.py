@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from discreet._exact import Number, float_up, nonnegative, positive, probability, whole
+from discreet.accounting._renyi_conversion import log_chance
 from discreet.accounting._rounding import above
 from discreet.accounting._search import smallest_float
 from discreet.accounting._shuffle_binomials import log_pmf, window
@@ -78,7 +79,7 @@ def advanced(*, epsilon: Number, steps: int, slack: Number, delta: Number = 0) -
     bound, :func:`advanced_classic`, has about twice as much.
 
     >>> advanced(epsilon=0.01, steps=10_000, slack=1e-5)
-    Guarantee(epsilon=5.298520..., delta=1.000000...e-05)
+    Guarantee(epsilon=5.29852..., delta=1e-05)
     """
     return advanced_mixed([(epsilon, delta, steps)], slack=slack)
 
@@ -92,13 +93,13 @@ def advanced_mixed(parts: Iterable[Part], *, slack: Number) -> Guarantee:
     Why: [KOV17, Theorem 3.5].
 
     >>> advanced_mixed([(0.01, 0, 5_000), (0.02, 0, 1_000)], slack=1e-5).epsilon
-    5.0217...
+    4.9918...
     """
     checked = _checked(parts)
     spare = probability(slack, name="slack")
     mean = math.fsum(n * float(e) * math.tanh(float(e) / 2) for e, _, n in checked)
     spread = math.sqrt(math.fsum(n * float(e) ** 2 for e, _, n in checked))
-    logarithm = min(-_log(spare), math.log(math.e + spread * float_up(1 / spare)))
+    logarithm = min(-log_chance(spare), math.log(math.e + spread * float_up(1 / spare)))
     bound = (mean + spread * math.sqrt(2 * logarithm)) * (1 + _ROUNDING)
     total = sum((e * n for e, _, n in checked), Fraction(0))
     if bound >= total:
@@ -121,12 +122,9 @@ def advanced_classic(*, epsilon: Number, steps: int, slack: Number, delta: Numbe
     ((e, d, n),) = _checked([(epsilon, delta, steps)])
     spare = probability(slack, name="slack")
     x = float(e)
-    if x > 700:
-        raise ParameterError(
-            f"epsilon must be at most 700 here, got {x:g}. Use advanced, which has no such limit.",
-            parameter="epsilon",
-        )
-    bound = x * math.sqrt(-2 * n * _log(spare)) + n * x * math.expm1(x)
+    if x > 700:  # exp overflows where basic composition is far better
+        return basic([(e, d, n)])
+    bound = x * math.sqrt(-2 * n * log_chance(spare)) + n * x * math.expm1(x)
     return _guarantee(Fraction(bound * (1 + _ROUNDING)), n * d + spare)
 
 
@@ -141,16 +139,18 @@ def split(*, epsilon: Number, steps: int, slack: Number, by: Theorem = advanced)
     >>> split(epsilon=1, steps=1000, slack=1e-6, by=advanced_classic)
     0.00581...
     >>> split(epsilon=1, steps=1000, slack=1e-6)
-    0.00591...
+    0.00627...
     """
     total = positive(epsilon, name="epsilon")
     steps = whole(steps, name="steps")
 
     def fits(each: float) -> bool:
-        return by(epsilon=each, steps=steps, slack=slack).epsilon <= total
+        # Nothing larger can fit: one step alone then costs more by either theorem.
+        return (
+            each <= 2 * (total + 1) and by(epsilon=each, steps=steps, slack=slack).epsilon <= total
+        )
 
-    # The smallest that does not fit is at most total / steps and a bit, well below the limits.
-    found = smallest_float(lambda each: Fraction(each) * steps > total or not fits(each))
+    found = smallest_float(lambda each: not fits(each))
     assert found is not None
     while found > 0:
         found = math.nextafter(found, 0.0)
@@ -169,7 +169,7 @@ def optimal_delta(*, epsilon: Number, delta: Number, steps: int, total: Number) 
     randomized response", whose total loss is epsilon times (steps - 2 X), X binomial.
 
     >>> optimal_delta(epsilon=0.01, delta=0, steps=10_000, total=4.37638)
-    9.9999...e-06
+    1.0000...e-05
     """
     ((e, d, n),) = _checked([(epsilon, delta, steps)])
     rest = _Responses(float_up(e), n).delta_upper(nonnegative(total, name="total"))
@@ -201,21 +201,20 @@ def optimal(*, epsilon: Number, delta: Number, steps: int, target_delta: Number)
     return ceiling if found is None else min(ceiling, found)
 
 
-def optimal_mixed(parts: Iterable[Part], *, target_delta: Number, cells: int = 100_000) -> float:
+def optimal_mixed(parts: Iterable[Part], *, target_delta: Number, cells: int = 20_000) -> float:
     """Return nearly the smallest epsilon of different mechanisms at ``target_delta``, rounded up.
 
     Claim: mechanisms that are (e_i, d_i)-DP are together (e, target_delta)-DP for the e returned.
     It is infinite where target_delta is less than the probability that some step fails.
 
     Why: the optimum is that of independent randomized responses [MV18, Theorem 1.5], whose exact
-    computation is #P-hard. As in [MV18, Theorem 1.7] each e_i is raised to a multiple of a common
-    step, a weaker guarantee that is implied by the given one; then the total loss lives on a
-    lattice and its law is computed by adding up. The step makes the bulk of the law about
-    ``cells`` cells wide. Time grows with cells and with the number of steps; of many equal parts
-    with the square root of their count.
+    computation is #P-hard. As in [MV18, Theorem 1.7] each e_i is moved to a common lattice, so
+    that the law of the total loss is found by adding up; but rather than rounded up, a response is
+    replaced by a visible mix of the two next to it on the lattice that dominates it, so the error
+    is of second order in the step. The bulk of the law is about ``cells`` cells wide.
 
     >>> optimal_mixed([(0.01, 0, 5_000), (0.02, 0, 1_000)], target_delta=1e-5)
-    4.14...
+    4.1167...
     """
     checked = _checked(parts)
     cells = whole(cells, name="cells", minimum=100)
@@ -228,7 +227,9 @@ def optimal_mixed(parts: Iterable[Part], *, target_delta: Number, cells: int = 1
         return ceiling
     lattice = Lattice.of(active, cells=cells, spare=float(spare))
     found = smallest_float(lambda x: lattice.delta_upper(x) <= spare, zero=True)
-    return ceiling if found is None else min(ceiling, found)
+    # The closed form wins only where the lattice is too coarse for millions of different parts.
+    closed = advanced_mixed([(e, 0, n) for e, n in active], slack=min(spare, Fraction(1, 2)))
+    return min(ceiling, float(closed.epsilon), math.inf if found is None else found)
 
 
 class _Responses:
@@ -277,11 +278,6 @@ def _guarantee(epsilon: Fraction, delta: Fraction) -> Guarantee:
     return Guarantee(epsilon=float_up(epsilon), delta=min(1.0, float_up(delta)))
 
 
-def _log(x: Fraction) -> float:
-    """Return log(x) to a relative 1e-15 or so, also where x is below the floats."""
-    return math.log(x.numerator) - math.log(x.denominator) if x < 2**-1000 else math.log(x)
-
-
 def _log_all_hold(parts: list[tuple[Fraction, Fraction, int]]) -> float:
     """Return the log of the chance that no part fails, to a relative 1e-15."""
     if any(d == 1 for _, d, _ in parts):
@@ -295,9 +291,7 @@ def _any_fails(parts: list[tuple[Fraction, Fraction, int]], rest: Fraction) -> f
         return float_up(rest)
     if rest == 1:
         return 1.0
-    return above(
-        -math.expm1(_log_all_hold(parts) + math.log1p(-float(rest))), relative=_ROUNDING
-    )
+    return above(-math.expm1(_log_all_hold(parts) + math.log1p(-float(rest))), relative=_ROUNDING)
 
 
 def _spare(parts: list[tuple[Fraction, Fraction, int]], target: Fraction) -> Fraction | None:
@@ -314,4 +308,3 @@ def _spare(parts: list[tuple[Fraction, Fraction, int]], target: Fraction) -> Fra
     # The union bound is exact, and better where next to nothing is left.
     value = max(value, target - sum((d * n for _, d, n in parts), Fraction(0)))
     return value if value >= 0 else None
-

@@ -63,6 +63,14 @@ class DiscreteGaussianLoss(Loss):
         """Infinity, except that below a sensitivity of 1 no integer can move at all."""
         return math.inf if self._squared_shift else Fraction(0)
 
+    def group(self, k: int) -> "DiscreteGaussianLoss":
+        """Return the loss for k units: the distance is k times as large."""
+        return DiscreteGaussianLoss(
+            sigma=self.sigma,
+            sensitivity=Fraction(self.sensitivity) * whole(k, name="k"),
+            dimension=self.dimension,
+        )
+
     def delta_upper(self, *, epsilon: Number) -> float:
         """Return delta at ``epsilon``, rounded up."""
         target, variance = Fraction(epsilon), Fraction(self.sigma) ** 2

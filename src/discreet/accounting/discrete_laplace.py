@@ -56,6 +56,13 @@ class DiscreteLaplaceLoss(Loss):
         """One over the noise multiplier."""
         return 1 / Fraction(self.noise_multiplier)
 
+    def group(self, k: int) -> "DiscreteLaplaceLoss":
+        """Return the loss for k units: the distance is k times as large."""
+        return DiscreteLaplaceLoss(
+            noise_multiplier=Fraction(self.noise_multiplier) / whole(k, name="k"),
+            sensitivity=self.sensitivity * whole(k, name="k"),
+        )
+
     def delta_upper(self, *, epsilon: Number) -> float:
         """Return delta at ``epsilon``, rounded up."""
         shift, target = self.sensitivity, Fraction(epsilon)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, final
 
-from discreet._exact import Number, positive
+from discreet._exact import Number, positive, whole
 from discreet.accounting._mills import mills_drop, normal_density
 from discreet.accounting._pairs import GaussianPair, Pair
 from discreet.accounting._rounding import above, keep, nearest
@@ -45,6 +45,10 @@ class GaussianLoss(Loss):
     def epsilon_pure(self) -> float:
         """Infinity: Gaussian noise is never pure."""
         return math.inf
+
+    def group(self, k: int) -> "GaussianLoss":
+        """Return the loss for k units: the distance is k times as large."""
+        return GaussianLoss(noise_multiplier=Fraction(self.noise_multiplier) / whole(k, name="k"))
 
     def delta_upper(self, *, epsilon: Number) -> float:
         """Return delta at ``epsilon``, rounded up by a relative 2e-11."""

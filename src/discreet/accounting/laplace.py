@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, final
 
-from discreet._exact import Number, positive
+from discreet._exact import Number, positive, whole
 from discreet.accounting._pairs import LaplacePair, Pair
 from discreet.accounting._rounding import above, keep, nearest, one_minus_exp
 from discreet.accounting.loss import Loss
@@ -44,6 +44,10 @@ class LaplaceLoss(Loss):
     def epsilon_pure(self) -> Fraction:
         """One over the noise multiplier."""
         return 1 / Fraction(self.noise_multiplier)
+
+    def group(self, k: int) -> "LaplaceLoss":
+        """Return the loss for k units: the distance is k times as large."""
+        return LaplaceLoss(noise_multiplier=Fraction(self.noise_multiplier) / whole(k, name="k"))
 
     def delta_upper(self, *, epsilon: Number) -> float:
         """Return delta at ``epsilon``, rounded up."""

@@ -5,9 +5,10 @@ from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-from discreet._exact import Number
+from discreet._exact import Number, whole
 from discreet.accounting._pairs import Pair
 from discreet.accounting._profile import profile_pair
+from discreet.errors import ParameterError
 from discreet.privacy import Neighbours
 
 if TYPE_CHECKING:
@@ -75,6 +76,25 @@ class Loss(ABC):
         from discreet.accounting.sampling import SampledLoss
 
         return SampledLoss(inner=self, rate=rate)
+
+    def group(self, k: int) -> "Loss":
+        """Return the loss of k units that change together: not that of k operations.
+
+        >>> from discreet.accounting import GaussianLoss, PureLoss
+        >>> PureLoss(epsilon=1).group(3), GaussianLoss(noise_multiplier=6).group(3)
+        (PureLoss(epsilon=3), GaussianLoss(noise_multiplier=Fraction(2, 1)))
+        """
+        pure = self.epsilon_pure
+        if not isinstance(pure, Fraction):
+            raise ParameterError(
+                f"no group bound is known for {type(self).__name__}. Convert it first: "
+                "Guarantee(epsilon=..., delta=...).group(k).",
+                parameter="loss",
+            )
+        from discreet.accounting.pure import PureLoss
+
+        total = pure * whole(k, name="k")
+        return PureLoss(epsilon=int(total) if total.denominator == 1 else total)
 
     def __add__(self, other: object) -> "ComposedLoss":
         from discreet.accounting.composition import compose

@@ -143,20 +143,21 @@ def _joined(parts: Parts) -> Parts:
     """
     if _is_single(parts):
         return parts if parts[0][0].epsilon_pure else ()
-    precision, rho = Fraction(0), Fraction(0)
+    precision, rho, failure = Fraction(0), Fraction(0), Fraction(0)
     others: list[tuple[Loss, int]] = []
     for part, times in parts:
         if isinstance(part, GaussianLoss):
             precision += times / Fraction(part.noise_multiplier) ** 2
         elif isinstance(part, ZCDPLoss):
             rho += times * Fraction(part.rho)
+            failure += times * Fraction(part.delta)
         elif part.epsilon_pure:
             others.append((part, times))
     if precision:
         multiplier = math.sqrt(1 / precision) * (1 - 4e-16)
         others.append((GaussianLoss(noise_multiplier=multiplier), 1))
-    if rho:
-        others.append((ZCDPLoss(rho=rho), 1))
+    if rho or failure:
+        others.append((ZCDPLoss(rho=rho, delta=min(failure, Fraction(999, 1000))), 1))
     return tuple(others)
 
 

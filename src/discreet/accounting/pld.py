@@ -47,10 +47,7 @@ def delta_upper(parts: Parts, *, epsilon: float, tolerance: float) -> float:
     pilot = Pilot(parts, reach)
     plan = pilot.plan(epsilon, 1e-12, tolerance=tolerance / 10)
     composed, lost = _above(parts, plan, reach)
-    below = math.floor((epsilon - composed.origin) / composed.step)
-    left, right = (composed.delta_above(i) for i in (below, below + 1))
-    share = math.expm1(epsilon - composed.loss_at(below)) / math.expm1(composed.step)
-    return min(1.0, left + (right - left) * min(1.0, max(0.0, share * (1 - 1e-12))) + lost)
+    return min(1.0, _between(composed, composed.delta_above, epsilon) + lost)
 
 
 def delta_lower(parts: Parts, *, epsilon: float, tolerance: float) -> float:
@@ -58,9 +55,15 @@ def delta_lower(parts: Parts, *, epsilon: float, tolerance: float) -> float:
     reach, _ = _reach(parts, 1e-30)
     plan = Pilot(parts, reach).plan(epsilon, 1e-12, tolerance=tolerance / 10)
     composed = _below(parts, plan, reach)
-    return composed.delta_below(
-        math.ceil((epsilon + composed.forgiven - composed.origin) / composed.step)
-    )
+    return _between(composed, composed.delta_below, epsilon + composed.forgiven) * (1 - 1e-12)
+
+
+def _between(composed: Composed, bound: Callable[[int], float], epsilon: float) -> float:
+    """Return a bound between lattice points, where the profile is linear in exp(epsilon)."""
+    below = math.floor((epsilon - composed.origin) / composed.step)
+    left, right = bound(below), bound(below + 1)
+    share = math.expm1(epsilon - composed.loss_at(below)) / math.expm1(composed.step)
+    return left + (right - left) * min(1.0, max(0.0, share * (1 - 1e-12)))
 
 
 def _reach(parts: Parts, delta: float) -> tuple[float, float]:
@@ -99,12 +102,25 @@ def _above(parts: Parts, plan: Plan, reach: float) -> tuple[Composed, float]:
 
 
 def _below(parts: Parts, plan: Plan, reach: float) -> Composed:
-    step, length = _sizes(parts, plan._replace(window=1.5 * plan.window))
+    plan = plan._replace(window=1.5 * plan.window, step=_fitted(parts, plan.step))
+    step, length = _sizes(parts, plan)
     masses = [
         (from_below(pair, step=step, bulk=bulk, cap=plan.cap, reach=reach), times)
         for (pair, times), bulk in zip(parts, plan.bulks, strict=True)
     ]
     return Composed(masses, step=step, tilt=plan.tilt, length=length)
+
+
+def _fitted(parts: Parts, step: float) -> float:
+    """Return a step by which the two heavy ends of a lone pair are a whole number apart, or less.
+
+    The little less keeps the upper end's merged loss above its lattice point.
+    """
+    anchors = parts[0][0].anchors
+    if len(parts) > 1 or anchors is None:
+        return step
+    count = math.ceil((anchors[1] - anchors[0]) / step)
+    return (anchors[1] - anchors[0]) * (1 - 1e-3 / count) / count
 
 
 def _crossing(

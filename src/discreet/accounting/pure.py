@@ -10,6 +10,7 @@ from discreet.accounting._pairs import Pair
 from discreet.accounting._response import response_pair
 from discreet.accounting._rounding import above, keep, nearest, one_minus_exp
 from discreet.accounting.loss import Loss
+from discreet.privacy import Guarantee
 
 __all__ = ["ApproximateLoss", "PureLoss"]
 
@@ -87,6 +88,13 @@ class ApproximateLoss(Loss):
     def epsilon_pure(self) -> Fraction | float:
         """The epsilon it was given if delta is 0, else infinity."""
         return math.inf if self.delta else Fraction(self.epsilon)
+
+    def group(self, k: int) -> "ApproximateLoss":
+        """Return the loss for k units: k epsilon and k exp((k - 1) epsilon) delta."""
+        grouped = Guarantee(epsilon=self.epsilon, delta=self.delta).group(k)
+        return ApproximateLoss(
+            epsilon=grouped.epsilon, delta=min(grouped.delta, 1 - Fraction(1, 10**9))
+        )
 
     def delta_upper(self, *, epsilon: Number) -> float:
         """Return delta at ``epsilon``, rounded up."""

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, final
 
-from discreet._exact import Number, float_up, probability
+from discreet._exact import Number, float_up, probability, whole
 from discreet.accounting._pairs import Pair, SampledPair
 from discreet.accounting._rounding import keep
 from discreet.accounting.loss import Loss
+from discreet.errors import ParameterError
 from discreet.privacy import Neighbours
 
-__all__ = ["SampledLoss"]
+__all__ = ["SampledLoss", "WithoutReplacementLoss"]
 
 
 @final
@@ -43,13 +44,7 @@ class SampledLoss(Loss):
     @property
     def epsilon_pure(self) -> Fraction | float:
         """log(1 + rate (exp(epsilon) - 1)), rounded up."""
-        inner = self.inner.epsilon_pure
-        if not isinstance(inner, Fraction):
-            return math.inf
-        if inner > 500:
-            return inner
-        amplified = math.log1p(float_up(Fraction(self.rate)) * math.expm1(float_up(inner)))
-        return min(inner, Fraction(amplified) * (1 + Fraction(1, 10**14)))
+        return _amplified(self.inner.epsilon_pure, Fraction(self.rate))
 
     def delta_upper(self, *, epsilon: Number) -> float:
         """Return delta at ``epsilon``, rounded up.
@@ -57,15 +52,75 @@ class SampledLoss(Loss):
         Why: at a' = 1 + (a - 1) / rate, delta(log a) = rate * inner delta(log a') for removing,
         which is the larger of the two directions at epsilon >= 0 [BBG20, Theorem 8].
         """
-        target = Fraction(epsilon)
-        if target > 500:
-            return self.inner.delta_upper(epsilon=target)
-        rate = Fraction(self.rate)
-        lifted = math.log1p(math.expm1(float(target)) / float(rate)) * (1 - 1e-14)
-        return min(1.0, float_up(rate) * self.inner.delta_upper(epsilon=Fraction(lifted)))
+        return _amplified_delta(self.inner, Fraction(self.rate), Fraction(epsilon))
 
     def pairs(self) -> tuple[Pair, Pair]:
         """Return the two sampled pairs."""
         removing, adding = self.inner.pairs()
         rate = float_up(Fraction(self.rate))
         return SampledPair(removing, rate, removes=True), SampledPair(adding, rate, removes=False)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithoutReplacementLoss(Loss):
+    """Describe a batch of fixed size, drawn without replacement from ``population`` units.
+
+    Claim: with ``inner`` the loss of the operation on the batch under replace-one and r = batch /
+    population, delta(log(1 + r (a - 1))) = r * inner delta(log a) for a >= 1, under replace-one.
+
+    Why: [BBG20, Theorem 11 and Section 5]: tight for replacement of one unit. The population must
+    be public, as it is under replace-one. In particular epsilon becomes
+    log(1 + r (exp(epsilon) - 1)).
+
+    >>> from discreet.accounting import PureLoss, epsilon
+    >>> loss = WithoutReplacementLoss(inner=PureLoss(epsilon=0.5), batch=10, population=1000)
+    >>> round(epsilon(loss, delta=0), 5)
+    0.00647
+    """
+
+    inner: Loss
+    batch: int
+    population: int
+    kind: ClassVar[str] = "without_replacement"
+    neighbours: ClassVar[Neighbours | None] = Neighbours.replace_one
+
+    def __post_init__(self) -> None:
+        population = whole(self.population, name="population")
+        batch = whole(self.batch, name="batch")
+        if batch > population:
+            raise ParameterError(
+                f"batch must be at most the population, got {batch} of {population}.",
+                parameter="batch",
+            )
+        object.__setattr__(self, "batch", batch)
+        object.__setattr__(self, "population", population)
+        self.inner.pairs()  # refuses a composition, which has no single pair
+
+    @property
+    def epsilon_pure(self) -> Fraction | float:
+        """log(1 + r (exp(epsilon) - 1)), rounded up."""
+        return _amplified(self.inner.epsilon_pure, Fraction(self.batch, self.population))
+
+    def delta_upper(self, *, epsilon: Number) -> float:
+        """Return delta at ``epsilon``, rounded up."""
+        rate = Fraction(self.batch, self.population)
+        return _amplified_delta(self.inner, rate, Fraction(epsilon))
+
+
+def _amplified(inner: Fraction | float, rate: Fraction) -> Fraction | float:
+    """Return log(1 + rate (exp(inner) - 1)), rounded up."""
+    if not isinstance(inner, Fraction):
+        return math.inf
+    if inner > 500:
+        return inner
+    amplified = math.log1p(float_up(rate) * math.expm1(float_up(inner)))
+    return min(inner, Fraction(amplified) * (1 + Fraction(1, 10**14)))
+
+
+def _amplified_delta(inner: Loss, rate: Fraction, epsilon: Fraction) -> float:
+    """Return rate * inner delta at log(1 + (exp(epsilon) - 1) / rate), rounded up."""
+    if epsilon > 500:
+        return inner.delta_upper(epsilon=epsilon)
+    lifted = math.log1p(math.expm1(float(epsilon)) / float(rate)) * (1 - 1e-14)
+    return min(1.0, float_up(rate) * inner.delta_upper(epsilon=Fraction(lifted)))

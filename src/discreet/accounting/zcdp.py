@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, final
 
-from discreet._exact import Number, nonnegative
+from discreet._exact import Number, float_up, nonnegative, probability, whole
 from discreet.accounting._rounding import above, keep, nearest
 from discreet.accounting.loss import Loss
 
@@ -15,9 +15,9 @@ __all__ = ["ZCDPLoss"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZCDPLoss(Loss):
-    """State that an operation is rho-zCDP.
+    """State that an operation is rho-zCDP, but for an event of probability ``delta``.
 
-    Claim: the operation is (e, delta)-DP for every e >= 0 with delta the infimum over orders
+    Claim: the operation is (e, delta + d)-DP for every e >= 0 with d the infimum over orders
     a > 1 of exp((a - 1)(a rho - e)) (1 - 1/a)^a / (a - 1). It holds for the neighbouring relation
     for which rho was proved.
 
@@ -28,28 +28,41 @@ class ZCDPLoss(Loss):
     >>> from discreet.accounting import epsilon
     >>> round(epsilon(ZCDPLoss(rho=0.5), delta=1e-6), 4)
     5.2215
+    >>> round(epsilon(ZCDPLoss(rho=0.5, delta=1e-7), delta=1e-6), 4)
+    5.243
     """
 
     rho: Number
+    delta: Number = 0
     kind: ClassVar[str] = "zcdp"
 
     def __post_init__(self) -> None:
         nonnegative(self.rho, name="rho")
+        probability(self.delta, name="delta", zero=True)
         object.__setattr__(self, "rho", keep(self.rho))
+        object.__setattr__(self, "delta", keep(self.delta))
 
     @property
     def epsilon_pure(self) -> Fraction | float:
         """Zero at rho = 0, otherwise infinity."""
-        return math.inf if self.rho else Fraction(0)
+        return math.inf if self.rho or self.delta else Fraction(0)
+
+    def group(self, k: int) -> "Loss":
+        """Return the loss for k units: rho grows with k squared [BS16, Proposition 1.9]."""
+        if self.delta:
+            return Loss.group(self, k)
+        return ZCDPLoss(rho=Fraction(self.rho) * whole(k, name="k") ** 2)
 
     def delta_upper(self, *, epsilon: Number) -> float:
         """Return delta at ``epsilon``, rounded up."""
-        return zcdp_delta(Fraction(self.rho), Fraction(epsilon))
+        failure = Fraction(self.delta)
+        rest = Fraction(zcdp_delta(Fraction(self.rho), Fraction(epsilon)))
+        return min(1.0, float_up(failure + (1 - failure) * rest))
 
     @property
     def zcdp(self) -> tuple[Fraction | float, Fraction]:
-        """The rho it was given."""
-        return Fraction(self.rho), Fraction(0)
+        """The rho and delta it was given."""
+        return Fraction(self.rho), Fraction(self.delta)
 
 
 def zcdp_delta(rho: Fraction, epsilon: Fraction) -> float:

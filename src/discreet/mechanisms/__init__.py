@@ -17,7 +17,8 @@ from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.noisy_max import NoisyMax
 from discreet.mechanisms.partition_selection import PartitionSelection
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
-from discreet.mechanisms.quantiles import Quantile, Quantiles
+from discreet.mechanisms.quantile import Quantile
+from discreet.mechanisms.quantiles import Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.sparse_vector import AboveThreshold, Answer, SparseVectorSession
 from discreet.mechanisms.stability_histogram import StabilityHistogram

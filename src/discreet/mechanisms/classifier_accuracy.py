@@ -11,7 +11,7 @@ import numpy.typing as npt
 from discreet._exact import Number, positive, probability, whole
 from discreet.accounting import DiscreteLaplaceLoss
 from discreet.errors import DataError
-from discreet.mechanisms.exponential import log_of
+from discreet.mechanisms._calibration import log_of
 from discreet.noise import SYSTEM, Source, discrete_laplace
 
 __all__ = ["ClassifierAccuracy"]

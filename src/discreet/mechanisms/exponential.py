@@ -1,9 +1,9 @@
 """Choose among candidates by score: the exponential mechanism."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Self, final
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from discreet._exact import Number, positive, probability, refusal, whole
 from discreet.accounting import BoundedRangeLoss
-from discreet.errors import ParameterError
+from discreet.mechanisms._calibration import least_epsilon, log_of
 from discreet.mechanisms._values import as_scores
 from discreet.noise import SYSTEM, Source, exponential_race
 
@@ -20,8 +20,6 @@ __all__ = [
     "check_choice",
     "choice_rate",
     "in_scores",
-    "log_of",
-    "smallest_epsilon",
     "worst_shortfall",
 ]
 
@@ -77,15 +75,8 @@ class Exponential:
         >>> round(mechanism.epsilon, 3), round(mechanism.error(confidence=0.95, candidates=100), 6)
         (0.754, 20.0)
         """
-
-        def at(epsilon: Number) -> Self:
-            return cls(epsilon=epsilon, sensitivity=sensitivity, monotone=monotone)
-
-        return at(
-            smallest_epsilon(
-                lambda e: at(e).error(confidence=confidence, candidates=candidates), error=error
-            )
-        )
+        make = partial(cls, sensitivity=sensitivity, monotone=monotone)
+        return least_epsilon(make, error=error, confidence=confidence, candidates=candidates)
 
     @property
     def rate(self) -> Fraction:
@@ -171,15 +162,6 @@ def worst_shortfall(rate: Fraction, miss: Fraction, *, others: int) -> float:
     return 0.0 if odds <= 1 else in_scores(log_of(odds), rate)
 
 
-def log_of(value: Fraction) -> float:
-    """Return the logarithm of a positive number, however far it lies outside the doubles.
-
-    >>> round(log_of(Fraction(10**400)) / math.log(10))
-    400
-    """
-    return math.log(value.numerator) - math.log(value.denominator)
-
-
 def in_scores(exponent: float, rate: Fraction) -> float:
     """Return the distance in score that makes a difference of ``exponent``.
 
@@ -188,24 +170,3 @@ def in_scores(exponent: float, rate: Fraction) -> float:
     """
     distance = Fraction(exponent) / rate
     return float(distance) if distance < 2**1023 else math.inf
-
-
-def smallest_epsilon(error_at: Callable[[float], float], *, error: Number) -> float:
-    """Return an epsilon that reaches ``error``, for errors that are almost inverse to epsilon.
-
-    >>> smallest_epsilon(lambda e: 30 / e, error=10)
-    3.0
-    """
-    wanted = positive(error, name="error")
-    epsilon = error_at(1.0) / float(wanted)
-    if epsilon == 0:
-        raise ParameterError(
-            "confidence must be higher for a calibration: at this one every epsilon reaches the "
-            "error. Choose an epsilon by what it protects.",
-            parameter="confidence",
-        )
-    excess = 2.0**-52
-    while error_at(epsilon) > wanted:
-        epsilon *= 1 + excess
-        excess *= 2
-    return epsilon

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, Self, final, get_args
 
 import numpy as np
@@ -12,15 +12,11 @@ import numpy.typing as npt
 from discreet._exact import Number, positive, probability, refusal, whole
 from discreet.accounting import BoundedRangeLoss, PureLoss
 from discreet.errors import DataError, ParameterError
+from discreet.mechanisms._calibration import least_epsilon, log_of
 from discreet.mechanisms._grid import Grid
-from discreet.mechanisms._values import as_floats, as_scores
-from discreet.mechanisms.exponential import (
-    Exponential,
-    check_choice,
-    choice_rate,
-    log_of,
-    smallest_epsilon,
-)
+from discreet.mechanisms._steps import exact_steps
+from discreet.mechanisms._values import as_scores
+from discreet.mechanisms.exponential import Exponential, check_choice, choice_rate
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.noise import SYSTEM, Source, discrete_laplace
 
@@ -90,15 +86,8 @@ class NoisyMax:
         >>> round(mechanism.epsilon, 3)
         0.856
         """
-
-        def at(epsilon: Number) -> Self:
-            return cls(epsilon=epsilon, sensitivity=sensitivity, monotone=monotone, noise=noise)
-
-        return at(
-            smallest_epsilon(
-                lambda e: at(e).error(confidence=confidence, candidates=candidates), error=error
-            )
-        )
+        make = partial(cls, sensitivity=sensitivity, monotone=monotone, noise=noise)
+        return least_epsilon(make, error=error, confidence=confidence, candidates=candidates)
 
     @property
     def loss(self) -> PureLoss | BoundedRangeLoss:
@@ -143,7 +132,7 @@ class NoisyMax:
         if self.noise != "laplace":
             raise ParameterError(
                 f"noise must be 'laplace' for a gap, got {self.noise!r}. The law of the winner "
-                "alone is drawn there and no gap exists; ask for noise='laplace', or pay for a "
+                "alone is drawn there and no gap is offered; ask for noise='laplace', or pay for a "
                 "release of the scores.",
                 parameter="noise",
             )
@@ -206,12 +195,17 @@ class LaplaceSteps:
     def noisy(
         self, scores: npt.NDArray[np.float64] | npt.NDArray[np.int64], *, source: Source
     ) -> Steps:
-        """Return scores plus noise in steps. Scores saturate 2**62 steps from zero, sums never."""
-        steps = self.grid.steps(as_floats(scores))
+        """Return scores plus noise in steps, exactly, whatever their size.
+
+        Saturating would make ties, and ties that are not shifted along with the noise. So scores
+        some 10**12 noise scales from zero, and noise as wide, take the slow way through Python's
+        integers. An outsider who measures time may learn that a score lies there.
+        """
+        steps = exact_steps(self.grid, scores)
         noise: Steps = discrete_laplace(self.scale, scores.shape, source=source)
-        if noise.dtype != object and max(int(noise.max()), -int(noise.min())) < 1 << 62:
+        is_narrow = steps.dtype != object and noise.dtype != object
+        if is_narrow and max(int(noise.max()), -int(noise.min())) < 1 << 62:
             return steps + noise
-        # A tie made by saturation would not be shifted along with its noise, so none is made.
         wide: Steps = steps.astype(object) + noise.astype(object)
         return wide
 

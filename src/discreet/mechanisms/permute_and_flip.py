@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Self, final
 
 import numpy as np
@@ -10,14 +11,9 @@ import numpy.typing as npt
 
 from discreet._exact import Number, probability, whole
 from discreet.accounting import PureLoss
+from discreet.mechanisms._calibration import least_epsilon, log_of
 from discreet.mechanisms._values import as_scores
-from discreet.mechanisms.exponential import (
-    check_choice,
-    choice_rate,
-    in_scores,
-    log_of,
-    smallest_epsilon,
-)
+from discreet.mechanisms.exponential import check_choice, choice_rate, in_scores
 from discreet.noise import SYSTEM, Source, permute_and_flip
 
 __all__ = ["PermuteAndFlip"]
@@ -76,15 +72,8 @@ class PermuteAndFlip:
         >>> round(mechanism.epsilon, 3)
         0.686
         """
-
-        def at(epsilon: Number) -> Self:
-            return cls(epsilon=epsilon, sensitivity=sensitivity, monotone=monotone)
-
-        return at(
-            smallest_epsilon(
-                lambda e: at(e).error(confidence=confidence, candidates=candidates), error=error
-            )
-        )
+        make = partial(cls, sensitivity=sensitivity, monotone=monotone)
+        return least_epsilon(make, error=error, confidence=confidence, candidates=candidates)
 
     @property
     def rate(self) -> Fraction:

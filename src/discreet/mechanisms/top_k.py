@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Literal, Self, final, get_args
 
@@ -11,13 +12,9 @@ import numpy.typing as npt
 from discreet._exact import Number, positive, probability, refusal, whole
 from discreet.accounting import PureLoss, ZCDPLoss
 from discreet.errors import DataError, ParameterError
+from discreet.mechanisms._calibration import least_epsilon
 from discreet.mechanisms._values import as_scores
-from discreet.mechanisms.exponential import (
-    check_choice,
-    choice_rate,
-    smallest_epsilon,
-    worst_shortfall,
-)
+from discreet.mechanisms.exponential import check_choice, choice_rate, worst_shortfall
 from discreet.mechanisms.noisy_max import LaplaceSteps, Steps
 from discreet.noise import SYSTEM, Source, exponential_race
 
@@ -54,10 +51,10 @@ class TopK:
     >>> mechanism = TopK(k=2, epsilon=1, sensitivity=1)
     >>> mechanism.select([0, 1000, 20, 2000])
     array([3, 1])
-    >>> mechanism.loss, mechanism.zcdp_loss
-    (PureLoss(epsilon=1), ZCDPLoss(rho=Fraction(1, 16)))
-    >>> TopK(k=2, epsilon=1, sensitivity=1, method="one_shot").zcdp_loss
-    ZCDPLoss(rho=Fraction(1, 2))
+    >>> mechanism.loss, mechanism.zcdp_loss.rho
+    (PureLoss(epsilon=1), Fraction(1, 16))
+    >>> TopK(k=2, epsilon=1, sensitivity=1, method="one_shot").zcdp_loss.rho
+    Fraction(1, 2)
     """
 
     k: int
@@ -93,17 +90,8 @@ class TopK:
         >>> round(mechanism.epsilon, 2)
         1.83
         """
-
-        def at(epsilon: Number) -> Self:
-            return cls(
-                k=k, epsilon=epsilon, sensitivity=sensitivity, monotone=monotone, method=method
-            )
-
-        return at(
-            smallest_epsilon(
-                lambda e: at(e).error(confidence=confidence, candidates=candidates), error=error
-            )
-        )
+        make = partial(cls, k=k, sensitivity=sensitivity, monotone=monotone, method=method)
+        return least_epsilon(make, error=error, confidence=confidence, candidates=candidates)
 
     @property
     def rate(self) -> Fraction:

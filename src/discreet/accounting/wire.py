@@ -1,0 +1,128 @@
+"""Losses as JSON, readable for ever.
+
+Each loss is an object with its ``kind`` and its parameters; the outermost also has ``version``.
+Whole numbers and floats are JSON numbers, which Python reads back to the last bit; fractions are
+strings such as "1/3". The meaning of a kind never changes: a new meaning is a new kind.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Final
+
+from discreet.accounting.bounded_range import BoundedRangeLoss
+from discreet.accounting.composition import ComposedLoss, compose
+from discreet.accounting.discrete_gaussian import DiscreteGaussianLoss
+from discreet.accounting.discrete_laplace import DiscreteLaplaceLoss
+from discreet.accounting.finite import FinitePairLoss
+from discreet.accounting.gaussian import GaussianLoss
+from discreet.accounting.laplace import LaplaceLoss
+from discreet.accounting.loss import Loss
+from discreet.accounting.pure import ApproximateLoss, PureLoss
+from discreet.accounting.randomized_response import RandomizedResponseLoss
+from discreet.accounting.sampling import SampledLoss, WithoutReplacementLoss
+from discreet.accounting.zcdp import ZCDPLoss
+from discreet.errors import ParameterError
+
+__all__ = ["from_json", "to_json"]
+
+VERSION: Final = 1
+_KINDS: Final[dict[str, type[Loss]]] = {
+    loss.kind: loss
+    for loss in (
+        ApproximateLoss,
+        BoundedRangeLoss,
+        DiscreteGaussianLoss,
+        DiscreteLaplaceLoss,
+        FinitePairLoss,
+        GaussianLoss,
+        LaplaceLoss,
+        PureLoss,
+        RandomizedResponseLoss,
+        SampledLoss,
+        WithoutReplacementLoss,
+        ZCDPLoss,
+    )
+}
+
+
+def to_json(loss: Loss) -> str:
+    """Write a loss as JSON with sorted keys and no spaces, so that equal losses have equal text.
+
+    >>> from discreet.accounting import GaussianLoss
+    >>> to_json(GaussianLoss(noise_multiplier=4).sampled(rate=0.01))
+    '{"inner":{"kind":"gaussian","noise_multiplier":4},"kind":"sampled","rate":0.01,"version":1}'
+    """
+    document = {"version": VERSION, **_encode_loss(loss)}
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def from_json(text: str) -> Loss:
+    """Read a loss; refuse what this version does not know rather than guess.
+
+    >>> from_json('{"kind": "pure", "epsilon": "1/3", "version": 1}')
+    PureLoss(epsilon=Fraction(1, 3))
+    """
+    try:
+        document = json.loads(text)
+    except ValueError:
+        raise _refused("it is not JSON") from None
+    if not isinstance(document, dict) or document.pop("version", None) != VERSION:
+        raise _refused(f"its version is not {VERSION}")
+    return _decode_loss(document)
+
+
+def _encode_loss(loss: Loss) -> dict[str, object]:
+    if isinstance(loss, ComposedLoss):
+        parts = [[_encode_loss(part), times] for part, times in loss.parts]
+        return {"kind": loss.kind, "parts": parts}
+    fields = {f.name: _encode(getattr(loss, f.name)) for f in dataclasses.fields(loss)}  # type: ignore[arg-type]
+    return {"kind": loss.kind, **fields}
+
+
+def _encode(value: object) -> object:
+    if isinstance(value, Loss):
+        return _encode_loss(value)
+    if isinstance(value, Fraction):
+        return f"{value.numerator}/{value.denominator}"
+    return [_encode(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _decode_loss(document: object) -> Loss:
+    if not isinstance(document, Mapping):
+        raise _refused("a loss must be an object")
+    fields = dict(document)
+    kind = fields.pop("kind", None)
+    if kind == ComposedLoss.kind:
+        parts = fields.pop("parts", None)
+        if fields or not isinstance(parts, list) or not all(_is_part(part) for part in parts):
+            raise _refused("a composed loss needs its parts and nothing else")
+        return compose([(_decode_loss(part), times) for part, times in parts])
+    if kind not in _KINDS:
+        raise _refused("its kind is unknown. It may come from a newer version of discreet")
+    try:
+        return _KINDS[kind](**{name: _decode(value) for name, value in fields.items()})
+    except TypeError:
+        raise _refused(f"its fields are not those of kind {kind!r}") from None
+
+
+def _is_part(part: object) -> bool:
+    return isinstance(part, list) and len(part) == 2
+
+
+def _decode(value: object) -> object:
+    if isinstance(value, Mapping):
+        return _decode_loss(value)
+    if isinstance(value, list):
+        return tuple(_decode(item) for item in value)
+    if isinstance(value, str):
+        top, slash, bottom = value.partition("/")
+        if slash and top.lstrip("-").isdecimal() and bottom.isdecimal() and int(bottom):
+            return Fraction(int(top), int(bottom))
+        raise _refused("a string in it is no fraction")
+    return value
+
+
+def _refused(reason: str) -> ParameterError:
+    return ParameterError(f"this loss cannot be read: {reason}.", parameter="loss")
