@@ -112,20 +112,18 @@ def test_sampled_randomized_response_composes_as_binomials(each, rate, n, remove
 
 # Against exact rational convolution -------------------------------------------------------------
 
-probabilities = st.lists(st.integers(1, 20), min_size=2, max_size=4)
-
 
 @given(
-    weights=st.integers(2, 4).flatmap(
+    weights=st.integers(2, 3).flatmap(
         lambda size: st.tuples(
             st.lists(st.integers(1, 20), min_size=size, max_size=size),
             st.lists(st.integers(1, 20), min_size=size, max_size=size),
         )
     ),
-    n=st.integers(2, 5),
+    n=st.integers(2, 4),
     at=st.floats(0, 3),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_small_finite_pairs_against_enumeration(weights, n, at):
     p, q = ([Fraction(w, sum(side)) for w in side] for side in weights)
     loss = FinitePairLoss(p=tuple(p), q=tuple(q)) * n

@@ -49,17 +49,18 @@ class Pilot:
         """Choose tilt, step and window so that epsilon comes out about ``tolerance`` too large."""
         saddle = self._tilt_for(epsilon, math.inf)
         cap = self._cap(epsilon, delta * min(1e-3, tolerance * saddle))
-        saddle = self._tilt_for(epsilon, cap)
+        natural = math.sqrt(float(self._moments(np.zeros(1), cap)[2][0]))
+        # At least one deviation's worth: a small tilt would need a long window.
+        saddle = max(self._tilt_for(epsilon, cap), 1 / natural)
         tilts = saddle * 0.8 ** np.arange(16)
-        _, _, variance = self._moments(np.append(tilts, 0.0), cap)
-        spread = np.sqrt(variance)
+        spread = np.sqrt(self._moments(tilts, cap)[2])
         # Where single losses are heavy-tailed, the tilt that centres the sum also spreads it thin.
-        modest = np.flatnonzero(spread[:-1] <= 1.7 * spread[-1])
+        modest = np.flatnonzero(spread <= 1.7 * natural)
         pick = int(modest[0]) if modest.size else 15
         tilt, deviation = float(tilts[pick]), float(spread[pick])
         step = math.sqrt(12 * tolerance / (max(saddle, 1.0) * self._times))
         window = max(16 * deviation, (14 - math.log(delta)) / tilt)
-        return Plan(tilt, min(step, float(spread[-1]) / 6), window, cap, self._bulks(cap))
+        return Plan(tilt, min(step, natural / 6), window, cap, self._bulks(cap))
 
     def _moments(self, tilts: Floats, cap: float = math.inf) -> tuple[Floats, Floats, Floats]:
         """Return log-moment generating function, mean and variance of the tilted sum."""

@@ -25,27 +25,34 @@ def epsilon_upper(
     reach, lost = _reach(parts, delta)
     if lost >= delta:
         return math.inf
+    ceiling = _highest(parts, reach)
     pilot = Pilot(parts, reach)
     guess = pilot.renyi_epsilon(delta - lost) if near is None else near
+    guess = min(guess, 0.999 * ceiling)
     composed, lost = _above(parts, pilot.plan(guess, delta - lost, tolerance=tolerance), reach)
     found = _crossing(composed, lambda i: composed.delta_above(i) + lost, delta, guess)
-    return math.inf if found is None else max(0.0, found)
+    return min(ceiling, guess if found is None else max(0.0, found))
 
 
 def epsilon_lower(parts: Parts, *, delta: float, near: float, tolerance: float) -> float:
     """Return an epsilon below which the composition is certainly not (epsilon, delta)-DP."""
     reach, _ = _reach(parts, delta)
+    if near >= _highest(parts, reach):
+        return 0.0
     plan = Pilot(parts, reach).plan(near, delta, tolerance=tolerance)
     composed = _below(parts, plan, reach)
     found = _crossing(composed, composed.delta_below, delta, near)
-    return 0.0 if found is None else max(0.0, found - composed.forgiven)
+    if found is None or found == math.inf:
+        return 0.0
+    return max(0.0, found - composed.forgiven)
 
 
 def delta_upper(parts: Parts, *, epsilon: float, tolerance: float) -> float:
     """Return a certified upper bound on delta at ``epsilon``; ``tolerance`` is relative."""
-    reach, _ = _reach(parts, 1e-30)
-    pilot = Pilot(parts, reach)
-    plan = pilot.plan(epsilon, 1e-12, tolerance=tolerance / 10)
+    reach, lost = _reach(parts, 1e-30)
+    if epsilon >= _highest(parts, reach):
+        return lost
+    plan = Pilot(parts, reach).plan(epsilon, 1e-12, tolerance=tolerance / 10)
     composed, lost = _above(parts, plan, reach)
     return min(1.0, _between(composed, composed.delta_above, epsilon) + lost)
 
@@ -53,6 +60,8 @@ def delta_upper(parts: Parts, *, epsilon: float, tolerance: float) -> float:
 def delta_lower(parts: Parts, *, epsilon: float, tolerance: float) -> float:
     """Return a certified lower bound on delta at ``epsilon``."""
     reach, _ = _reach(parts, 1e-30)
+    if epsilon >= _highest(parts, reach):
+        return 0.0
     plan = Pilot(parts, reach).plan(epsilon, 1e-12, tolerance=tolerance / 10)
     composed = _below(parts, plan, reach)
     return _between(composed, composed.delta_below, epsilon + composed.forgiven) * (1 - 1e-12)
@@ -72,6 +81,11 @@ def _reach(parts: Parts, delta: float) -> tuple[float, float]:
     reach = math.sqrt(2 * math.log(max(times, 2) / (delta * 1e-6)))
     stays = math.fsum(n * math.log1p(-min(0.999, p.infinite + p.cut(reach))) for p, n in parts)
     return reach, -math.expm1(stays) * (1 + 1e-12)
+
+
+def _highest(parts: Parts, reach: float) -> float:
+    """Return a finite loss that the sum cannot exceed."""
+    return math.fsum(n * pair.span(reach)[1] for pair, n in parts) * (1 + 1e-12)
 
 
 def _sizes(parts: Parts, plan: Plan) -> tuple[float, int]:
@@ -126,7 +140,9 @@ def _fitted(parts: Parts, step: float) -> float:
 def _crossing(
     composed: Composed, bound: Callable[[int], float], delta: float, near: float
 ) -> float | None:
-    """Return where a bound that falls with the lattice index crosses ``delta``, None if nowhere.
+    """Return where a bound that falls with the lattice index crosses ``delta``.
+
+    Infinity if the bound stays above as far as one can see, None if it starts and stays below.
 
     Between lattice points the profile of losses on the lattice is linear in exp(epsilon).
     """
@@ -138,12 +154,12 @@ def _crossing(
         while bound(high) > delta:
             low, high, stride = high, high + stride, 2 * stride
             if high - start > farthest:
-                return None
+                return math.inf
     else:
         while bound(low) <= delta:
             low, high, stride = low - stride, low, 2 * stride
             if start - low > farthest:
-                return composed.loss_at(high)
+                return None
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if bound(middle) > delta else (low, middle)
