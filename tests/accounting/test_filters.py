@@ -153,7 +153,7 @@ def test_each_kind_charges_what_its_page_says():
     )
     b = Filter(PROMISE, kind="basic")
     assert b.charge(approximate).used_after == 1 / 3
-    assert b.state[1] / (b.state[1] + Filter(PROMISE, kind="basic").state[1]) == 1
+    assert b.state[1] / b._units[1].limit == pytest.approx(0.01)
     share = b.ask(gaussian).used_after - 1 / 3
     exact = epsilon(gaussian, delta=PROMISE.delta / 1024)
     assert exact <= 3 * share <= 1.15 * exact
@@ -185,14 +185,10 @@ def test_order_and_grouping_do_not_matter(sequence, kind, data):
     assert (
         charged(promise, sequence, kind=kind).state == charged(promise, shuffled, kind=kind).state
     )
-    if sequence:
-        together = sequence[0] * 1
-        for loss in sequence[1:]:
-            together = together + loss
+    if sequence and kind in ("zcdp", "renyi"):  # each charge is rounded up by less than a unit
         apart = charged(promise, sequence, kind=kind).state
-        whole = charged(promise, [together], kind=kind).state
-        if kind in ("zcdp", "renyi"):  # each charge is rounded up by less than a unit
-            assert all(0 <= a - w <= len(sequence) for a, w in zip(apart, whole, strict=True))
+        whole = charged(promise, [together(sequence)], kind=kind).state
+        assert all(0 <= a - w <= len(sequence) for a, w in zip(apart, whole, strict=True))
 
 
 @given(epsilons=st.lists(st.fractions(0, 1, max_denominator=10**6), min_size=1, max_size=30))
@@ -203,7 +199,7 @@ def test_sums_are_exact_to_the_unit(epsilons):
     assert 0 <= f.state[0] * unit - sum(epsilons) < unit * len(epsilons)
 
 
-@pytest.mark.parametrize("parts", [3, 7, 10, 12, 52, 1000, 365 * 0 + 1024])
+@pytest.mark.parametrize("parts", [3, 7, 10, 12, 52, 1000, 1024])
 def test_equal_shares_fill_a_filter_to_the_last_unit(parts):
     f = Filter(Guarantee(epsilon=3))
     for _ in range(parts):
@@ -241,22 +237,30 @@ def test_nothing_small_is_lost():
 # Soundness
 
 
-@settings(max_examples=12, deadline=None)
-@given(
-    multipliers=st.lists(st.floats(3, 30), min_size=1, max_size=4),
-    scales=st.lists(st.floats(1, 30), max_size=3),
-    kind=kinds,
-)
-def test_whatever_fits_keeps_the_guarantee_as_a_fixed_plan(multipliers, scales, kind):
-    plan = [GaussianLoss(noise_multiplier=m) for m in multipliers]
-    plan += [LaplaceLoss(noise_multiplier=s) for s in scales]
+def together(plan):
+    total = plan[0] * 1
+    for loss in plan[1:]:
+        total = total + loss
+    return total
+
+
+@settings(max_examples=30, deadline=None)
+@given(multipliers=st.lists(st.floats(2, 30), min_size=30, max_size=60), kind=kinds)
+def test_gaussians_that_fill_a_filter_keep_the_guarantee_as_a_fixed_plan(multipliers, kind):
     f = Filter(PROMISE, kind=kind)
+    plan = [GaussianLoss(noise_multiplier=m) for m in multipliers]
     accepted = [loss for loss in plan if f.ask(loss) and f.charge(loss)]
     if accepted:
-        total = accepted[0] * 1
-        for loss in accepted[1:]:
-            total = total + loss
-        assert delta(total, epsilon=PROMISE.epsilon) <= PROMISE.delta
+        assert delta(together(accepted), epsilon=PROMISE.epsilon) <= PROMISE.delta
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_mixture_that_fills_a_filter_keeps_the_guarantee_as_a_fixed_plan(kind):
+    f = Filter(PROMISE, kind=kind)
+    plan = [GaussianLoss(noise_multiplier=6), LaplaceLoss(noise_multiplier=4)] * 40
+    accepted = [loss for loss in plan if f.ask(loss) and f.charge(loss)]
+    assert len(accepted) < len(plan)
+    assert delta(together(accepted), epsilon=PROMISE.epsilon) <= PROMISE.delta
 
 
 @pytest.fixture(scope="module")
@@ -274,7 +278,7 @@ def true_delta(game, rule, orders):
     return game._delta(zip(p, q, strict=True))
 
 
-@pytest.mark.parametrize("order", [7, 9, 16, 30, 64])
+@pytest.mark.parametrize("order", [7, 9, 16, 30])
 def test_a_filter_of_one_order_holds_against_the_adversary(game, order):
     found = true_delta(game, Filter(game.PROMISE, kind="renyi", order=order), [order])
     # Seven eighths are for certain losses; the adversary gets nearly all of it, so that the

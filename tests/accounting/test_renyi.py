@@ -32,7 +32,9 @@ def assert_tight_upper(bound, truth, *, tight=TIGHT):
 def finite(p, q, order):
     """Return the divergence of two finite laws, in the worse direction."""
     a = mp.mpf(order)
-    sums = [sum(x**a * y ** (1 - a) for x, y in zip(*pair)) for pair in ((p, q), (q, p))]
+    sums = [
+        sum(x**a * y ** (1 - a) for x, y in zip(*pair, strict=True)) for pair in ((p, q), (q, p))
+    ]
     return max(mp.log(s) / (a - 1) for s in sums)
 
 
@@ -192,7 +194,7 @@ def test_quadrature_agrees_with_the_sum_next_to_whole_orders(s, q, order):
 def test_sampled_pure_is_its_sum_and_below_its_pure_epsilon(epsilon, q, order):
     p, base = response(epsilon)
     rate = mp.mpf(q)
-    mixed = [rate * x + (1 - rate) * y for x, y in zip(p, base)]
+    mixed = [rate * x + (1 - rate) * y for x, y in zip(p, base, strict=True)]
     bound = renyi.sampled_pure(epsilon=epsilon, rate=q, order=order)
     assert_tight_upper(bound, finite(mixed, base, order), tight=1e-8)
     assert bound <= math.log1p(q * math.expm1(epsilon)) * (1 + TIGHT)
@@ -214,7 +216,9 @@ def test_subset_bound_is_above_one_response_out_of_n(epsilon, n, order, other):
     # One of n people is drawn and answers; all others say 0, or the opposite of the changed one.
     one, zero = response(epsilon)
     rest = one if other else zero
-    before, after = ([(x + (n - 1) * y) / n for x, y in zip(law, rest)] for law in (one, zero))
+    before, after = (
+        [(x + (n - 1) * y) / n for x, y in zip(law, rest, strict=True)] for law in (one, zero)
+    )
     truth = finite(before, after, order)
     for pure in (None, epsilon):
         bound = renyi.sampled_without_replacement(
@@ -278,7 +282,7 @@ def test_conversion_to_delta_is_its_inverse(order, r, epsilon):
 def test_conversion_holds_for_randomized_response(epsilon, order, at):
     r = renyi.pure(epsilon=epsilon, order=order)
     p, q = response(epsilon)
-    truth = sum(max(0, x - mp.exp(mp.mpf(at)) * y) for x, y in zip(p, q))
+    truth = sum(max(0, x - mp.exp(mp.mpf(at)) * y) for x, y in zip(p, q, strict=True))
     assert renyi.conversion_delta(order=order, renyi=r, epsilon=at) >= truth
 
 

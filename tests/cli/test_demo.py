@@ -1,5 +1,6 @@
 """`discreet demo`: private answers near the truth, the price stated, the truth never shown."""
 
+import csv
 import os
 import re
 
@@ -9,7 +10,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from discreet.cli import _demo as demo
-from discreet.cli import app
+from discreet.cli import _people, app
 from discreet.cli._people import People, load
 
 FALSE_ALARM = 1e-9
@@ -146,11 +147,57 @@ def test_real_data_by_option_and_by_variable(data):
         assert "Three questions about the table people.csv" in result.stdout
 
 
-def test_unreadable_cells_count_as_zero_and_rows_are_a_limit(data):
-    people = load(data, rows=10**6)
+def test_unreadable_cells_count_as_zero(data):
+    people = load(data, rows=1)
     assert len(people.age) == 505
     assert people.age[-5:].tolist() == [0, 0, 0, -3, 0]
-    assert len(load(data, rows=7).age) == 7
+
+
+def test_a_file_is_read_whole_so_removing_a_person_changes_one_row(data, monkeypatch):
+    # Were the file cut after some rows, removing one person would pull another one in.
+    lines = (data / "people.csv").read_text().splitlines()
+    for rows in (1, 3, 10, 10**6):
+        full = recorded(load(data, rows=rows), monkeypatch)
+        for person in (1, 2, 7, 100):
+            (data / "people.csv").write_text("\n".join(lines[:person] + lines[person + 1 :]))
+            fewer = recorded(load(data, rows=rows), monkeypatch)
+            for (x, sensitivity), (y, _) in zip(full, fewer, strict=True):
+                assert np.abs(x - y).sum() <= sensitivity
+            bands = full[2][0] - fewer[2][0]
+            assert np.abs(bands).sum() == 1
+        (data / "people.csv").write_text("\n".join(lines))
+
+
+def test_rows_and_data_exclude_each_other(data):
+    for result in (run("--data", data, "--rows", 7), run("--rows", 7, DISCREET_DATA=str(data))):
+        assert result.exit_code == 2
+        assert result.stdout == ""
+        assert "read whole" in " ".join(result.stderr.split())
+    page = CliRunner().invoke(app, ["demo", "--help"]).stdout
+    page = " ".join(re.sub("[^\\w.,-]", " ", page).split())
+    assert "Not with --data" in page
+    assert "All of it is read" in page
+
+
+def test_odd_cells_neither_fail_nor_show(data):
+    # NUL bytes, a cell beyond the parser's usual limit, broken encoding and a byte order mark.
+    text = "age,income\n30,1000\n40\x00,5\n50," + "9" * 200_000 + "\n60,7\n"
+    (data / "people.csv").write_bytes(b"\xef\xbb\xbf" + text.encode() + b"\xff\xfe,3\n")
+    limit = csv.field_size_limit()
+    people = load(data, rows=1)
+    assert people.age.tolist() == [30, 0, 50, 60, 0]
+    assert csv.field_size_limit() == limit
+    assert run("--data", data).exit_code == 0
+
+
+def test_what_is_no_csv_is_refused_without_its_values(data, monkeypatch):
+    monkeypatch.setattr(_people, "LONGEST_CELL", 10)
+    (data / "people.csv").write_text("age,income\n30,secret-secret-secret\n")
+    result = run("--data", data)
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert "cannot be read as CSV" in result.stderr
+    assert "secret" not in result.stderr + result.stdout
 
 
 def test_a_folder_without_people_says_what_is_wanted(tmp_path):
@@ -163,7 +210,10 @@ def test_a_folder_without_people_says_what_is_wanted(tmp_path):
     assert "no column income" in result.stderr
 
 
-@pytest.mark.parametrize("args", [["--rows", "0"], ["--rows", "x"], ["--data", "no/such/folder"]])
+@pytest.mark.parametrize(
+    "args",
+    [["--rows", "0"], ["--rows", "x"], ["--rows", "1" + "0" * 400], ["--data", "no/such/folder"]],
+)
 def test_bad_input_is_one_line(args):
     result = run(*args)
     assert result.exit_code == 2

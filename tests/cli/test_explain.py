@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 
@@ -78,6 +79,33 @@ def test_a_large_delta_is_called_too_much():
     assert "1 exposed on average" in page
 
 
+def page_of(*args):
+    return " ".join(run("explain", *args).stdout.split())
+
+
+def test_delta_is_judged_in_three_steps():
+    of = ("--epsilon", 1, "--n", 1000, "--delta")
+    assert "Good: delta is at most 1/n^2 = 1e-06" in page_of(*of, "1e-6")
+    assert "Acceptable: delta is at most 1/(10 n) = 0.0001; 1/n^2 = 1e-06 is better" in page_of(
+        *of, "1e-4"
+    )
+    assert "Too much" in page_of(*of, "1.01e-4")
+    assert "Acceptable" in page_of("--epsilon", 1, "--delta", "1e-6", "--n", 100_000)
+    assert "Too much" in page_of("--epsilon", 1, "--delta", 0.5, "--n", 1)
+
+
+def test_no_privacy_loss_means_no_change_of_belief():
+    page = page_of("--epsilon", 0)
+    assert "1% 1% 10% 10% 50% 50%" in page
+    for percent in range(101):
+        prior = f"0.{percent:02}" if percent < 100 else "1"
+        assert f"after, at most {percent}% {percent}% That" in re.sub(
+            "[^\\w%., ]+ ?", "", page_of("--epsilon", 0, "--prior", prior)
+        )
+    assert "29% 29%" in page_of("--epsilon", 0, "--prior", "0.29")
+    assert "29% 52.7%" in page_of("--epsilon", 1, "--prior", "0.29")
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     epsilon=st.floats(0, 1e300) | st.integers(0, 10**400),
@@ -106,6 +134,8 @@ BAD = [
     (["explain", "--epsilon", "1", "--delta", "-1e-9"], "delta must be"),
     (["explain", "--epsilon", "1", "--n", "0"], "n must be"),
     (["explain", "--epsilon", "1", "--n", "2.5"], "n must be"),
+    (["explain", "--epsilon", "1", "--n", "1" + "0" * 400], "n must be at most"),
+    (["explain", "--epsilon", "1", "--n", "1" + "0" * 5000], "n must be"),
     (["explain", "--epsilon", "1", "--prior", "2"], "prior must be"),
     (["explain", "--epsilon", "1", "--colour"], "--colour"),
     (["expalin"], "expalin"),

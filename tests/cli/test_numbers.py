@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.cli._numbers import for_json, of_100, parse
+from discreet.cli._numbers import for_json, of_100, parse, parse_exactly
 
 
 @given(number=st.integers() | st.floats(allow_nan=False))
@@ -26,7 +26,26 @@ def test_what_is_no_number_is_handed_on(text):
     assert parse(text) == text
 
 
-@given(share=st.floats(0, 1))
+@given(number=st.decimals(allow_nan=False, allow_infinity=False, min_value=-9, max_value=9))
+def test_decimals_are_what_they_say(number):
+    assert parse_exactly(str(number)) == Fraction(number)
+
+
+@pytest.mark.parametrize("text", ["1e999999999", "1e-999999999", "nan", "inf", "lots", "1/0", ""])
+def test_monstrous_exponents_are_not_written_out(text):
+    found = parse_exactly(text)
+    assert not isinstance(found, Fraction)
+    assert repr(found) == repr(parse(text))
+
+
+@given(percent=st.integers(0, 1000))
+def test_of_100_is_exact_for_what_it_can_show(percent):
+    share = Fraction(percent, 1000)
+    assert of_100(share, up=True) == of_100(share, up=False)
+    assert Fraction(of_100(share, up=True)) == 100 * share
+
+
+@given(share=st.floats(0, 1) | st.fractions(0, 1))
 def test_of_100_brackets_the_share(share):
     low, high = Fraction(of_100(share, up=False)), Fraction(of_100(share, up=True))
     assert 0 <= low <= 100 * Fraction(share) <= high <= 100

@@ -67,7 +67,9 @@ def test_bad_parameters(parameters, name):
         clip([0.5], **parameters)
 
 
-@pytest.mark.parametrize("values", [["a"], [None], [[1], [1, 2]], [True], [1j]])
+@pytest.mark.parametrize(
+    "values", [["a"], [None], [[1], [1, 2]], [True], [1j], np.ma.masked_array([1.0], mask=[True])]
+)
 def test_bad_types(values):
     with pytest.raises(DataError):
         clip(values, low=0, high=1)

@@ -1,5 +1,6 @@
 """The exponential mechanism: its law, its loss, its error and what it refuses."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -12,6 +13,10 @@ from discreet import audit
 from discreet.accounting import BoundedRangeLoss
 from discreet.errors import DataError, ParameterError
 from discreet.mechanisms.exponential import Exponential
+from discreet.mechanisms.noisy_max import NoisyMax
+from discreet.mechanisms.permute_and_flip import PermuteAndFlip
+from discreet.mechanisms.sparse_vector import AboveThreshold
+from discreet.mechanisms.top_k import TopK
 from discreet.testing import cdf_gap, dkw_band
 
 FALSE_ALARM = 1e-9  # chance that a correct mechanism fails one of these tests
@@ -172,3 +177,42 @@ def test_bad_monotone_confidence_and_candidates():
 def test_bad_scores_are_refused_before_anything_is_drawn(scores, no_randomness):
     with pytest.raises(DataError):
         Exponential(epsilon=1, sensitivity=1).select(scores, source=no_randomness)
+
+
+@pytest.mark.parametrize("kind", [Exponential, PermuteAndFlip, NoisyMax])
+def test_extremes_have_an_error_or_a_clear_refusal(kind):
+    numbers = [1, 1e-17, 1e-300, Fraction(1, 10**400), 1e300, 10**400, np.float32(0.5)]
+    confidences = [0.5, np.float32(0.5), 1 - Fraction(1, 10**30), Fraction(1, 10**400)]
+    for epsilon, sensitivity in itertools.product(numbers, numbers):
+        try:
+            mechanism = kind(epsilon=epsilon, sensitivity=sensitivity)
+        except ParameterError:
+            assert kind is NoisyMax  # which needs a grid
+            continue
+        for confidence, candidates in itertools.product(confidences, (1, 7, 10**400)):
+            assert mechanism.error(confidence=confidence, candidates=candidates) >= 0
+
+
+@pytest.mark.parametrize("kind", [Exponential, PermuteAndFlip, NoisyMax])
+@pytest.mark.parametrize("error", [1e-300, 1e300, 10**400, Fraction(1, 10**400)])
+def test_errors_no_epsilon_reaches_are_refused(kind, error):
+    with pytest.raises(ParameterError, match="error"):
+        kind.calibrated(error=error, confidence=0.9, candidates=5, sensitivity=1)
+
+
+@pytest.mark.parametrize("monotone", [np.True_, np.False_, True, False])
+def test_every_mechanism_takes_the_same_truth_values(monotone):
+    of = {"epsilon": 1, "sensitivity": 1, "monotone": monotone}
+    for make in (Exponential, PermuteAndFlip, NoisyMax):
+        assert make(**of).select([0, 5000]) == 1
+    assert AboveThreshold(threshold=0, positives=1, **of).start().ask(5000) is True
+    assert TopK(k=1, **of).select([0, 5000]).tolist() == [1]
+
+
+@pytest.mark.parametrize("monotone", [1, 0, None, "yes"])
+def test_every_mechanism_refuses_the_same_others(monotone):
+    of = {"epsilon": 1, "sensitivity": 1, "monotone": monotone}
+    more = {AboveThreshold: {"threshold": 0, "positives": 1}, TopK: {"k": 1}}
+    for make in (Exponential, PermuteAndFlip, NoisyMax, AboveThreshold, TopK):
+        with pytest.raises(ParameterError, match="monotone"):
+            make(**of, **more.get(make, {}))

@@ -95,21 +95,31 @@ def test_noise_follows_its_law_and_a_wrong_scale_would_show():
 
 
 @pytest.mark.parametrize("l0", [1, 30])
-def test_the_audit_passes(l0):
+def test_the_audit_passes_and_half_the_claim_fails(l0):
     histogram = Histogram.calibrated(epsilon=1, delta=1e-3, l0=l0, linf=1)
 
     def run(counts, runs):
         return histogram.release(np.tile(counts, (runs, 1))).sum(axis=1)
 
-    found = audit.mechanism(
-        run,
-        pair=(np.zeros(l0, dtype=np.int64), np.ones(l0, dtype=np.int64)),
-        epsilon=1,
-        delta=1e-3,
-        batch=True,
-        confidence=1 - FALSE_ALARM,
+    of = {
+        "pair": (np.zeros(l0, dtype=np.int64), np.ones(l0, dtype=np.int64)),
+        "delta": 1e-3,
+        "batch": True,
+        "confidence": 1 - FALSE_ALARM,
+    }
+    assert audit.mechanism(run, epsilon=1, **of).passed
+    assert not audit.mechanism(run, epsilon=0.5, **of).passed
+
+
+def test_confidences_beyond_doubles_and_numbers_of_any_type():
+    histogram = Histogram.calibrated(
+        epsilon=np.float32(1), delta=np.float32(1e-6), l0=np.int64(4), linf=2
     )
-    assert found.passed
+    assert histogram.error(confidence=1 - Fraction(1, 10**30)) > histogram.error(confidence=0.99)
+    rare = Histogram.calibrated(
+        epsilon=1, delta=1e-6, l0=4, linf=2, confidence=1 - Fraction(1, 10**30)
+    )
+    assert rare.error(confidence=rare.confidence) > 0
 
 
 @pytest.mark.parametrize(

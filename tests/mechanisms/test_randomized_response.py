@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import audit
@@ -218,6 +218,119 @@ def test_the_repr_is_readable():
     estimate = RandomizedResponse(epsilon=5, categories=9).estimate(list(range(9)) * 10)
     assert repr(estimate).startswith("FrequencyEstimate(reports=90, frequencies=[0.111 ± 0.03")
     assert "... 3 more" in repr(estimate)
+
+
+@pytest.mark.parametrize("reports", [[True], [True] * 5, [False] * 40])
+def test_agreeing_reports_are_not_taken_for_certainty(reports):
+    survey = Warner(yes_if_yes=0.75, yes_if_no=0.25)
+    estimate = survey.estimate(reports)
+    # Even if everybody's truth is the same, the coins alone have this spread.
+    coins = math.sqrt(0.75 * 0.25 / len(reports)) / 0.5
+    assert (estimate.standard_errors >= coins * (1 - 1e-12)).all()
+    assert "± 0," not in repr(estimate)
+    assert "± 0]" not in repr(estimate)
+
+
+@given(
+    seen=st.integers(0, 200),
+    unseen=st.integers(0, 200),
+    hit=st.floats(0.01, 0.99),
+    miss=st.floats(0.01, 0.99),
+)
+def test_standard_errors_are_never_below_the_least_possible_spread(seen, unseen, hit, miss):
+    n = seen + unseen
+    if n == 0 or abs(hit - miss) < 0.01:
+        return
+    estimate = FrequencyEstimate(
+        observed=np.array([seen, unseen]),
+        hit=np.array([hit, 1 - miss]),
+        miss=np.array([miss, 1 - hit]),
+    )
+    # The mean of a report lies between miss and hit, and its spread is concave in it.
+    least = math.sqrt(min(hit * (1 - hit), miss * (1 - miss)) / n) / abs(hit - miss)
+    assert (estimate.standard_errors >= least * (1 - 1e-9)).all()
+    most = 0.5 / math.sqrt(n) / abs(hit - miss)
+    assert (estimate.standard_errors <= most * (1 + 1e-9)).all()
+
+
+def test_reports_that_tell_nothing_are_refused():
+    with pytest.raises(ParameterError, match="larger epsilon"):
+        RandomizedResponse(epsilon=1e-17, categories=3).estimate([0, 1, 2])
+
+
+# Calibration ------------------------------------------------------------------------------------
+
+
+@given(
+    error=st.floats(0.02, 50),
+    reports=st.integers(2000, 10**9),
+    categories=st.integers(2, 1000),
+    confidence=st.sampled_from([0.5, 0.95, 1 - Fraction(1, 10**30)]),
+)
+def test_a_survey_calibrated_to_an_error_reaches_it_at_the_smallest_epsilon(
+    error, reports, categories, confidence
+):
+    least = math.sqrt(math.log(2 / float(1 - confidence)) / (2 * reports))
+    of = {"error": error, "confidence": confidence, "reports": reports, "categories": categories}
+    if error <= least:
+        with pytest.raises(ParameterError, match="error must be above"):
+            RandomizedResponse.calibrated(**of)
+        return
+    survey = RandomizedResponse.calibrated(**of)
+    assert survey.error(confidence=confidence, reports=reports) <= error
+    less = RandomizedResponse(epsilon=survey.epsilon * (1 - 1e-9), categories=categories)
+    if survey.epsilon < 20:  # beyond, the last digits of epsilon no longer matter
+        assert less.error(confidence=confidence, reports=reports) > error * (1 - 1e-13)
+
+
+@settings(deadline=None)
+@given(epsilon=st.floats(1e-300, 50) | st.fractions(Fraction(1, 10**6), 100) | st.just(1000))
+def test_warner_calibrated_is_symmetric_and_spends_the_budget_without_exceeding_it(epsilon):
+    survey = Warner.calibrated(epsilon=epsilon)
+    yes, no = survey.yes_if_yes, survey.yes_if_no
+    assert yes + no == 1
+    assert yes > no
+    assert survey.epsilon <= epsilon
+    assert survey.epsilon >= epsilon * (1 - 1e-12)
+    # exp(-epsilon) <= no / yes, proved with integers: the coins leak no more than the budget.
+    bits = 400 + 3 * math.ceil(epsilon) + Fraction(epsilon).denominator.bit_length()
+    assert Fraction(exp_bounds(Fraction(epsilon), bits)[0], 1 << bits) <= no / yes
+    assert isinstance(survey.loss, RandomizedResponseLoss)
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), 10**5, Fraction(1, 10**400), "1"])
+def test_budgets_no_coin_can_have_are_refused(epsilon):
+    with pytest.raises(ParameterError, match="epsilon"):
+        Warner.calibrated(epsilon=epsilon)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        RandomizedResponse(epsilon=np.float32(1), categories=np.int32(3)),
+        RandomizedResponse(epsilon=10**400, categories=3),
+        RandomizedResponse(epsilon=Fraction(1, 10**400), categories=3),
+        Warner(yes_if_yes=np.float32(0.75), yes_if_no=np.float32(0.25)),
+        Warner(yes_if_yes=Fraction(1, 2) + Fraction(1, 10**400), yes_if_no=Fraction(1, 2)),
+    ],
+)
+def test_extremes_have_an_error_and_can_be_released(mechanism):
+    for confidence in (0.5, np.float32(0.5), 1 - Fraction(1, 10**30), 1 - Fraction(1, 10**400)):
+        for reports in (1, 10**400):
+            assert mechanism.error(confidence=confidence, reports=reports) >= 0
+    assert mechanism.release([0, 1, 1]).size == 3
+
+
+def test_intervals_at_confidences_beyond_doubles():
+    estimate = RandomizedResponse(epsilon=3, categories=2).estimate([0] * 600 + [1] * 400)
+    wide = estimate.interval(confidence=0.999999)
+    wider = estimate.interval(confidence=1 - Fraction(1, 10**30))
+    assert (wider[0] < wide[0]).all()
+    assert (wider[1] > wide[1]).all()
+    assert (wider[1] < 1).all()  # a side of 5e-31 is not lost
+    widest = estimate.interval(confidence=1 - Fraction(1, 10**400))
+    assert widest[0].tolist() == [0, 0]
+    assert widest[1].tolist() == [1, 1]
 
 
 # Bad input --------------------------------------------------------------------------------------

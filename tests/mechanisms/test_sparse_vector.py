@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from discreet import audit
 from discreet.accounting import PureLoss
 from discreet.errors import DataError, NotCopyable, ParameterError, SessionOver
-from discreet.mechanisms import sparse_vector
+from discreet.mechanisms import _sparse_plan, sparse_session
 from discreet.mechanisms._sparse_plan import SparsePlan, failure_probability
-from discreet.mechanisms.sparse_vector import AboveThreshold, Answer, SparseVectorSession
+from discreet.mechanisms.sparse_session import Answer, SparseVectorSession
+from discreet.mechanisms.sparse_vector import AboveThreshold, plan_of
 from discreet.testing import dkw_band
 
 FALSE_ALARM = 1e-9
@@ -223,20 +224,47 @@ def test_the_audit_fails_the_printed_variant_and_passes_ours(trap):
     assert audit.mechanism(ours, samples=10_000, **settings).passed
 
 
+# By the exact law: the number of negatives, the distance of all queries from the threshold and the
+# lead of the last, both in query scales, where a positive answer after negatives leaks most.
+PAIRS = {
+    ("exponential", False): (1, 0, 0),
+    ("exponential", True): (1, -0.25, 1),
+    ("laplace", False): (4, -0.5, 0),
+    ("laplace", True): (4, -0.75, 2),
+}
+
+
 @pytest.mark.parametrize(("noise", "monotone"), KINDS)
-def test_every_kind_passes_the_audit(noise, monotone):
+def test_every_kind_passes_the_audit_and_half_the_claim_would_fail(noise, monotone):
     mechanism = AboveThreshold(
-        epsilon=2, threshold=0, positives=2, sensitivity=1, monotone=monotone, noise=noise
+        epsilon=4, threshold=0, positives=1, sensitivity=1, monotone=monotone, noise=noise
     )
+    plan = plan_of(mechanism)
+    scale = plan.query_scale * float(plan.grid.spacing)
+    negatives, base, lead = PAIRS[noise, monotone]
+    last = base * scale + lead * scale
+    first = [base * scale] * negatives + [last if monotone else last + 1]
+    second = [base * scale + 1] * negatives + [last]
 
-    def run(queries):
-        return tuple(mechanism.start().ask_many(queries).tolist())
+    def run(queries, sessions):
+        """The number of negative answers, and one more if all queries were below."""
+        out = np.empty(sessions, dtype=np.int64)
+        for i in range(sessions):
+            session = mechanism.start()
+            out[i] = next((k for k, q in enumerate(queries) if session.ask(q)), len(queries))
+        return out
 
-    pair = ([0, 0, 0, 1], [1, 1, 1, 1]) if monotone else ([0, 0, 1, 1], [1, 1, 0, 0])
     found = audit.mechanism(
-        run, pair=pair, epsilon=2, delta=0, samples=6000, confidence=1 - FALSE_ALARM
+        run,
+        pair=(first, second),
+        epsilon=4,
+        delta=0,
+        samples=24_000,
+        batch=True,
+        confidence=1 - FALSE_ALARM,
     )
-    assert found.passed
+    assert found.passed, found
+    assert found.epsilon_lower > 2
 
 
 # The noise --------------------------------------------------------------------------------------
@@ -269,7 +297,7 @@ def difference_cdf(plan, *, factor=1.0):
 def test_gaps_follow_their_law_and_a_wrong_scale_would_show(noise):
     n = 40_000
     mechanism = AboveThreshold(epsilon=1, threshold=0, positives=1, sensitivity=1, noise=noise)
-    plan = sparse_vector._plan(mechanism)
+    plan = plan_of(mechanism)
     value = 1024.0
     answers = [mechanism.start().ask_with_gap(value) for _ in range(n)]
     assert all(answers)
@@ -293,7 +321,7 @@ def test_threshold_noise_is_fixed_and_query_noise_fresh(noise):
     mechanism = AboveThreshold(
         epsilon=1000, threshold=0, positives=n + 1, sensitivity=1, noise=noise
     )
-    plan = sparse_vector._plan(mechanism)
+    plan = plan_of(mechanism)
     value = 2.0 ** math.ceil(math.log2(plan.query_scale * float(plan.grid.spacing) * 200))
     session = mechanism.start()
     gaps = session.ask_many_with_gaps(np.full(n, value))
@@ -319,7 +347,7 @@ def test_threshold_noise_is_fixed_and_query_noise_fresh(noise):
 @pytest.mark.parametrize("noise", NOISES)
 def test_error_is_the_quantile_it_says(noise):
     mechanism = AboveThreshold(epsilon=1, threshold=0, positives=2, sensitivity=1, noise=noise)
-    plan, runs, queries = sparse_vector._plan(mechanism), 20_000, 30
+    plan, runs, queries = plan_of(mechanism), 20_000, 30
     rho = plan.draw(plan.threshold_scale, (runs, 1))
     nu = plan.draw(plan.query_scale, (runs, queries))
     moved = np.abs(nu - rho - plan.bar).max(axis=1) * float(plan.grid.spacing)
@@ -349,6 +377,86 @@ def test_a_value_at_the_threshold_is_decided_evenly(noise):
     share = sum(mechanism.start().ask(5) for _ in range(runs)) / runs
     # Monotone with one positive answer: both sides have the same scale, so this is symmetric.
     assert abs(share - 0.5) <= math.sqrt(math.log(2 / FALSE_ALARM) / (2 * runs))
+
+
+# Calibration and extremes -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("noise", "monotone"), KINDS)
+def test_calibration_reaches_the_error(noise, monotone):
+    of = {"positives": 3, "sensitivity": 2, "monotone": monotone, "noise": noise}
+    # A threshold that would not fit the grid of every epsilon tried on the way.
+    mechanism = AboveThreshold.calibrated(
+        error=10**9, confidence=0.9, queries=50, threshold=10**15, **of
+    )
+    assert mechanism.error(confidence=0.9, queries=50) <= 10**9
+    less = AboveThreshold(epsilon=mechanism.epsilon * 0.995, threshold=10**15, **of)
+    assert less.error(confidence=0.9, queries=50) > 10**9
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_errors_exist_for_every_confidence_and_number_of_queries(noise):
+    mechanism = AboveThreshold(epsilon=1, threshold=0, positives=1, sensitivity=1, noise=noise)
+    misses = [Fraction(1, 10**k) for k in (1, 6, 12, 17, 18, 19, 30, 400)]
+    errors = [mechanism.error(confidence=1 - miss, queries=10) for miss in misses]
+    assert errors == sorted(errors)
+    assert errors[-1] < 10 * 1000  # logarithmic in the chance
+    # Where both ways to compute it apply they agree, and the rough one is never smaller.
+    plan = plan_of(mechanism)
+    rough = _sparse_plan._union_bound(plan, miss=Fraction(1, 10**15), queries=10)
+    fine = mechanism.error(confidence=1 - Fraction(1, 10**15), queries=10)
+    assert fine * (1 - 1e-5) <= rough <= 2 * fine
+    assert mechanism.error(confidence=0.9, queries=10**400) < 10 * 1000
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_noise_beyond_64_bits_is_added_all_the_same(noise):
+    mechanism = AboveThreshold(epsilon=1e-17, threshold=0, positives=3, sensitivity=1, noise=noise)
+    assert plan_of(mechanism).is_wide
+    session = mechanism.start()
+    answers = session.ask_many([0.0, 1.0, 2.0])
+    assert answers.dtype == np.bool_
+    assert answers.sum() == 3 - session.positives_left
+    assert mechanism.start().ask(0) in (False, True)
+    gaps = mechanism.start().ask_many_with_gaps([0.0, 1.0])
+    assert (np.isnan(gaps) | (gaps >= 0)).all()
+    assert math.isfinite(mechanism.gap_variance)
+    assert mechanism.gap_variance > 0
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "sensitivity"),
+    [(Fraction(1, 10**400), 1), (1e-300, 1e-300), (1, 10**400), (10**400, 1), (1e-200, 1e200)],
+)
+def test_noise_beyond_doubles_is_refused(epsilon, sensitivity):
+    with pytest.raises(ParameterError, match=r"epsilon|grid"):
+        AboveThreshold(epsilon=epsilon, threshold=0, positives=1, sensitivity=sensitivity)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, Fraction, int, np.int64])
+def test_numbers_of_any_type_will_do(kind):
+    mechanism = AboveThreshold(
+        epsilon=kind(2), threshold=kind(3), positives=2, sensitivity=kind(1), monotone=np.True_
+    )
+    plain = AboveThreshold(epsilon=2, threshold=3, positives=2, sensitivity=1, monotone=True)
+    assert plan_of(mechanism) == plan_of(plain)
+
+
+def test_integers_beyond_doubles_are_compared_exactly():
+    noon = 1_700_000_000 * 10**9  # nanoseconds
+    second = 10**9
+    mechanism = AboveThreshold(epsilon=1, threshold=noon, positives=9, sensitivity=second)
+    session = mechanism.start()
+    late, early = noon + 10**5 * second, noon - 10**5 * second  # 10**4 noise scales
+    assert [session.ask(late), session.ask(early)] == [True, False]
+    assert session.ask_many(np.array([early, late, early])).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("value", [1e300, 2**63 - 1, 5e12, 10**15])
+def test_values_far_out_count_as_far_out(value):
+    session = start(positives=4)
+    assert [session.ask(value), session.ask(-value)] == [True, False]
+    assert session.ask_many(np.array([-value, value])).tolist() == [False, True]
 
 
 # The session ------------------------------------------------------------------------------------
@@ -422,7 +530,7 @@ def test_a_session_cannot_be_copied_or_pickled():
 
 def test_a_forked_copy_refuses_to_answer(monkeypatch):
     session = start()
-    monkeypatch.setattr(sparse_vector, "process_identity", lambda: (0, 0))
+    monkeypatch.setattr(sparse_session, "process_identity", lambda: (0, 0))
     for question in (session.ask, lambda value: session.ask_many([value])):
         with pytest.raises(NotCopyable):
             question(1e6)
@@ -469,6 +577,7 @@ def test_threads_share_the_positive_answers():
         ("threshold", 1e300),
         ("positives", 0),
         ("positives", 1.5),
+        ("positives", 10**400),
         ("sensitivity", 0),
         ("sensitivity", -1),
         ("sensitivity", float("inf")),

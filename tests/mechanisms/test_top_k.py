@@ -284,3 +284,14 @@ def test_gaps_need_one_shot_and_a_loser(no_randomness):
         TopK(k=2, epsilon=1, sensitivity=1, method="one_shot").select_with_gaps(
             [1, 2], source=no_randomness
         )
+
+
+def test_one_shot_tells_scores_far_from_zero_apart():
+    # In steps of the grid these pass 2**62 and would have saturated to ties.
+    scores = [5 * 10**12, 9 * 10**12, 7 * 10**12, 6 * 10**12]
+    mechanism = TopK(k=3, epsilon=1, sensitivity=1, method="one_shot")
+    assert mechanism.select(scores).tolist() == [1, 2, 3]
+    chosen, gaps = mechanism.select_with_gaps(scores)
+    assert chosen.tolist() == [1, 2, 3]
+    assert gaps == pytest.approx([2e12, 1e12, 1e12], rel=1e-6)
+    assert mechanism.select([1e300, 3e300, 2e300, 0.0]).tolist() == [1, 2, 0]

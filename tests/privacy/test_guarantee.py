@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import DiscreetError, ParameterError, PrivacyWarning
 from discreet.privacy import Guarantee, advised_delta
+from discreet.privacy._guarantee import weaknesses
 
 epsilons = st.floats(0, 50) | st.integers(0, 50) | st.fractions(0, 50)
 deltas = st.floats(0, 1) | st.fractions(0, 1)
@@ -130,3 +131,11 @@ def test_large_epsilon_is_called_weak():
 def test_bad_n(bad):
     with pytest.raises(ParameterError, match=r"^n must be"):
         Guarantee(epsilon=1).warn_if_weak(n=bad)
+
+
+@pytest.mark.parametrize("n", [10, 100, 1000, 10**5, 10**7])
+def test_the_advised_delta_is_not_warned_about_as_a_float_either(n):
+    advised = float(f"1e-{len(str(10 * n)) - 1}")
+    assert Fraction(advised) != Fraction(1, 10 * n)  # no double is a negative power of ten
+    assert weaknesses(Guarantee(epsilon=1, delta=advised), n=n) == []
+    assert len(weaknesses(Guarantee(epsilon=1, delta=1.01 * advised), n=n)) == 1

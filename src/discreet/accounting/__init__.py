@@ -17,6 +17,7 @@ from discreet.accounting.calibration import (
 from discreet.accounting.composition import ComposedLoss
 from discreet.accounting.discrete_gaussian import DiscreteGaussianLoss
 from discreet.accounting.discrete_laplace import DiscreteLaplaceLoss
+from discreet.accounting.filters import Filter, Quote
 from discreet.accounting.finite import FinitePairLoss
 from discreet.accounting.gaussian import GaussianLoss
 from discreet.accounting.guarantees import bracket, delta, epsilon
@@ -36,11 +37,13 @@ __all__ = [
     "ComposedLoss",
     "DiscreteGaussianLoss",
     "DiscreteLaplaceLoss",
+    "Filter",
     "FinitePairLoss",
     "GaussianLoss",
     "LaplaceLoss",
     "Loss",
     "PureLoss",
+    "Quote",
     "RandomizedResponseLoss",
     "SampledLoss",
     "WithoutReplacementLoss",

@@ -123,7 +123,7 @@ def _converted(loss: Loss, track: Track) -> Cost:
         return _UNBOUNDED
     rho, failure = loss.zcdp
     share = _checked(failure) + track.each
-    if rho == math.inf or failure:
+    if _checked(rho) == math.inf or failure:
         found = epsilon_upper(loss, Fraction(share))
         return _of_epsilon(_checked(found), track), Fraction(share)
     # Only the basic track comes here. The closed form takes microseconds, the exact profile
@@ -179,8 +179,8 @@ def _epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction | float:
     [CKS20, Proposition 12].
     """
     r = nearest(rho)
-    if not 0 < r < math.inf:  # nothing at all, or beyond the floats, where 1 is far above the truth
-        return math.inf if r else Fraction(rho > 0)
+    if not 0 < r < math.inf:  # below the floats epsilon is under 1e-100, unless delta is 1e-1e120
+        return math.inf if r else Fraction(rho > 0, 10**100)
     tail = math.log(delta.denominator) - math.log(delta.numerator)
     x = math.sqrt(tail / r)  # the order minus one
     terms = ((1 + x) * r, tail / x, -math.log1p(x) / x, -math.log1p(1 / x))

@@ -11,6 +11,7 @@ from discreet.accounting._pairs import Floats, Pair
 __all__ = ["Pilot", "Plan"]
 
 Parts = Sequence[tuple[Pair, int]]
+_MOST_FINE = 6000  # cells of one step's width that the tilted bulk may ask for
 
 
 class Plan(NamedTuple):
@@ -50,17 +51,20 @@ class Pilot:
         saddle = self._tilt_for(epsilon, math.inf)
         cap = self._cap(epsilon, delta * min(1e-3, tolerance * saddle))
         natural = math.sqrt(float(self._moments(np.zeros(1), cap)[2][0]))
-        # At least one deviation's worth: a small tilt would need a long window.
-        saddle = max(self._tilt_for(epsilon, cap), 1 / natural)
-        tilts = saddle * 0.8 ** np.arange(16)
-        spread = np.sqrt(self._moments(tilts, cap)[2])
+        # Between one deviation's worth, as less would need a long window, and what keeps the
+        # window from shrinking to nothing where epsilon is all but the largest loss.
+        saddle = min(max(self._tilt_for(epsilon, cap), 1 / natural), 100 / natural)
+        tilts = saddle * 0.8 ** np.arange(48)
+        _, mean, variance = self._moments(tilts, cap)
+        spread = np.sqrt(variance)
         # Where single losses are heavy-tailed, the tilt that centres the sum also spreads it thin.
-        modest = np.flatnonzero(spread <= 1.7 * natural)
-        pick = int(modest[0]) if modest.size else 15
+        modest = np.flatnonzero((spread <= 1.7 * natural) & (mean <= epsilon + 3 * natural))
+        pick = int(modest[0]) if modest.size else tilts.size - 1
         tilt, deviation = float(tilts[pick]), float(spread[pick])
         step = math.sqrt(12 * tolerance / (max(saddle, 1.0) * self._times))
-        window = max(16 * deviation, (14 - math.log(delta)) / tilt)
-        return Plan(tilt, min(step, natural / 6), window, cap, self._bulks(cap))
+        window = max(16 * deviation, natural, (14 - math.log(delta)) / tilt)
+        step = min(step, natural / 6)
+        return Plan(tilt, step, window, cap, self._bulks(tilt, step, cap))
 
     def _moments(self, tilts: Floats, cap: float = math.inf) -> tuple[Floats, Floats, Floats]:
         """Return log-moment generating function, mean and variance of the tilted sum."""
@@ -98,13 +102,19 @@ class Pilot:
                 return epsilon + beyond
         return math.inf
 
-    def _bulks(self, cap: float) -> list[tuple[float, float]]:
-        """Return for each part where a single loss mostly lies."""
+    def _bulks(self, tilt: float, step: float, cap: float) -> list[tuple[float, float]]:
+        """Return for each part where a single loss mostly lies, before and after tilting."""
         bulks = []
         for loss, log_mass, _ in self._parts:
-            used, weight = loss[loss <= cap], np.exp(log_mass[loss <= cap])
-            weight /= weight.sum()
-            mean = float(weight @ used)
-            deviation = math.sqrt(float(weight @ (used - mean) ** 2))
-            bulks.append((mean - 6 * deviation, mean + 6 * deviation))
+            used, logs = loss[loss <= cap], log_mass[loss <= cap]
+            ends = []
+            for pull in (0.0, tilt):
+                weight = np.exp(logs + pull * used - (logs + pull * used).max())
+                weight /= weight.sum()
+                mean = float(weight @ used)
+                deviation = math.sqrt(float(weight @ (used - mean) ** 2))
+                ends.append((mean - 6 * deviation, mean + 6 * deviation))
+            (low, high), (_, tilted_high) = ends
+            # Where few operations make the sum, its tail is the tail of one of them.
+            bulks.append((low, max(high, min(tilted_high, low + _MOST_FINE * step))))
         return bulks

@@ -1,7 +1,8 @@
 """Logarithms of moments E[(P/Q)^order] under Q, kept exact where they hardly exceed 1.
 
-With r = P/Q, E[r] = 1, so E[r^a] - 1 = E[r^a - 1 - a (r - 1)]: a sum of terms that are never negative.
-Losses of 1e-9 keep their digits that way, and only sums of positive numbers have to be bounded.
+With r = P/Q, E[r] = 1, so E[r^a] - 1 = E[r^a - 1 - a (r - 1)]: a sum of terms that are never
+negative. Losses of 1e-9 keep their digits that way, and only sums of positive numbers have to be
+bounded.
 """
 
 import math
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from discreet.accounting._shuffle_binomials import log_pmf
 
 __all__ = [
+    "Floats",
     "atoms",
     "divergence",
     "laplace_excess",

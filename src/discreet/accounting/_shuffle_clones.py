@@ -22,7 +22,7 @@ import numpy.typing as npt
 from discreet.accounting._rounding import above
 from discreet.accounting._shuffle_binomials import log_pmf, window
 
-__all__ = ["clone_sizes", "Tails", "tails", "tilt"]
+__all__ = ["Tails", "clone_sizes", "tails", "tilt"]
 
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
@@ -47,7 +47,6 @@ def clone_sizes(
         p, q = fade, -math.expm1(-epsilon0)
     else:
         p, q = 2 * fade / (1 + fade), tilt(epsilon0)
-    p = max(p, 5e-324)
     if n == 1:
         return np.array([1]), np.ones(1), 0.0
     if q == 0:
@@ -82,7 +81,7 @@ class Tails:
 
     def delta_upper(self, epsilon: float) -> float:
         """Return delta at ``epsilon``, rounded up."""
-        if epsilon > 700:
+        if epsilon > 700:  # no loss is that large: see the limit on epsilon0
             return above(self.lost, relative=0)
         # A lower threshold raises delta; the margin is ten times the rounding of the quotient.
         share = math.tanh(epsilon / 2) / self.t * (1 - 4e-15)
@@ -101,9 +100,10 @@ class Tails:
         return above(value + left_out, relative=1e-12)
 
 
-@lru_cache(maxsize=8)
-def tails(epsilon0: float, n: int, year: int, depth: float, bins: int = 256) -> Tails:
-    """Tabulate the tails for one shuffle."""
+@lru_cache(maxsize=4)
+def tails(epsilon0: float, n: int, year: int, depth: float) -> Tails:
+    """Tabulate the tails for one shuffle, in a second and a few dozen megabytes at most."""
+    bins = min(4096, max(64, math.ceil(1_500_000 / math.sqrt(depth * n / 2))))
     sizes, masses, lost = clone_sizes(epsilon0, n, year, depth=depth, bins=bins)
     middle = (sizes + 1) // 2
     # Hoeffding: Pr[A >= m/2 + x] <= exp(-2 x^2 / m).

@@ -1,7 +1,7 @@
 """The total loss of different randomized responses, on a lattice, never understated."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
 
@@ -14,6 +14,7 @@ __all__ = ["Lattice"]
 
 Floats = npt.NDArray[np.float64]
 
+_SPARSE = 500  # up to this many atoms, adding shifted copies is faster
 _UNIT = 1.2e-16  # a sum or product of doubles is off by less than this share of its result
 
 
@@ -29,6 +30,7 @@ class Lattice:
     step: Fraction
     low: int
     high: int
+    dust: float
     first: int
     masses: Floats
     above_all: float
@@ -48,7 +50,14 @@ class Lattice:
         low = -math.ceil(Fraction(min(reach, 2 * total)) / step)
         high = math.ceil(Fraction(min(mean + reach, 2 * total)) / step)
         law = cls(
-            step=step, low=low, high=high, first=0, masses=np.ones(1), above_all=0.0, relative=0.0
+            step=step,
+            low=low,
+            high=high,
+            dust=1e-18 * spare,
+            first=0,
+            masses=np.ones(1),
+            above_all=0.0,
+            relative=0.0,
         )
         for epsilon, count in sorted(parts, reverse=True):
             law = law._plus(law._response(epsilon)._power(count))
@@ -84,30 +93,31 @@ class Lattice:
 
     def _plus(self, other: "Lattice") -> "Lattice":
         """Return the law of the sum of two independent losses."""
-        # Directly, not by Fourier transform: sums of positive numbers keep their relative accuracy
-        # in the farthest tail, which is where deltas live.
-        wide = np.convolve(self.masses, other.masses)
-        shorter = min(len(self.masses), len(other.masses))
+        wide, terms = _convolve(self.masses, other.masses)
         return self._clipped(
             wide,
             self.first + other.first,
             above_all=self.above_all + other.above_all,
-            relative=self.relative + other.relative + (shorter + 2) * _UNIT,
+            relative=self.relative + other.relative + (terms + 2) * _UNIT,
         )
 
     def _clipped(self, wide: Floats, first: int, *, above_all: float, relative: float) -> "Lattice":
-        """Lift what is below ``low`` and set aside what is above ``high``."""
-        lift = max(0, min(self.low - first, len(wide) - 1))
-        masses = wide[lift:].copy()
+        """Lift what is below ``low`` and set aside what is above ``high``; dust counts as either.
+
+        Without the dust no product falls below the normal floats, where it would be slow.
+        """
+        below, beyond = np.cumsum(wide), np.cumsum(wide[::-1])
+        end = min(self.high - first + 1, len(wide) - int(np.searchsorted(beyond, self.dust)))
+        end = max(1, end)
+        lift = max(self.low - first, int(np.searchsorted(below, self.dust)))
+        lift = max(0, min(lift, end - 1))
+        masses = wide[lift:end].copy()
         masses[0] += wide[:lift].sum()
-        keep = max(1, self.high - (first + lift) + 1)
-        return Lattice(
-            step=self.step,
-            low=self.low,
-            high=self.high,
+        return replace(
+            self,
             first=first + lift,
-            masses=masses[:keep],
-            above_all=above_all + float(masses[keep:].sum()),
+            masses=masses,
+            above_all=above_all + float(wide[end:].sum()),
             relative=relative + len(wide) * _UNIT,
         )
 
@@ -121,11 +131,31 @@ class Lattice:
         return above(value + 1e-290, relative=1e-12 + 2 * self.relative)
 
 
+def _convolve(one: Floats, two: Floats) -> tuple[Floats, int]:
+    """Return the convolution and the number of terms in its longest sum.
+
+    Directly, not by Fourier transform: sums of positive numbers keep their relative accuracy in the
+    farthest tail, which is where deltas live. Both arrays begin with an atom.
+    """
+    few, many = sorted((one, two), key=np.count_nonzero)
+    places = np.flatnonzero(few)
+    wide = np.zeros(len(one) + len(two) - 1)
+    if len(places) <= _SPARSE:
+        for place in places:
+            wide[place : place + len(many)] += few[place] * many
+        return wide, len(places)
+    # Equal parts have all their atoms on a coarser lattice.
+    stride = int(np.gcd(np.gcd.reduce(places), np.gcd.reduce(np.flatnonzero(many))))
+    few, many = few[::stride], many[::stride]
+    wide[: stride * (len(few) + len(many) - 1) : stride] = np.convolve(few, many)
+    return wide, min(len(few), len(many))
+
+
 def _best_step(parts: list[tuple[Fraction, int]], step: float) -> Fraction:
     """Return a step between 0.4 ``step`` and ``step`` on whose lattice the parts nearly lie.
 
-    A part between two multiples adds (above - epsilon)(epsilon - below) to the variance of the loss;
-    the step that adds least is looked for among fractions of the weightiest parts.
+    A part between two multiples adds (above - epsilon)(epsilon - below) to the variance of the
+    loss; the step that adds least is looked for among fractions of the weightiest parts.
     """
     epsilons = np.array([float(e) for e, _ in parts])
     counts = np.array([float(n) for _, n in parts])
@@ -150,7 +180,9 @@ def _weight(size: Fraction, other: Fraction, epsilon: Fraction) -> float:
     """
     if size == other:
         return 1.0
-    near = math.sinh(float(abs(epsilon - other)) / 2) / math.sinh(float(abs(size - other)) / 2)
     s, e = float(size), float(epsilon)
-    cosines = math.exp(float(size - epsilon) / 2) * (1 + math.exp(-s)) / (1 + math.exp(-e))
-    return near * cosines
+    # sinh(|epsilon - other|/2) cosh(size/2) / (sinh(|size - other|/2) cosh(epsilon/2)), with the
+    # exponentials taken out before they can overflow
+    near = math.expm1(-float(abs(epsilon - other))) / math.expm1(-float(abs(size - other)))
+    fade = math.exp(min(0.0, float(size - epsilon)))
+    return fade * near * (1 + math.exp(-s)) / (1 + math.exp(-e))

@@ -108,7 +108,7 @@ def _require_one_relation(parts: Iterable[Loss]) -> None:
         raise ParameterError(
             f"losses for different neighbouring relations cannot be composed: "
             f"{type(named[first]).__name__} holds for {first}, {type(named[second]).__name__} for "
-            f"{second}. Convert one side first: an add_remove loss composed with itself (loss * 2) "
-            "covers replace_one.",
+            f"{second}. Convert one side first: loss.group(2) of an add_remove loss, two units "
+            "changing together, covers replace_one.",
             parameter="loss",
         )

@@ -38,6 +38,7 @@ Part = tuple[Number, Number] | tuple[Number, Number, int]
 # Relative error allowed to a handful of elementary operations on doubles; each is off by at most a
 # few units of 1.1e-16, and no formula below has more than twenty of them in a row.
 _ROUNDING = 1e-14
+_MOST_STEPS = 10**11  # the window then has some ten million values
 _DEPTH = 700.0  # mass outside a binomial window is below exp(-700), 1e-304
 
 
@@ -52,8 +53,8 @@ class Theorem(Protocol):
 def basic(parts: Iterable[Part]) -> Guarantee:
     """Add up epsilons and deltas; each part is (epsilon, delta) or (epsilon, delta, count).
 
-    Claim: mechanisms that are (e_i, d_i)-DP are together (sum e_i, sum d_i)-DP, for the neighbouring
-    relation that they share, even if parameters are chosen adaptively.
+    Claim: mechanisms that are (e_i, d_i)-DP are together (sum e_i, sum d_i)-DP, for the
+    neighbouring relation that they share, even if parameters are chosen adaptively.
 
     Why: [DR14, Theorem 3.16]. Sums are exact and rounded up once.
 
@@ -70,8 +71,8 @@ def basic(parts: Iterable[Part]) -> Guarantee:
 def advanced(*, epsilon: Number, steps: int, slack: Number, delta: Number = 0) -> Guarantee:
     """Return the advanced composition of equal steps, with both of its terms.
 
-    Claim: ``steps`` mechanisms, each (epsilon, delta)-DP, are together (e, d)-DP with e the least of
-    steps * epsilon, m + s sqrt(2 log(1/slack)) and m + s sqrt(2 log(exp(1) + s/slack)), where
+    Claim: ``steps`` mechanisms, each (epsilon, delta)-DP, are together (e, d)-DP with e the least
+    of steps * epsilon, m + s sqrt(2 log(1/slack)) and m + s sqrt(2 log(exp(1) + s/slack)), where
     m = steps * epsilon * tanh(epsilon/2) and s = sqrt(steps) * epsilon, and with
     d = 1 - (1 - slack)(1 - delta)^steps. Where the first is the least, no slack is spent.
 
@@ -172,7 +173,7 @@ def optimal_delta(*, epsilon: Number, delta: Number, steps: int, total: Number) 
     1.0000...e-05
     """
     ((e, d, n),) = _checked([(epsilon, delta, steps)])
-    rest = _Responses(float_up(e), n).delta_upper(nonnegative(total, name="total"))
+    rest = _Responses(e, n).delta_upper(nonnegative(total, name="total"))
     return _any_fails([(e, d, n)], Fraction(rest))
 
 
@@ -196,7 +197,7 @@ def optimal(*, epsilon: Number, delta: Number, steps: int, target_delta: Number)
     ceiling = float_up(e * n)
     if spare == 0 or e == 0:
         return ceiling
-    responses = _Responses(float_up(e), n)
+    responses = _Responses(e, n)
     found = smallest_float(lambda x: responses.delta_upper(Fraction(x)) <= spare, zero=True)
     return ceiling if found is None else min(ceiling, found)
 
@@ -235,7 +236,13 @@ def optimal_mixed(parts: Iterable[Part], *, target_delta: Number, cells: int = 2
 class _Responses:
     """The total loss of equal randomized responses."""
 
-    def __init__(self, epsilon: float, steps: int) -> None:
+    def __init__(self, exact: Fraction, steps: int) -> None:
+        if steps > _MOST_STEPS:
+            raise ParameterError(
+                f"steps must be at most {_MOST_STEPS:.0e} here. Use advanced for more.",
+                parameter="steps",
+            )
+        epsilon = float_up(exact)
         tail = math.exp(-epsilon)
         # p is the chance of an untrue answer; where it vanishes, so does all but the top loss.
         p, q = max(tail / (1 + tail), 5e-324), 1 / (1 + tail)
@@ -259,7 +266,7 @@ def _checked(parts: Iterable[Part]) -> list[tuple[Fraction, Fraction, int]]:
     """Return exact (epsilon, delta, count) triples, or refuse."""
     found = []
     for part in parts:
-        if not isinstance(part, tuple) or len(part) not in (2, 3):
+        if len(part) not in (2, 3):
             raise ParameterError(
                 "each part must be a tuple (epsilon, delta) or (epsilon, delta, count).",
                 parameter="parts",

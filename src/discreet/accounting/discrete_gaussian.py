@@ -5,14 +5,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, final
 
+import numpy as np
+
 from discreet._exact import Number, positive, whole
 from discreet.accounting._lattice_gaussian import lattice_gaussian_delta
+from discreet.accounting._pairs import AtomsPair, Pair
 from discreet.accounting._rounding import keep, nearest
 from discreet.accounting.loss import Loss
 from discreet.accounting.zcdp import zcdp_delta
 
 __all__ = ["DiscreteGaussianLoss"]
 
+_WIDEST_ATOMS = 2000  # sigma up to which every integer is listed
 _LARGEST_ENUMERATED = 16  # sensitivity up to which every kind of integer shift is looked at
 
 
@@ -84,6 +88,14 @@ class DiscreteGaussianLoss(Loss):
         worst = _worst_shift_delta(variance=variance, squared=squared, epsilon=target)
         return min(concentrated, worst)
 
+    def pairs(self) -> tuple[Pair, Pair]:
+        """Return the law and its shift where that is the whole truth; else go by the profile."""
+        squared, sigma = int(self._squared_shift), nearest(Fraction(self.sigma))
+        if (self.dimension == 1 or squared == 1) and squared and 1e-2 < sigma < _WIDEST_ATOMS:
+            pair = _shifted(sigma, math.isqrt(squared))
+            return pair, pair
+        return Loss.pairs(self)
+
     @property
     def _squared_shift(self) -> Fraction:
         if self.dimension == 1:
@@ -94,6 +106,23 @@ class DiscreteGaussianLoss(Loss):
     def zcdp(self) -> tuple[Fraction | float, Fraction]:
         """The rho above [CKS20, Theorem 14]."""
         return self.rho, Fraction(0)
+
+
+def _shifted(sigma: float, shift: int) -> AtomsPair:
+    """Return the pair of a discrete Gaussian and its shift: losses (D^2/2 - k D) / sigma^2."""
+    reach = math.ceil(38 * sigma) + 2  # beyond, less than 1e-300 is left
+    k = np.arange(-reach, reach + 1)
+    weight = np.exp(-((k / sigma) ** 2) / 2)
+    spacing = shift / sigma**2 * (1 + 1e-15)
+    losses = (shift / 2 - k) * spacing
+    origin = float(losses[-1])
+    return AtomsPair(
+        origin + spacing * (reach - k),
+        weight / weight.sum() * (1 + 1e-12),
+        infinite=1e-300,
+        missing=1e-300,
+        lattice=(origin, spacing),
+    )
 
 
 def _worst_shift_delta(*, variance: Fraction, squared: int, epsilon: Fraction) -> float:

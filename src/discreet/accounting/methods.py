@@ -35,6 +35,7 @@ __all__ = [
     "optimal",
     "pld",
     "renyi",
+    "way",
     "zcdp",
 ]
 
@@ -42,7 +43,7 @@ Parts = tuple[tuple[Loss, int], ...]
 Steps = list[tuple[Fraction, Fraction, int]]
 
 # How much of delta the steps get, the theorem the rest. Every choice is a proof; the best is kept.
-_SHARES: Final = (Fraction(1, 100), Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))
+_SHARES: Final = tuple(Fraction(n, 100) for n in (1, 10, 50, 90, 100))
 _HIGHEST_MOMENT: Final = 32
 _NOT_PURE: Final = "at delta = 0 it has nothing to say of steps that are not pure"
 _NO_ROOM: Final = "the chance that a step reveals its input outright exceeds delta"
@@ -120,6 +121,8 @@ def advanced(loss: Loss, *, delta: Number) -> MethodResult:
     """
 
     def one(steps: Steps, slack: Fraction) -> float:
+        if slack <= 0:
+            return math.inf
         if len(steps) > 1:
             return float(theorems.advanced_mixed(steps, slack=slack).epsilon)
         ((e, d, n),) = steps
@@ -243,16 +246,28 @@ def pld(loss: Loss, *, delta: Number) -> MethodResult:
 
     def find(parts: Parts, allowed: Fraction) -> _Found:
         epsilon = epsilon_upper.__wrapped__(loss, allowed)
-        pure = loss.epsilon_pure
-        if epsilon == 0 or (isinstance(pure, Fraction) and epsilon == float_up(pure)):
-            return _Found(epsilon, "sum of pure epsilons")
-        if [times for _, times in parts] == [1] or all(
-            isinstance(part, GaussianLoss) for part, _ in parts
-        ):
-            return _Found(epsilon, "closed form")
-        return _Found(epsilon, "privacy loss distribution")
+        return _Found(epsilon, _way(loss, parts, epsilon))
 
     return _timed("pld", find, loss, delta)
+
+
+def way(loss: Loss, *, epsilon: float) -> str:
+    """Say in words how the accountant came by an epsilon of this loss.
+
+    >>> from discreet.accounting import GaussianLoss
+    >>> way(GaussianLoss(noise_multiplier=1), epsilon=4.9)
+    'closed form'
+    """
+    return _way(loss, _parts(loss), epsilon)
+
+
+def _way(loss: Loss, parts: Parts, epsilon: float) -> str:
+    pure = loss.epsilon_pure
+    if isinstance(pure, Fraction) and epsilon == float_up(pure):
+        return "sum of pure epsilons" if isinstance(loss, ComposedLoss) else "pure epsilon"
+    if [times for _, times in parts] == [1] or all(isinstance(p, GaussianLoss) for p, _ in parts):
+        return "closed form"
+    return "privacy loss distribution"
 
 
 def central_limit(loss: Loss, *, delta: Number) -> MethodResult:
@@ -303,13 +318,17 @@ def _timed(
     is_bound: bool = True,
 ) -> MethodResult:
     allowed = probability(delta, name="delta", zero=True)
-    parts = loss.parts if isinstance(loss, ComposedLoss) else ((loss, 1),)
+    parts = _parts(loss)
     start = time.perf_counter()
     epsilon, note = find(parts, allowed) if parts else _Found(0.0, "nothing was done")
     if epsilon is not None and not math.isfinite(epsilon):
         epsilon, note = None, "it finds no finite epsilon at this delta"
     seconds = time.perf_counter() - start
     return MethodResult(name=name, epsilon=epsilon, seconds=seconds, is_bound=is_bound, note=note)
+
+
+def _parts(loss: Loss) -> Parts:
+    return loss.parts if isinstance(loss, ComposedLoss) else ((loss, 1),)
 
 
 def _best_share(
@@ -324,8 +343,7 @@ def _best_share(
         if steps is None:
             continue
         slack = allowed - sum((d * n for _, d, n in steps), Fraction(0))
-        if slack > 0:
-            best = min(best, one(steps, slack))
+        best = min(best, one(steps, slack))
     return _Found(best, note) if best < math.inf else _Found(None, _NO_ROOM)
 
 

@@ -11,6 +11,8 @@ from discreet.accounting._pilot import Pilot, Plan
 __all__ = ["delta_lower", "delta_upper", "epsilon_lower", "epsilon_upper"]
 
 Parts = Sequence[tuple[Pair, int]]
+_SHORTEST = 1 << 14
+_MOST_MOVES = 60
 _LONGEST = 1 << 22
 
 
@@ -22,16 +24,28 @@ def epsilon_upper(
     It aims to be at most about ``tolerance`` above the smallest one; that works best where
     the answer is known roughly, ``near`` some value.
     """
-    reach, lost = _reach(parts, delta)
-    if lost >= delta:
+    reach, unseen = _reach(parts, delta)
+    if unseen >= delta:
         return math.inf
     ceiling = _highest(parts, reach)
     pilot = Pilot(parts, reach)
-    guess = pilot.renyi_epsilon(delta - lost) if near is None else near
-    guess = min(guess, 0.999 * ceiling)
-    composed, lost = _above(parts, pilot.plan(guess, delta - lost, tolerance=tolerance), reach)
-    found = _crossing(composed, lambda i: composed.delta_above(i) + lost, delta, guess)
-    return min(ceiling, guess if found is None else max(0.0, found))
+    guess = pilot.renyi_epsilon(delta - unseen) if near is None else near
+    best = math.inf
+    for _ in range(_MOST_MOVES):
+        guess = min(guess, 0.999 * ceiling)
+        plan = pilot.plan(guess, delta - unseen, tolerance=tolerance)
+        composed, lost = _above(parts, plan, reach)
+
+        def bound(index: int, composed: Composed = composed, lost: float = lost) -> float:
+            return composed.delta_above(index) + lost
+
+        found, is_crossing = _crossing(composed, bound, delta, guess)
+        best = min(best, max(0.0, found))
+        if is_crossing or best == 0.0:
+            break
+        # Nothing within a window of the guess: move on, down from what is proved or up.
+        guess = 1.6 * guess + 1e-9 if found == math.inf else 0.6 * found
+    return min(ceiling, best)
 
 
 def epsilon_lower(parts: Parts, *, delta: float, near: float, tolerance: float) -> float:
@@ -41,10 +55,8 @@ def epsilon_lower(parts: Parts, *, delta: float, near: float, tolerance: float) 
         return 0.0
     plan = Pilot(parts, reach).plan(near, delta, tolerance=tolerance)
     composed = _below(parts, plan, reach)
-    found = _crossing(composed, composed.delta_below, delta, near)
-    if found is None or found == math.inf:
-        return 0.0
-    return max(0.0, found - composed.forgiven)
+    found, is_crossing = _crossing(composed, composed.delta_below, delta, near)
+    return max(0.0, found - composed.forgiven) if is_crossing else 0.0
 
 
 def delta_upper(parts: Parts, *, epsilon: float, tolerance: float) -> float:
@@ -92,7 +104,7 @@ def _sizes(parts: Parts, plan: Plan) -> tuple[float, int]:
     """Return step and length of the transform; exact losses on one lattice set the step."""
     from scipy import fft
 
-    step = plan.step
+    step = min(plan.step, plan.window / _SHORTEST)  # below that, accuracy is free
     lattices = {pair.lattice[1] if pair.lattice else None for pair, _ in parts}
     if len(lattices) == 1 and (spacing := lattices.pop()) is not None:
         step = spacing
@@ -139,30 +151,28 @@ def _fitted(parts: Parts, step: float) -> float:
 
 def _crossing(
     composed: Composed, bound: Callable[[int], float], delta: float, near: float
-) -> float | None:
-    """Return where a bound that falls with the lattice index crosses ``delta``.
+) -> tuple[float, bool]:
+    """Return where a bound that falls with the lattice index crosses ``delta``, and True.
 
-    Infinity if the bound stays above as far as one can see, None if it starts and stays below.
-
-    Between lattice points the profile of losses on the lattice is linear in exp(epsilon).
+    If it does not cross within a window of ``near``, return the nearest loss known to be beyond the
+    crossing (infinity if none is), and False. Between lattice points the profile of losses on the
+    lattice is linear in exp(epsilon).
     """
-    start = composed.index_of(near)
+    low = high = start = composed.index_of(near)
     stride = max(1, round(0.5 / (composed.tilt * composed.step)))
-    farthest = composed.length
-    low = high = start
     if bound(start) > delta:
         while bound(high) > delta:
             low, high, stride = high, high + stride, 2 * stride
-            if high - start > farthest:
-                return math.inf
+            if high - start > composed.length:
+                return math.inf, False
     else:
         while bound(low) <= delta:
             low, high, stride = low - stride, low, 2 * stride
-            if start - low > farthest:
-                return None
+            if start - low > composed.length:
+                return composed.loss_at(high), False
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if bound(middle) > delta else (low, middle)
     left, right = bound(low), bound(high)
     share = (left - delta) / (left - right)
-    return composed.loss_at(low) + math.log1p(share * math.expm1(composed.step))
+    return composed.loss_at(low) + math.log1p(share * math.expm1(composed.step)), True

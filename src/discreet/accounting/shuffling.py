@@ -1,8 +1,8 @@
 """Amplification by shuffling and by sampling without replacement: replace-one, from local epsilons.
 
-Each of n people sends one report of an epsilon0-DP local randomizer, a shuffler forgets who sent what,
-and the multiset of reports is much more private than any report. Proofs, and what they assume, are
-in ``docs/proofs/shuffling.md``.
+Each of n people sends one report of an epsilon0-DP local randomizer, a shuffler forgets who sent
+what, and the multiset of reports is much more private than any report. Proofs, and what they
+assume, are in ``docs/proofs/shuffling.md``.
 """
 
 import math
@@ -31,7 +31,7 @@ __all__ = [
 Year = Literal[2021, 2023]
 Floats = npt.NDArray[np.float64]
 
-_LARGEST = 300.0  # beyond this epsilon0 a clone is rarer than 1e-130 and there is nothing to gain
+_LARGEST = 300  # beyond this epsilon0 a clone is rarer than 1e-130: none are counted on
 
 
 def shuffle_2021(*, epsilon0: Number, n: int, delta: Number) -> float:
@@ -56,9 +56,9 @@ def shuffle_2023(*, epsilon0: Number, n: int, delta: Number) -> float:
 
     Claim: as for :func:`shuffle_2021`, whose epsilon is never smaller.
 
-    Why: as there, with clones of probability 2/(exp(epsilon0) + 1) [FMT23, Theorem 3.1]. The authors
-    found a gap in their proof for general randomizers and withdrew the theorem to a smaller class;
-    docs/proofs/shuffling.md closes the gap, so the claim holds for all.
+    Why: as there, with clones of probability 2/(exp(epsilon0) + 1) [FMT23, Theorem 3.1]. An erratum
+    of that paper reports a gap in its proof and restricts the theorem to a class of randomizers;
+    docs/proofs/shuffling.md proves it by another way for all.
 
     >>> shuffle_2023(epsilon0=1, n=10_000, delta=1e-6)
     0.04320...
@@ -72,12 +72,12 @@ def shuffle_delta(*, epsilon0: Number, n: int, epsilon: Number, year: Year = 202
     The claims are those of :func:`shuffle_2021` and :func:`shuffle_2023`.
 
     >>> shuffle_delta(epsilon0=1, n=10_000, epsilon=0.0433)
-    9.6...e-07
+    9.7...e-07
     """
     local, people, year = _checked(epsilon0, n, year)
     e = nonnegative(epsilon, name="epsilon")
-    if e >= local:
-        return 0.0
+    if e >= local or local > _LARGEST:
+        return float(e < local)
     found = _tails(local, people, year, 80.0).delta_upper(_down(e))
     if found < 1e-20:  # the table might end too early for this: make it deep enough for any float
         found = _tails(local, people, year, 720.0).delta_upper(_down(e))
@@ -113,9 +113,9 @@ def shuffle_pair(
 
     Why: docs/proofs/shuffling.md, and [ZDW22, Theorem 10] for the composition.
 
-    Mass below exp(-depth) is moved to ``infinite``; numbers of clones are lowered to one of ``bins``
-    values, which costs about (width of the window / bins) / (4 * number of clones), relatively.
-    Masses are rounded up.
+    Mass below exp(-depth) is moved to ``infinite``; numbers of clones are lowered to one of
+    ``bins`` values, which costs epsilon a relative (window / bins) / (4 * clones) or so. Masses are
+    rounded up.
 
     >>> pair = shuffle_pair(epsilon0=1, n=1000, year=2021)
     >>> round(float(pair.masses.sum()), 9), len(pair.losses)
@@ -126,6 +126,7 @@ def shuffle_pair(
     parts = whole(bins, name="bins")
     e0 = float_up(local)
     t = tilt(e0) * (1 + 4e-16)
+    people = people if local <= _LARGEST else 1
     sizes, weights, lost = clone_sizes(e0, people, year, depth=deep, bins=parts)
     losses, masses = [], []
     for m, weight in zip(sizes.tolist(), weights.tolist(), strict=True):
@@ -133,8 +134,9 @@ def shuffle_pair(
         a = np.arange(max(0, m // 2 - half), min(m, m // 2 + half) + 1)
         lean = np.clip(t * (2 * a - m) / m, -1.0, 1.0)
         logs, error = log_pmf(a, m, 0.5, 0.5)
-        # Rounding the loss up is rounding towards more; it never exceeds epsilon0.
-        losses.append(np.minimum(np.log1p(lean) - np.log1p(-np.minimum(lean, t)) + 1e-15, e0))
+        with np.errstate(divide="ignore"):  # the tilt may round to 1
+            loss = np.log1p(lean) - np.log1p(-lean) + 1e-15
+        losses.append(np.clip(loss, -e0, e0))
         masses.append(weight * np.exp(logs + error) * (1 + lean) * (1 + 1e-15))
     # Under P a tail has at most twice its mass under fair coins, and there are two tails.
     infinite = lost + 4 * math.exp(-deep)
@@ -170,7 +172,7 @@ def _epsilon(epsilon0: Number, n: int, delta: Number, year: Year) -> float:
     local, people, year = _checked(epsilon0, n, year)
     target = probability(delta, name="delta", zero=True)
     ceiling = float_up(local)
-    if target == 0 or local == 0:
+    if target == 0 or local == 0 or local > _LARGEST:
         return ceiling
     depth = min(720.0, 45.0 - math.log(max(float(target), 1e-300)))
     table = _tails(local, people, year, depth)
@@ -184,11 +186,6 @@ def _tails(local: Fraction, people: int, year: Year, depth: float) -> Tails:
 
 def _checked(epsilon0: Number, n: int, year: Year) -> tuple[Fraction, int, Year]:
     local = nonnegative(epsilon0, name="epsilon0")
-    if local > _LARGEST:
-        raise ParameterError(
-            f"epsilon0 must be at most {_LARGEST:g}: a shuffle cannot amplify a larger one.",
-            parameter="epsilon0",
-        )
     people = whole(n, name="n", hint="n is the number of people whose reports are shuffled.")
     if people > 2**40:
         raise ParameterError("n must be at most 2^40.", parameter="n")

@@ -72,6 +72,6 @@ def _between(low: int, at_low: float, high: int, at_high: float, target: Fractio
     if not (0 < at_low < at_high < math.inf) or low == 0 or high - low <= 4:
         return (low + high) // 2
     share = math.log(float(target) / at_low) / math.log(at_high / at_low)
-    guess = round(low * (high / low) ** share)
+    guess = round(low * math.exp(share * math.log(high / low)))
     margin = max(1, (high - low) // 50)
     return min(high - margin, max(low + margin, guess))

@@ -12,8 +12,9 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from discreet._version import __version__
+from discreet.cli._accounting import register as register_accounting
 from discreet.cli._explain import explanation, print_explanation
-from discreet.cli._numbers import parse
+from discreet.cli._numbers import parse, parse_exactly
 from discreet.errors import DiscreetError
 
 BAD_INPUT = 2
@@ -102,12 +103,16 @@ def demo(
         Path | None,
         typer.Option(
             envvar="DISCREET_DATA",
-            help="Folder with a CSV of people (age, income) to use in place of generated ones.",
+            help="Folder with a CSV of people (age, income) to use in place of generated ones. "
+            "All of it is read.",
         ),
     ] = None,
     rows: Annotated[
-        str, typer.Option(metavar="N", help="How many people to generate, or to read at most.")
-    ] = "50000",
+        str | None,
+        typer.Option(
+            metavar="N", help="How many people to generate, 50000 if not said. Not with --data."
+        ),
+    ] = None,
 ) -> None:
     """Answer three questions about a census-like table privately.
 
@@ -118,7 +123,7 @@ def demo(
     # Imported here so that `explain` and `--help` need neither mechanisms nor their libraries.
     from discreet.cli._demo import run_demo
 
-    run_demo(Console(), data=data, rows=parse(rows))
+    run_demo(Console(), data=data, rows=None if rows is None else parse(rows))
 
 
 @app.command()
@@ -144,12 +149,15 @@ def explain(
         epsilon=parse(epsilon),
         delta=parse(delta),
         n=None if n is None else parse(n),
-        prior=None if prior is None else parse(prior),
+        prior=None if prior is None else parse_exactly(prior),
     )
     if as_json:
         typer.echo(json.dumps(facts.to_dict(), indent=2, allow_nan=False))
     else:
         print_explanation(Console(), facts)
+
+
+register_accounting(app)
 
 
 def main() -> None:

@@ -15,14 +15,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from discreet._exact import Number, show, whole
+from discreet._exact import Number, refusal, show, whole
 from discreet.accounting import epsilon
 from discreet.cli._numbers import of_100
 from discreet.cli._people import People, load
+from discreet.errors import ParameterError
 from discreet.mechanisms import DiscreteLaplace
 from discreet.privacy import Guarantee, Sensitive, odds
 
 CONFIDENCE: Final = 0.95
+ROWS: Final = 50_000
+MOST_ROWS: Final = 10**8
 BUDGET: Final = Fraction(1)
 COUNT_SHARE, SUM_SHARE, BANDS_SHARE = Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)
 
@@ -130,14 +133,14 @@ def _mean(
     return Answer(value=value, error=-int(-error // 1), price=_price(summer))
 
 
-def run_demo(console: Console, *, data: Path | None, rows: Number) -> None:
+def run_demo(console: Console, *, data: Path | None, rows: Number | None) -> None:
     """Load the people, release, and print.
 
     >>> run_demo(Console(width=80), data=None, rows=1000)  # doctest: +ELLIPSIS
     Three questions about a generated, census-like table
     ...
     """
-    people = load(data, rows=whole(rows, name="rows", hint="It is a number of people."))
+    people = load(data, rows=_rows(rows, data=data))
     answers = answer(people)
     signs = _Signs.of(console)
     console.print(Text(f"Three questions about {people.about}", style="bold"))
@@ -151,6 +154,22 @@ def run_demo(console: Console, *, data: Path | None, rows: Number) -> None:
     console.print(_statistics(answers, signs))
     console.print(_histogram(answers, signs, width=console.width))
     _print_closing(console, answers)
+
+
+def _rows(rows: Number | None, *, data: Path | None) -> int:
+    """Return how many people to generate."""
+    if rows is None:
+        return ROWS
+    count = whole(rows, name="rows", hint="It is a number of people.")
+    if count > MOST_ROWS:
+        raise refusal("rows", f"at most {MOST_ROWS}", rows)
+    if data is not None:
+        raise ParameterError(
+            "rows must not be given together with data (--data or DISCREET_DATA), which is read "
+            "whole: of the first N rows, removing one person would change two. Leave --rows out.",
+            parameter="rows",
+        )
+    return count
 
 
 @final

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from discreet._exact import Number, probability, show, whole
+from discreet._exact import Number, exact, float_up, probability, refusal, show, whole
 from discreet.cli._numbers import for_json, of_100
 from discreet.privacy import (
     Guarantee,
@@ -21,14 +21,15 @@ from discreet.privacy import (
     advised_delta,
     convert,
     odds,
-    posterior,
     strength,
     success,
 )
+from discreet.privacy._meaning import posterior_bound
 
 GROUPS: Final = (2, 5, 10)
 PRIORS: Final = (Fraction(1, 100), Fraction(1, 10), Fraction(1, 2))
 EVEN: Final = Fraction(1, 2)
+MOST_PEOPLE: Final = 10**18
 
 
 @final
@@ -45,18 +46,22 @@ class DeltaRisk:
     chance: float  # that it is anyone at all, when each is published independently
     advised: float
     is_far_below: bool
+    cautious: float  # 1/n^2, what many take
+    is_cautious: bool
 
     @classmethod
     def among(cls, n: int, guarantee: Guarantee) -> "DeltaRisk":
         """Work it out for a guarantee."""
-        delta = Fraction(guarantee.delta)
+        delta = exact(guarantee.delta, name="delta")
         none = -math.inf if delta == 1 else n * math.log1p(-float(delta))
         return cls(
             n=n,
             exposed=float(delta * n),
             chance=-math.expm1(none),
             advised=float(advised_delta(n=n)),
-            is_far_below=delta <= advised_delta(n=n),
+            is_far_below=delta <= float_up(advised_delta(n=n)),  # as typed: 1e-4 is above 1/10000
+            cautious=float(Fraction(1, n * n)),
+            is_cautious=delta <= float_up(Fraction(1, n * n)),
         )
 
 
@@ -70,7 +75,7 @@ class Explanation:
     """
 
     guarantee: Guarantee
-    beliefs: tuple[tuple[Number, float], ...]  # before, and at most after
+    beliefs: tuple[tuple[Number, Fraction], ...]  # before, and at most after
     delta_risk: DeltaRisk | None
 
     @property
@@ -102,7 +107,8 @@ class Explanation:
                 "advantage": advantage(self.guarantee),
             },
             "beliefs": [
-                {"prior": for_json(before), "posterior": after} for before, after in self.beliefs
+                {"prior": for_json(before), "posterior": float_up(after)}
+                for before, after in self.beliefs
             ],
             "replace_one": _with_odds(self.either_answer),
             "groups": [{"size": k, **_with_odds(group)} for k, group in self.groups],
@@ -114,6 +120,8 @@ class Explanation:
                 "chance_of_any": risk.chance,
                 "advised_delta": risk.advised,
                 "is_far_below": risk.is_far_below,
+                "cautious_delta": risk.cautious,
+                "is_cautious": risk.is_cautious,
             },
         }
 
@@ -134,10 +142,14 @@ def explanation(
     risk = None
     if n is not None:
         people = whole(n, name="n", hint="It is the number of people in the data.")
+        if people > MOST_PEOPLE:
+            raise refusal("n", "at most 10**18, a number of people", n)
         risk = DeltaRisk.among(people, guarantee)
     return Explanation(
         guarantee=guarantee,
-        beliefs=tuple((p, posterior(guarantee, prior=Fraction(p))) for p in priors),
+        beliefs=tuple(
+            (p, posterior_bound(guarantee, prior=exact(p, name="prior"))) for p in priors
+        ),
         delta_risk=risk,
     )
 
@@ -230,7 +242,9 @@ def _print_beliefs(say: _Page, facts: Explanation) -> None:
     table.add_column("believed before", justify="right")
     table.add_column("believed after, at most", justify="right")
     for before, after in facts.beliefs:
-        table.add_row(f"{of_100(float(before), up=False)}%", f"{of_100(after, up=True)}%")
+        table.add_row(
+            f"{of_100(exact(before, name='prior'), up=False)}%", f"{of_100(after, up=True)}%"
+        )
     say.table(table)
     if not facts.guarantee.is_pure:
         say.text(f"Outside an accident whose chance is at most {show(facts.guarantee.delta)}.")
@@ -260,12 +274,17 @@ def _print_delta(say: _Page, facts: Explanation) -> None:
         f"Among {risk.n:,} {people} that is {risk.exposed:.3g} exposed on average, and a chance "
         f"of {of_100(risk.chance, up=True)}% that it is anyone at all."
     )
-    if risk.is_far_below:
-        say.text(f"Good: delta is at most 1/(10 n) = {risk.advised:.3g}.")
-    else:
+    if not risk.is_far_below:
         say.text(
             f"Too much: use delta of at most 1/(10 n) = {risk.advised:.3g}; many take 1/n^2 = "
-            f"{float(Fraction(1, risk.n**2)):.3g}."
+            f"{risk.cautious:.3g}."
+        )
+    elif risk.is_cautious:
+        say.text(f"Good: delta is at most 1/n^2 = {risk.cautious:.3g}.")
+    else:
+        say.text(
+            f"Acceptable: delta is at most 1/(10 n) = {risk.advised:.3g}; 1/n^2 = "
+            f"{risk.cautious:.3g} is better."
         )
 
 

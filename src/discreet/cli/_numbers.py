@@ -1,6 +1,7 @@
 """Numbers as people type and read them."""
 
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+import math
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 from discreet._exact import Number
@@ -20,19 +21,37 @@ def parse(text: str) -> Number:
     return text  # type: ignore[return-value]  # deliberately: see the docstring
 
 
-def of_100(share: float, *, up: bool) -> str:
+def parse_exactly(text: str) -> Number:
+    """Read a decimal number as the fraction it says, not as the double nearest to it.
+
+    >>> parse_exactly("0.29"), parse_exactly("1/3"), parse_exactly("some")
+    (Fraction(29, 100), Fraction(1, 3), 'some')
+    """
+    number = parse(text)
+    if not isinstance(number, float) or not math.isfinite(number):
+        return number
+    try:
+        decimal = Decimal(text)
+    except InvalidOperation:  # a spelling that only float knows
+        return number
+    # An exponent of a billion would fill the memory with zeros.
+    is_modest = decimal.is_zero() or abs(decimal.adjusted()) < 400
+    return Fraction(decimal) if is_modest else number
+
+
+def of_100(share: float | Fraction, *, up: bool) -> str:
     """Write a share as a number out of 100, rounded in the stated direction, never prettified.
 
     >>> of_100(0.7310585, up=True), of_100(0.2689414, up=False), of_100(0.5, up=True)
     ('73.2', '26.8', '50')
-    >>> of_100(0.9999546, up=True), of_100(0.0000453, up=False)
-    ('99.996', '0.004')
+    >>> of_100(0.9999546, up=True), of_100(0.0000453, up=False), of_100(Fraction(29, 100), up=False)
+    ('99.996', '0.004', '29')
     """
-    value = 100 * Decimal(share)
+    value = 100 * Fraction(share)
     edge = min(value, 100 - value)  # keep digits where the value comes near an end
-    places = 1 if edge >= 1 else 2 if edge >= Decimal("0.1") else 3
-    step = Decimal(1).scaleb(-places)
-    rounded = value.quantize(step, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    places = 1 if edge >= 1 else 2 if edge >= Fraction(1, 10) else 3
+    steps = value * 10**places
+    rounded = Decimal(math.ceil(steps) if up else math.floor(steps)).scaleb(-places)
     return f"{rounded.normalize():f}"
 
 

@@ -2,8 +2,9 @@
 
 import csv
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Final, final
 
@@ -11,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.datasets import census, folder
-from discreet.errors import ParameterError
+from discreet.errors import DataError, ParameterError
 
 FILES: Final = ("people.csv", "census.csv", "PUMS.csv", "pums/PUMS.csv")
 COLUMNS: Final = ("age", "income")
 LARGEST: Final = 2**53  # beyond every bound of the demo, and exact as a float
+LONGEST_CELL: Final = 2**31 - 1  # the most that the parser's limit can be set to everywhere
 
 
 @final
@@ -33,7 +35,10 @@ class People:
 
 
 def load(data: Path | None, *, rows: int) -> People:
-    """Return the people in a CSV of the folder, or generated ones if there is no folder.
+    """Return all people in a CSV of the folder, or ``rows`` generated ones if there is no folder.
+
+    A file is read to its end: were it cut after some rows, removing one person would pull another
+    one in, and the histogram would change by two.
 
     >>> len(load(None, rows=10).age)
     10
@@ -48,7 +53,7 @@ def load(data: Path | None, *, rows: int) -> People:
     home = folder(data)
     for name in FILES:
         if (home / name).is_file():
-            return _read(home / name, name, rows)
+            return _read(home / name, name)
     raise ParameterError(
         f"the folder {str(data)!r} has none of the files {', '.join(FILES)}. Put one there, a CSV "
         "with the columns age and income, or leave --data out.",
@@ -56,19 +61,36 @@ def load(data: Path | None, *, rows: int) -> People:
     )
 
 
-def _read(path: Path, name: str, rows: int) -> People:
-    with path.open(newline="", encoding="utf-8", errors="replace") as file:
-        lines = csv.DictReader(file)
-        missing = [c for c in COLUMNS if c not in (lines.fieldnames or ())]
-        if missing:
-            raise ParameterError(
-                f"{name} has no column {' and no column '.join(missing)}. The demo needs age and "
-                "income, named in the first line.",
-                parameter="data",
-            )
-        cells = [[_whole(line[c]) for c in COLUMNS] for line in islice(lines, rows)]
+def _read(path: Path, name: str) -> People:
+    with path.open(newline="", encoding="utf-8-sig", errors="replace") as file, _any_cell():
+        try:
+            lines = csv.DictReader(file)
+            missing = [c for c in COLUMNS if c not in (lines.fieldnames or ())]
+            if missing:
+                raise ParameterError(
+                    f"{name} has no column {' and no column '.join(missing)}. The demo needs age "
+                    "and income, named in the first line.",
+                    parameter="data",
+                )
+            cells = [[_whole(line[c]) for c in COLUMNS] for line in lines]
+        except csv.Error:
+            # Without the parser's own words, which may quote the file.
+            raise DataError(
+                f"{name} cannot be read as CSV. Nothing was released. Save it again as plain CSV, "
+                "one person to a line."
+            ) from None
     table = np.array(cells, dtype=np.int64).reshape(-1, len(COLUMNS))
     return People(about=f"the table {name}", age=table[:, 0], income=table[:, 1])
+
+
+@contextmanager
+def _any_cell() -> Iterator[None]:
+    """Accept cells of any length: by default a long one fails, which tells that it is there."""
+    before = csv.field_size_limit(LONGEST_CELL)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
 def _whole(text: str | None) -> int:

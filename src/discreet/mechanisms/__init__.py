@@ -9,6 +9,7 @@ from discreet.mechanisms.classifier_accuracy import ClassifierAccuracy
 from discreet.mechanisms.clipping import clip, clip_norm
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.exact_sum import exact_sum, sum_sensitivity
 from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.frequency_estimate import FrequencyEstimate
 from discreet.mechanisms.gaussian import Gaussian
@@ -20,7 +21,8 @@ from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.quantiles import Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
-from discreet.mechanisms.sparse_vector import AboveThreshold, Answer, SparseVectorSession
+from discreet.mechanisms.sparse_session import Answer, SparseVectorSession
+from discreet.mechanisms.sparse_vector import AboveThreshold
 from discreet.mechanisms.stability_histogram import StabilityHistogram
 from discreet.mechanisms.top_k import TopK
 from discreet.mechanisms.warner import Warner
@@ -48,4 +50,6 @@ __all__ = [
     "Warner",
     "clip",
     "clip_norm",
+    "exact_sum",
+    "sum_sensitivity",
 ]

@@ -77,20 +77,27 @@ def smallest_epsilon(error_at: Callable[[float], float], *, error: Number) -> fl
 
 
 def search_epsilon(
-    is_reached: Callable[[float], bool], *, error: Number, start: float = 1.0
+    is_reached: Callable[[float], bool],
+    *,
+    error: Number,
+    start: float = 1.0,
+    lowest: float = _SMALLEST,
+    highest: float = _LARGEST,
 ) -> float:
     """Return the smallest epsilon, to 12 digits, at which a growing condition holds.
 
     >>> round(search_epsilon(lambda e: e * e >= 2, error=0), 9) == round(math.sqrt(2), 9)
     True
     """
-    low, high = start, start
-    while is_reached(low) and low > _SMALLEST:
-        low, high = low / 2, low
+    low = high = start
+    while is_reached(low):
+        if low == lowest:
+            return low
+        low, high = max(lowest, low / 2), low
     while not is_reached(high):
-        low, high = high, 2 * high
-        if high > _LARGEST:
+        if high == highest:
             raise refusal("error", "larger: no epsilon reaches it", error)
+        low, high = high, min(highest, 2 * high)
     while high - low > 1e-12 * high:
         middle = (low + high) / 2
         low, high = (low, middle) if is_reached(middle) else (middle, high)

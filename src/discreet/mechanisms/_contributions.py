@@ -5,10 +5,17 @@ from typing import Final
 
 from discreet._exact import positive, probability, refusal, whole
 
-__all__ = ["cells_touched", "most_per_cell", "share_of_budget"]
+__all__ = [
+    "LARGEST_EPSILON",
+    "SMALLEST_EPSILON",
+    "cells_touched",
+    "most_per_cell",
+    "share_of_budget",
+]
 
 # Beyond these, doubles that guess a threshold lose their digits; nobody has such a budget.
-_SMALLEST_EPSILON: Final = Fraction(1, 1 << 40)
+SMALLEST_EPSILON: Final = Fraction(1, 1 << 40)
+LARGEST_EPSILON: Final = Fraction(1 << 20)
 _SMALLEST_DELTA: Final = Fraction(1, 10**300)
 
 
@@ -40,8 +47,8 @@ def share_of_budget(epsilon: object, delta: object, l0: object) -> tuple[Fractio
     first = positive(epsilon, name="epsilon") / touched
     hint = "At delta = 0 a key found in the data could never be shown."
     second = probability(delta, name="delta", hint=hint) / touched
-    if first < _SMALLEST_EPSILON:
-        raise refusal("epsilon", "at least l0 * 2**-40", epsilon)
+    if not SMALLEST_EPSILON <= first <= LARGEST_EPSILON:
+        raise refusal("epsilon", "between l0 * 2**-40 and l0 * 2**20", epsilon)
     if second < _SMALLEST_DELTA:
         raise refusal("delta", "at least l0 * 1e-300", delta)
     return first, second

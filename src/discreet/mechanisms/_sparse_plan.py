@@ -9,17 +9,23 @@ from typing import Final, Literal, Self, final
 import numpy as np
 import numpy.typing as npt
 
-from discreet._exact import float_up, show
+from discreet._exact import float_up, refusal, show
 from discreet.errors import ParameterError
+from discreet.mechanisms._calibration import log_of
 from discreet.mechanisms._grid import Grid
 from discreet.noise import discrete_laplace, geometric
 
-__all__ = ["Noise", "SparsePlan", "failure_probability"]
+__all__ = ["Noise", "SparsePlan", "error_distance", "failure_probability"]
 
 Noise = Literal["exponential", "laplace"]
 
 _FINENESS: Final = 20  # bits between the query noise and the grid
-_FARTHEST: Final = 1 << 61  # steps; leaves room for noise on both sides before 64 bits end
+_FARTHEST: Final = 1 << 61  # steps; values may lie half as far out again, and noise beyond
+_MOST_POSITIVES: Final = 1 << 40
+_WIDEST: Final = 2**500  # noise beyond this, or its inverse, would leave the doubles when squared
+_WIDE: Final = 2.0**42  # steps; up to here noise passes 2**62 with a chance of exp(-2**20) at most
+_RARE: Final = Fraction(1, 10**18)  # chances below this are lost in the integration
+_MANY: Final = 10**15
 
 
 @final
@@ -60,12 +66,18 @@ class SparsePlan:
         with f the number of sensitivities that all positive answers can shift; e1 + e2 = epsilon
         makes it least at e2 / e1 = f**(2/3).
         """
+        if positives > _MOST_POSITIVES:
+            raise refusal("positives", "at most 2**40", positives)
         shifts = positives if monotone else 2 * positives
         # Rounding this power costs accuracy in the last digit, and never privacy: the two shares
         # add up to epsilon exactly.
         first = epsilon / (1 + Fraction(shifts ** (2 / 3)))
         second = epsilon - first
         wide = shifts * sensitivity / second
+        if not 1 / Fraction(_WIDEST) < wide < _WIDEST or 1 / epsilon > _WIDEST:
+            hint = "Rescale the values to ordinary magnitudes."
+            wanted = "such that the noise lies between 2**-500 and 2**500"
+            raise refusal("epsilon", wanted, epsilon, hint)
         # Half as many bits below the sensitivity, lest rounding it up to whole steps be noticed.
         half = max(sensitivity / (1 << fineness // 2), wide / (1 << 2 * fineness))
         fine = min(wide / (1 << fineness), half)
@@ -95,14 +107,19 @@ class SparsePlan:
         return geometric if self.noise == "exponential" else discrete_laplace
 
     @property
+    def is_wide(self) -> bool:
+        """Whether sums of values and noise may need more than 64 bits."""
+        return self.query_scale > _WIDE
+
+    @property
     def gap_variance(self) -> float:
         """The variance of (query noise - threshold noise), in the unit of the values."""
-        sides = 1 if self.noise == "exponential" else 2
-        both = sum(
-            sides / (4 * math.sinh(0.5 / scale) ** 2)
+        sides, step = 1 if self.noise == "exponential" else 2, float(self.grid.spacing)
+        deviations = (
+            step / (2 * math.sinh(0.5 / scale))
             for scale in (self.threshold_scale, self.query_scale)
         )
-        return both * float(self.grid.spacing) ** 2
+        return sides * sum(deviation * deviation for deviation in deviations)
 
 
 def _mean(scale: float) -> float:
@@ -118,6 +135,38 @@ def _steps(threshold: Fraction, grid: Grid) -> int:
             parameter="threshold",
         )
     return steps
+
+
+def error_distance(plan: SparsePlan, *, miss: Fraction, queries: int) -> float:
+    """Return a distance that none of ``queries`` comparisons moves by, except with ``miss``."""
+    step = float(plan.grid.spacing)
+    if miss < _RARE or queries > _MANY:
+        return _union_bound(plan, miss=miss, queries=queries) + 3 * step
+    allowed = float(miss)
+    low, high = 0.0, plan.query_scale * step
+    # A margin for the integration, which is good to 1e-5, and for steps instead of reals.
+    while 1.0001 * failure_probability(plan, distance=high, queries=queries) > allowed:
+        low, high = high, 2 * high
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        fails = 1.0001 * failure_probability(plan, distance=middle, queries=queries) > allowed
+        low, high = (middle, high) if fails else (low, middle)
+    return high + 3 * step  # value, threshold and centre are rounded to the grid
+
+
+def _union_bound(plan: SparsePlan, *, miss: Fraction, queries: int) -> float:
+    """Bound the threshold's noise with half of the chance and all queries' with the other half.
+
+    Why: noise of scale s passes t with a chance of exp(-t / s) if one-sided, 2 exp(-t / s) if not.
+    """
+    step = float(plan.grid.spacing)
+    first, second = plan.threshold_scale * step, plan.query_scale * step
+    sides = 1 if plan.noise == "exponential" else 2
+    threshold_part = first * log_of(2 * sides / miss)
+    query_part = second * log_of(2 * sides * queries / miss)
+    if sides == 1:  # both positive, so they cancel; but the centre moves
+        return max(threshold_part, query_part) + abs(second - first)
+    return threshold_part + query_part
 
 
 def failure_probability(

@@ -63,7 +63,8 @@ class ClassifierAccuracy:
         low, high = 0.0, log_of(2 / miss)
         for _ in range(100):
             middle = (low + high) / 2
-            low, high = (low, middle) if _errors(middle, miss) <= allowed else (middle, high)
+            is_enough = _errors(Fraction(middle), miss) <= allowed
+            low, high = (low, middle) if is_enough else (middle, high)
         return cls(epsilon=high, examples=examples)
 
     @property
@@ -110,16 +111,18 @@ class ClassifierAccuracy:
         return self.release(np.asarray(predicted == true, dtype=np.bool_), source=source)
 
     def error(self, *, confidence: Number) -> float:
-        """Return t so that the released accuracy is within t of the true one.
+        """Return t so that the released accuracy is within t of the true one; never above 1.
 
         >>> ClassifierAccuracy(epsilon=0.1, examples=1000).error(confidence=0.95)
         0.03
         """
         miss = 1 - probability(confidence, name="confidence")
-        return _errors(float(self.epsilon), miss) / int(self.examples)
+        examples = int(self.examples)
+        return min(examples, _errors(positive(self.epsilon, name="epsilon"), miss)) / examples
 
 
-def _errors(epsilon: float, miss: Fraction) -> int:
+def _errors(epsilon: Fraction, miss: Fraction) -> int:
     """Return the smallest t with Pr[abs(noise) > t] <= miss, as many answers."""
-    log_tail = math.log(2) - math.log1p(math.exp(-epsilon)) - log_of(miss)
-    return max(0, math.ceil(log_tail / epsilon) - 1)
+    ratio = math.exp(-min(epsilon, Fraction(1000)))
+    log_tail = math.log(2) - math.log1p(ratio) - log_of(miss)
+    return max(0, math.ceil(Fraction(log_tail) / epsilon) - 1)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from discreet._exact import Number, exact, positive, refusal
 from discreet.errors import DataError
+from discreet.mechanisms._values import _numbers as as_numbers
 
 __all__ = ["clip", "clip_norm"]
 
@@ -36,8 +37,10 @@ def clip(
     int64 if the bounds are whole numbers; everything else becomes float64.
 
     Claim: every result is a number in [low, high], exactly, and depends on its own value alone. So
-    one record moves a sum of clipped values by at most high - low when it is replaced, and by at
-    most max(abs(low), abs(high)) when it is added or removed.
+    one record moves the sum of clipped values, as exact real numbers, by at most high - low when
+    it is replaced, and by at most max(abs(low), abs(high)) when it is added or removed. A sum
+    computed in floating point can move by more, since one record changes how all others are
+    rounded [CSVW22]: sum integers, or take :func:`exact_sum`.
 
     >>> clip(np.array([-5, 3, 99]), low=0, high=10)
     array([ 0,  3, 10])
@@ -50,7 +53,7 @@ def clip(
     filler = (start + end) / 2 if missing is None else exact(missing, name="missing")
     if not start <= filler <= end:
         raise refusal("missing", "between low and high", missing)
-    array = _numeric(values)
+    array = as_numbers(values)
     if array.dtype.kind in "iu" and start.denominator == end.denominator == 1:
         clipped = _clip_integers(array, int(start), int(end))
     else:
@@ -71,19 +74,6 @@ def _bounds(low: Number, high: Number) -> tuple[Fraction, Fraction]:
         if size > _LARGEST:
             raise refusal(name, "between -2**1000 and 2**1000", bound)
     return start, end
-
-
-def _numeric(values: Any) -> npt.NDArray[Any]:
-    try:
-        array = np.asarray(values)
-    except (ValueError, TypeError, OverflowError):
-        array = np.empty(0, dtype=object)
-    if array.dtype.kind not in "iuf":
-        raise DataError(
-            f"values must be integers or floats, got {type(values).__name__} holding "
-            f"{array.dtype}. Convert them to a numeric array first."
-        )
-    return array
 
 
 def _clip_integers(array: npt.NDArray[Any], low: int, high: int) -> npt.NDArray[np.int64]:
@@ -113,8 +103,9 @@ def clip_norm(
     A one-dimensional array is one row. NaN becomes 0 and infinities the largest double.
 
     Claim: the norm of every row of the result, as exact real numbers, is at most ``bound``, and
-    each row depends on itself alone. So one row moves a sum of rows by at most ``bound`` in that
-    norm when it is added or removed, and by at most 2 ``bound`` when it is replaced.
+    each row depends on itself alone. So one row moves the sum of rows, as exact real numbers, by at
+    most ``bound`` in that norm when it is added or removed, and by at most 2 ``bound`` when it is
+    replaced. A floating-point sum can move by more; see :func:`clip`.
 
     Why: for rows of d entries a computed norm is off by less than (d + 6) 2**-53 of itself, and
     scaling adds less than 4 * 2**-53; rows are compared with, and scaled to, bound (1 - slack)
@@ -130,7 +121,7 @@ def clip_norm(
     limit = positive(bound, name="bound")
     if not 2**-900 < limit < 2**900:
         raise refusal("bound", "between 2**-900 and 2**900", bound)
-    array = _numeric(rows)
+    array = as_numbers(rows)
     if array.ndim not in (1, 2):
         raise DataError(f"rows must have one or two dimensions, got shape {array.shape}.")
     with np.errstate(over="ignore"):

@@ -6,7 +6,8 @@ from typing import Final, final
 import numpy as np
 import numpy.typing as npt
 
-from discreet._exact import probability
+from discreet._exact import Number, probability
+from discreet.errors import ParameterError
 
 __all__ = ["FrequencyEstimate"]
 
@@ -25,13 +26,16 @@ class FrequencyEstimate:
     post-processing and costs nothing.
 
     Claim: ``frequencies`` are unbiased, and may therefore fall below 0 or above 1.
-    ``standard_errors`` count the coins and the choice of people as a sample from a larger
-    population; as an error about the people who answered they are a little too large, never too
-    small.
+    ``standard_errors`` estimate the effect of the coins and of choosing people from a larger
+    population; about the people who answered, the coins alone do a little less. They are estimates
+    themselves, good for many reports. For few, use :meth:`interval`, which always holds.
 
     Why: a report says j with probability miss + f (hit - miss), where f is the frequency of j;
-    solve for f. The reports are independent, so the variance of their share s is at most
-    s (1 - s) / reports, and estimating f divides it by (hit - miss)**2 [W65].
+    solve for f. The reports are independent, so the variance of their share is at most
+    s (1 - s) / reports, where s is its mean, and estimating f divides that by (hit - miss)**2
+    [W65]. The mean is unknown, but lies between miss and hit. The share seen, moved towards 1/2 by
+    two reports of each kind [AC98] and then to between those ends, stands for it; the share alone
+    would say 0 where all reports agree.
 
     >>> estimate = FrequencyEstimate(
     ...     observed=np.array([600, 400]), hit=np.array([0.75, 0.75]), miss=np.array([0.25, 0.25]))
@@ -44,6 +48,14 @@ class FrequencyEstimate:
     observed: npt.NDArray[np.int64]
     hit: Floats
     miss: Floats
+
+    def __post_init__(self) -> None:
+        if not (self.hit != self.miss).all():
+            raise ParameterError(
+                "hit must differ from miss, but as doubles they are equal: such reports tell "
+                "nothing. Use a larger epsilon.",
+                parameter="hit",
+            )
 
     @property
     def reports(self) -> int:
@@ -63,11 +75,13 @@ class FrequencyEstimate:
     @property
     def standard_errors(self) -> Floats:
         """The standard error of each frequency."""
-        share = self.observed / self.reports
+        centre = (self.observed + 2) / (self.reports + 4)
+        ends = np.minimum(self.hit, self.miss), np.maximum(self.hit, self.miss)
+        share = np.clip(centre, *ends)
         spread = np.sqrt(share * (1 - share) / self.reports)
         return np.asarray(spread / np.abs(self.hit - self.miss))
 
-    def interval(self, *, confidence: float) -> tuple[Floats, Floats]:
+    def interval(self, *, confidence: Number) -> tuple[Floats, Floats]:
         """Return ends between which each frequency lies with at least this confidence.
 
         It holds for each category by itself. For all k at once ask for 1 - (1 - confidence) / k.
@@ -87,7 +101,8 @@ class FrequencyEstimate:
         seen, unseen = self.observed, self.reports - self.observed
         # At the ends one parameter would be 0; the limit there is the end itself.
         low = np.where(seen > 0, betaincinv(np.maximum(seen, 1), unseen + 1, side), 0.0)
-        high = np.where(unseen > 0, betaincinv(seen + 1, np.maximum(unseen, 1), 1 - side), 1.0)
+        # Through its complement, whose digits are not lost for a tiny side.
+        high = np.where(unseen > 0, 1 - betaincinv(np.maximum(unseen, 1), seen + 1, side), 1.0)
         ends = np.sort([self._solve(low), self._solve(high)], axis=0)
         return tuple(np.clip(ends, 0.0, 1.0))
 

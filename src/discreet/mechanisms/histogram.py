@@ -3,12 +3,12 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self, final
+from typing import Self, cast, final
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet._exact import Number, positive, probability, show
+from discreet._exact import Number, exact, positive, probability, show
 from discreet.accounting import DiscreteGaussianLoss, DiscreteLaplaceLoss
 from discreet.errors import DataError, ParameterError
 from discreet.mechanisms._contributions import cells_touched, most_per_cell
@@ -125,17 +125,17 @@ class Histogram:
             raise DataError("counts must be an array with one entry for each cell.")
         return self.mechanism.release(cells, source=source)
 
-    def error(self, *, confidence: float) -> int:
+    def error(self, *, confidence: Number) -> int:
         """Return a t such that one cell is off by at most t with this confidence.
 
         >>> Histogram.calibrated(epsilon=1, delta=0, l0=1, linf=1).error(confidence=0.95)
         3
         """
-        return self.mechanism.error(confidence=confidence)
+        return _error(self.mechanism, confidence)
 
 
 def _error(mechanism: DiscreteLaplace | DiscreteGaussian, confidence: Number) -> int:
-    return mechanism.error(confidence=float(confidence))
+    return mechanism.error(confidence=cast("float", confidence))
 
 
 def _l2_up(l0: int, linf: int) -> Number:
@@ -154,6 +154,6 @@ def _covers(mechanism: object, l0: int, linf: int) -> bool:
     if isinstance(mechanism, DiscreteLaplace):
         return mechanism.sensitivity >= l0 * linf
     if isinstance(mechanism, DiscreteGaussian):
-        is_enough = Fraction(mechanism.sensitivity) ** 2 >= l0 * linf * linf
+        is_enough = exact(mechanism.sensitivity, name="sensitivity") ** 2 >= l0 * linf * linf
         return is_enough and mechanism.dimension is None
     return False

@@ -216,10 +216,8 @@ class LaplaceSteps:
 
     def in_scores(self, steps: int) -> float:
         """Return a number of steps as a difference of scores: one rounding, after the choice."""
-        try:
-            return math.ldexp(steps, self.grid.exponent)
-        except OverflowError:
-            return math.inf
+        distance = steps * self.grid.spacing
+        return float(distance) if abs(distance) < 2**1023 else math.copysign(math.inf, steps)
 
     def shortfall(self, miss: Fraction, *, pairs: int) -> float:
         """Return t so that none of ``pairs`` differences of noise reaches t, except with ``miss``.

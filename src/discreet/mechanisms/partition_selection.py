@@ -1,15 +1,22 @@
 """Which groups found in the data may be shown at all: optimal partition selection."""
 
 from dataclasses import dataclass
-from typing import Any, final, overload
+from functools import partial
+from typing import Any, Self, final, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet._exact import Number, probability
+from discreet._exact import Number, probability, whole
 from discreet.accounting import ApproximateLoss
 from discreet.errors import DataError
-from discreet.mechanisms._contributions import share_of_budget
+from discreet.mechanisms._calibration import search_epsilon
+from discreet.mechanisms._contributions import (
+    LARGEST_EPSILON,
+    SMALLEST_EPSILON,
+    cells_touched,
+    share_of_budget,
+)
 from discreet.mechanisms._keep_probability import KeepProbability, keep_probability
 from discreet.mechanisms._values import as_integers
 from discreet.noise import SYSTEM, Source
@@ -52,6 +59,26 @@ class PartitionSelection:
     def __post_init__(self) -> None:
         share_of_budget(self.epsilon, self.delta, self.l0)
 
+    @classmethod
+    def calibrated(cls, *, error: int, confidence: Number, delta: Number, l0: int) -> Self:
+        """Return the mechanism with the smallest epsilon that reaches an ``error``, in users.
+
+        >>> selection = PartitionSelection.calibrated(
+        ...     error=20, confidence=0.95, delta=1e-6, l0=1)
+        >>> round(selection.epsilon, 3), selection.error(confidence=0.95)
+        (0.738, 20)
+        """
+        wanted = whole(error, name="error", hint="A single user is kept with chance delta only.")
+        make, touched = partial(cls, delta=delta, l0=l0), cells_touched(l0)
+        epsilon = search_epsilon(
+            lambda e: make(epsilon=e).error(confidence=confidence) <= wanted,
+            error=error,
+            start=float(touched),
+            lowest=float(touched * SMALLEST_EPSILON),
+            highest=float(touched * LARGEST_EPSILON),
+        )
+        return make(epsilon=epsilon)
+
     @property
     def loss(self) -> ApproximateLoss:
         """What one selection over all partitions costs. Touches no data."""
@@ -79,7 +106,15 @@ class PartitionSelection:
         """
         return self._pi().floats(_users(counts))
 
-    def kept_from(self, *, confidence: float) -> int:
+    def error(self, *, confidence: Number) -> int:
+        """Return t so that a partition of more than t users is kept with this confidence.
+
+        >>> PartitionSelection(epsilon=1, delta=1e-6, l0=1).error(confidence=0.95)
+        15
+        """
+        return self.kept_from(confidence=confidence) - 1
+
+    def kept_from(self, *, confidence: Number) -> int:
         """Return the smallest number of users that keeps a partition with this probability.
 
         >>> PartitionSelection(epsilon=1, delta=1e-6, l0=4).kept_from(confidence=0.95)

@@ -111,7 +111,8 @@ class PermuteAndFlip:
         # In terms of x = rate * t, so that the coin is exp(-x); success is likelier for larger x.
         # S / (S + 1) <= S / 2 gives the start, which for a tiny miss is as good as the end.
         low, high = 0.0, max(0.0, log_of((n - 1) / (2 * miss)))
-        for _ in range(60 if miss > Fraction(1, 10**6) else 0):
+        is_ordinary = miss > Fraction(1, 10**6) and n < 10**300
+        for _ in range(60 if is_ordinary else 0):
             middle = (low + high) / 2
             low, high = (low, middle) if _success(middle, n) >= 1 - miss else (middle, high)
         return in_scores(high, self.rate)

@@ -2,17 +2,18 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final, final, overload
+from fractions import Fraction
+from typing import Any, Final, Self, final, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet._exact import Number, positive, probability, refusal, whole
 from discreet.accounting import RandomizedResponseLoss
+from discreet.mechanisms._calibration import hoeffding_width
 from discreet.mechanisms._reports import as_categories, count_reports
 from discreet.mechanisms.frequency_estimate import FrequencyEstimate
-from discreet.noise import SYSTEM, Source, bernoulli_logistic, uniform_integers
-from discreet.noise._coins import bernoulli_odds
+from discreet.noise import SYSTEM, Source, bernoulli_logistic, bernoulli_odds, uniform_integers
 
 __all__ = ["RandomizedResponse"]
 
@@ -56,6 +57,38 @@ class RandomizedResponse:
             wanted = f"at most {_MOST_CATEGORIES}"
             raise refusal("categories", wanted, self.categories, "Hash the answers to fewer.")
 
+    @classmethod
+    def calibrated(
+        cls, *, error: Number, confidence: Number, reports: int, categories: int
+    ) -> Self:
+        """Return the survey with the smallest epsilon that reaches an ``error`` in a frequency.
+
+        However large epsilon is, so many reports leave an error; a smaller one is refused.
+
+        >>> survey = RandomizedResponse.calibrated(
+        ...     error=0.05, confidence=0.95, reports=10_000, categories=2)
+        >>> round(survey.epsilon, 3), round(survey.error(confidence=0.95, reports=10_000), 6)
+        (0.557, 0.05)
+        """
+        wanted = positive(error, name="error")
+        miss = 1 - probability(confidence, name="confidence")
+        k = whole(categories, name="categories", minimum=2)
+        least = Fraction(hoeffding_width(miss, whole(reports, name="reports")))
+        if wanted <= least:
+            hint = "Ask more people, or accept a larger error."
+            raise refusal("error", f"above {float(least):.3g} for so many reports", error, hint)
+        # contrast = (1 - x) / (1 + (k - 1) x) with x = exp(-epsilon), solved for epsilon.
+        contrast = least / wanted
+        epsilon = max(math.log1p(contrast * k / (1 - contrast)), 5e-324)
+        excess = 2.0**-52
+        while (
+            cls(epsilon=epsilon, categories=k).error(confidence=confidence, reports=reports)
+            > wanted
+        ):
+            epsilon *= 1 + excess
+            excess *= 2
+        return cls(epsilon=epsilon, categories=categories)
+
     @property
     def loss(self) -> RandomizedResponseLoss:
         """What one report costs the person who gives it. Touches no data."""
@@ -64,12 +97,17 @@ class RandomizedResponse:
     @property
     def truth_probability(self) -> float:
         """The probability that a report is the true answer."""
-        return 1 / (1 + (int(self.categories) - 1) * math.exp(-float(self.epsilon)))
+        return 1 / (1 + (int(self.categories) - 1) * math.exp(-self._epsilon))
 
     @property
     def other_probability(self) -> float:
         """The probability of each particular false report."""
-        return math.exp(-float(self.epsilon)) * self.truth_probability
+        return math.exp(-self._epsilon) * self.truth_probability
+
+    @property
+    def _epsilon(self) -> float:
+        """Epsilon as a double; far out its exponential is 0 or 1 anyway."""
+        return float(min(positive(self.epsilon, name="epsilon"), Fraction(10**6)))
 
     @overload
     def release(self, values: bool, *, source: Source = ...) -> bool: ...
@@ -113,7 +151,7 @@ class RandomizedResponse:
         """Estimate the true frequency of each category, without bias.
 
         >>> RandomizedResponse(epsilon=3, categories=3).estimate([0] * 20 + [1] * 10 + [2] * 70)
-        FrequencyEstimate(reports=100, frequencies=[0.179 ± 0.046, 0.063 ± 0.035, 0.758 ± 0.053])
+        FrequencyEstimate(reports=100, frequencies=[0.179 ± 0.047, 0.063 ± 0.037, 0.758 ± 0.053])
         """
         k = int(self.categories)
         return FrequencyEstimate(
@@ -122,7 +160,7 @@ class RandomizedResponse:
             miss=np.full(k, self.other_probability),
         )
 
-    def error(self, *, confidence: float, reports: int) -> float:
+    def error(self, *, confidence: Number, reports: int) -> float:
         """Return a t such that one estimated frequency is off by at most t with this confidence.
 
         Why: the share of a category among independent reports is within
@@ -133,7 +171,7 @@ class RandomizedResponse:
         ...     confidence=0.95, reports=10_000), 3)
         0.029
         """
-        miss = float(1 - probability(confidence, name="confidence"))
-        count = whole(reports, name="reports")
-        contrast = -math.expm1(-float(self.epsilon)) * self.truth_probability
-        return math.sqrt(math.log(2 / miss) / (2 * count)) / contrast
+        miss = 1 - probability(confidence, name="confidence")
+        width = hoeffding_width(miss, whole(reports, name="reports"))
+        contrast = -math.expm1(-self._epsilon) * self.truth_probability
+        return width / contrast if contrast else math.inf

@@ -8,17 +8,20 @@ from typing import Any, Final, Self, final, overload
 import numpy as np
 import numpy.typing as npt
 
-from discreet._exact import Number, exact, probability, show, whole
+from discreet._exact import Number, exact, positive, probability, refusal, show, whole
 from discreet.accounting import PureLoss, RandomizedResponseLoss
 from discreet.errors import ParameterError
+from discreet.mechanisms._calibration import hoeffding_width
 from discreet.mechanisms._reports import as_yes_no, count_reports
 from discreet.mechanisms.frequency_estimate import FrequencyEstimate
 from discreet.noise import SYSTEM, Source, bernoulli
-from discreet.noise._enclosure import exp_bounds
+from discreet.noise._enclosure import chance_logistic, exp_bounds
 
 __all__ = ["Warner"]
 
 _CHUNK: Final = 1 << 16
+_SMALLEST_BUDGET: Final = Fraction(1, 10**300)
+_LARGEST_BUDGET: Final = 1000
 
 
 @final
@@ -51,7 +54,8 @@ class Warner:
         hint = "At 0 or 1 some answer would be certain, and its privacy lost."
         probability(self.yes_if_yes, name="yes_if_yes", hint=hint)
         probability(self.yes_if_no, name="yes_if_no", hint=hint)
-        if self.yes_if_yes == self.yes_if_no:
+        yes, no = self._exactly()
+        if yes == no:
             raise ParameterError(
                 f"yes_if_yes must differ from yes_if_no, got {show(self.yes_if_yes)} for both. "
                 "Reports that do not depend on the truth tell nothing.",
@@ -71,6 +75,30 @@ class Warner:
         forced = probability(forced_yes, name="forced_yes")
         no = (1 - honest) * forced
         return cls(yes_if_yes=honest + no, yes_if_no=no)
+
+    @classmethod
+    def calibrated(cls, *, epsilon: Number) -> Self:
+        """Return the most truthful coins for a budget: symmetric ones.
+
+        The truth has probability e**epsilon / (1 + e**epsilon), rounded down to a fraction.
+
+        >>> survey = Warner.calibrated(epsilon=1)
+        >>> round(float(survey.yes_if_yes), 6), survey.epsilon <= 1
+        (0.731059, True)
+        """
+        budget = positive(epsilon, name="epsilon")
+        if not _SMALLEST_BUDGET <= budget <= _LARGEST_BUDGET:
+            raise refusal("epsilon", "between 1e-300 and 1000", epsilon)
+        lie = chance_logistic(budget)
+        # Enough digits for a tiny lie, and for one that is nearly 1/2.
+        bits = 96 + 2 * math.ceil(budget) + max(0, -math.frexp(float(budget))[1])
+        excess = 1
+        while True:
+            false_yes = Fraction(lie(bits) + excess, 1 << bits)
+            coins = cls(yes_if_yes=1 - false_yes, yes_if_no=false_yes)
+            if coins.epsilon <= budget:  # which is rounded up, perhaps beyond the budget
+                return coins
+            excess *= 2
 
     @property
     def epsilon(self) -> float:
@@ -111,14 +139,14 @@ class Warner:
         >>> Warner(yes_if_yes=0.75, yes_if_no=0.25).estimate([True] * 400 + [False] * 600)
         FrequencyEstimate(reports=1000, frequencies=[0.700 ± 0.031, 0.300 ± 0.031])
         """
-        yes, no = float(self.yes_if_yes), float(self.yes_if_no)
+        yes, no = (float(p) for p in self._exactly())
         return FrequencyEstimate(
             observed=count_reports(reports, categories=2),
             hit=np.array([1 - no, yes]),
             miss=np.array([1 - yes, no]),
         )
 
-    def error(self, *, confidence: float, reports: int) -> float:
+    def error(self, *, confidence: Number, reports: int) -> float:
         """Return a t such that the estimated share is off by at most t with this confidence.
 
         Why: [Hoe63, Theorem 2], as for :class:`RandomizedResponse`.
@@ -127,10 +155,11 @@ class Warner:
         ...     confidence=0.95, reports=10_000), 3)
         0.027
         """
-        miss = float(1 - probability(confidence, name="confidence"))
-        count = whole(reports, name="reports")
+        miss = 1 - probability(confidence, name="confidence")
+        width = hoeffding_width(miss, whole(reports, name="reports"))
         yes, no = self._exactly()
-        return math.sqrt(math.log(2 / miss) / (2 * count)) / abs(float(yes - no))
+        contrast = abs(float(yes - no))
+        return width / contrast if contrast else math.inf
 
     def _exactly(self) -> tuple[Fraction, Fraction]:
         return exact(self.yes_if_yes, name="yes_if_yes"), exact(self.yes_if_no, name="yes_if_no")

@@ -126,7 +126,7 @@ def weaknesses(guarantee: Guarantee, *, n: int) -> list[str]:
             f"discreet explain --epsilon {show(guarantee.epsilon)}"
         )
     delta = exact(guarantee.delta, name="delta")
-    if delta > advised:
+    if delta > float_up(advised):  # as people type it: the double 1e-4 is a trace above 1/10000
         found.append(
             f"delta={show(guarantee.delta)} is not far below 1/n for n={n}: the records of "
             f"{_short(delta * n)} of them may be published outright, on average, without breaking "

@@ -114,11 +114,20 @@ def posterior(guarantee: Guarantee, *, prior: float | Fraction) -> float:
     >>> round(posterior(Guarantee(epsilon=1), prior=0.1), 4)
     0.232
     """
+    return float_up(posterior_bound(guarantee, prior=prior))
+
+
+def posterior_bound(guarantee: Guarantee, *, prior: float | Fraction) -> Fraction:
+    """Return the same before it is rounded to a float: exactly the prior at epsilon 0.
+
+    >>> posterior_bound(Guarantee(epsilon=0), prior=Fraction(1, 100))
+    Fraction(1, 100)
+    """
     belief = probability(prior, name="prior", zero=True, one=True)
     if belief == 0:
-        return 0.0
+        return belief
     shrink = exp_lower(-exact(guarantee.epsilon, name="epsilon"))
-    return float_up(belief / (belief + (1 - belief) * shrink))
+    return belief / (belief + (1 - belief) * shrink)
 
 
 def detection(guarantee: Guarantee, *, false_alarms: float | Fraction) -> float:
