@@ -57,20 +57,24 @@ def sampled(dice):
     return ours.sampled(rate=rate), peer.PoissonSampledDpEvent(rate, theirs), relation
 
 
+def their_epsilon(theirs, steps, delta, relation):
+    if not isinstance(theirs, peer.DpEvent):  # a law that their events do not name
+        return theirs.self_compose(steps).get_epsilon_for_delta(delta)
+    accountant = PLDAccountant(neighboring_relation=relation)
+    accountant.compose(theirs, steps)
+    return accountant.get_epsilon(delta)
+
+
 @pytest.mark.parametrize("seed", range(200))
 def test_a_random_setting_agrees(seed):
     dice = random.Random(seed)
     ours, theirs, relation = (single if seed % 2 else sampled)(dice)
     steps = dice.choice([1, 2, 10, 50, 200])
     delta = 10 ** dice.uniform(-8, -3)
-    if isinstance(theirs, peer.DpEvent):
-        accountant = PLDAccountant(neighboring_relation=relation)
-        accountant.compose(theirs, steps)
-        expected = accountant.get_epsilon(delta)
-    else:  # a law that their events do not name
-        expected = theirs.self_compose(steps).get_epsilon_for_delta(delta)
-    if expected > 60:
-        pytest.skip("their grid is meant for epsilons below 60")
+    expected = their_epsilon(theirs, steps, delta, relation)
+    if expected > 60:  # their grid is meant for less
+        steps = 1
+        expected = their_epsilon(theirs, steps, delta, relation)
     found = bracket(ours * steps, delta=delta)
     assert found.lower <= expected * (1 + 1e-9) + 1e-9
     slack = 2e-4 + 2e-4 * expected

@@ -193,7 +193,7 @@ def test_composition_keeps_order(name):
     assert found[0].upper >= single * (1 - 1e-9)
     assert found[0].upper <= 2 * discreet.epsilon(loss, delta=5e-7) + 1e-4  # basic composition
     for n, one in zip((2, 5, 20, 100), found, strict=True):
-        assert discreet.delta(loss * n, epsilon=one.upper) <= 1.05e-6
+        assert discreet.delta(loss * n, epsilon=one.upper) <= 1.1e-6
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -245,7 +245,7 @@ def test_relations_do_not_mix():
     assert (local + GaussianLoss(noise_multiplier=2)).relation == "replace_one"
     fixed = WithoutReplacementLoss(inner=GaussianLoss(noise_multiplier=1), batch=10, population=100)
     assert (local + fixed).relation == "replace_one"
-    with pytest.raises(ParameterError, match="cannot be sampled"):
+    with pytest.raises(ParameterError, match="Sample each operation"):
         (central * 10).sampled(rate=0.5)
 
 

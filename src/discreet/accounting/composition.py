@@ -73,8 +73,7 @@ class ComposedLoss(Loss):
     def pairs(self) -> tuple[Pair, Pair]:
         """Refuse: a composition has as many pairs as parts."""
         raise ParameterError(
-            "a composed loss cannot be sampled or grouped as a whole. Sample its parts before "
-            "composing: GaussianLoss(...).sampled(rate=...) * steps.",
+            "a composed loss has no single dominating pair. Use epsilon, delta or bracket.",
             parameter="loss",
         )
 

@@ -118,7 +118,8 @@ def _above(parts: Parts, plan: Plan, reach: float) -> tuple[Composed, float]:
     step, length = _sizes(parts, plan)
     masses, lost = [], 0.0
     for (pair, times), bulk in zip(parts, plan.bulks, strict=True):
-        origin = pair.lattice[0] if pair.lattice else 0.0
+        # A heavy highest loss on the lattice itself is not raised by it.
+        origin = (pair.lattice or pair.anchors or (0.0, 0.0))[0 if pair.lattice else 1]
         found, beyond = from_above(
             pair, step=step, origin=origin, bulk=bulk, cap=plan.cap, reach=reach
         )

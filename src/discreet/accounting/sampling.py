@@ -39,7 +39,7 @@ class SampledLoss(Loss):
     def __post_init__(self) -> None:
         probability(self.rate, name="rate", one=True, hint="It is each unit's chance to take part.")
         object.__setattr__(self, "rate", keep(self.rate))
-        self.inner.pairs()  # refuses a composition, which has no single pair
+        _require_single(self.inner)
 
     @property
     def epsilon_pure(self) -> Fraction | float:
@@ -95,7 +95,7 @@ class WithoutReplacementLoss(Loss):
             )
         object.__setattr__(self, "batch", batch)
         object.__setattr__(self, "population", population)
-        self.inner.pairs()  # refuses a composition, which has no single pair
+        _require_single(self.inner)
 
     @property
     def epsilon_pure(self) -> Fraction | float:
@@ -106,6 +106,15 @@ class WithoutReplacementLoss(Loss):
         """Return delta at ``epsilon``, rounded up."""
         rate = Fraction(self.batch, self.population)
         return _amplified_delta(self.inner, rate, Fraction(epsilon))
+
+
+def _require_single(inner: object) -> None:
+    if not isinstance(inner, Loss) or inner.kind == "composed":
+        raise ParameterError(
+            "inner must be the loss of one operation, not of a composition. Sample each operation "
+            "before composing: GaussianLoss(noise_multiplier=...).sampled(rate=...) * steps.",
+            parameter="inner",
+        )
 
 
 def _amplified(inner: Fraction | float, rate: Fraction) -> Fraction | float:
