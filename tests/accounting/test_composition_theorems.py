@@ -123,6 +123,7 @@ def test_basic_composition_is_exact_and_rounds_up():
     assert basic([(1, 0.6, 2)]).delta == 1
 
 
+@settings(deadline=None)
 @given(epsilon=st.floats(1e-5, 5), steps=st.integers(1, 10**6), slack=st.floats(1e-12, 0.4))
 def test_advanced_is_its_formula_and_at_most_basic(epsilon, steps, slack):
     x, d = mp.mpf(epsilon), mp.mpf(slack)
@@ -137,6 +138,7 @@ def test_advanced_is_its_formula_and_at_most_basic(epsilon, steps, slack):
     assert found.epsilon <= classic.epsilon * (1 + 1e-12)
 
 
+@settings(deadline=None)
 @given(
     parts=st.lists(st.tuples(epsilons, deltas, st.integers(1, 50)), min_size=1, max_size=5),
     slack=st.floats(1e-9, 0.3),
@@ -158,6 +160,7 @@ def test_no_closed_form_is_below_the_optimum(epsilon, steps, slack):
     assert advanced(epsilon=epsilon, steps=steps, slack=slack).epsilon >= best * (1 - 1e-12)
 
 
+@settings(deadline=None)
 @given(
     total=st.floats(1e-3, 50),
     steps=st.integers(1, 10**5),

@@ -14,9 +14,9 @@ from discreet.accounting import (
     GaussianLoss,
     LaplaceLoss,
     PureLoss,
+    curves,
     delta,
 )
-from discreet.accounting import curves
 from discreet.accounting.curves import profile, tradeoff
 from discreet.accounting.numerical import delta_bracket
 from discreet.errors import MissingExtra, ParameterError

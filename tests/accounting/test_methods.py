@@ -68,21 +68,13 @@ def test_a_training_run_by_every_method():
             assert result.epsilon >= truth.lower
 
 
-LOSSES = st.one_of(
+SHARP = st.one_of(
     st.builds(PureLoss, epsilon=st.floats(0.01, 2)),
     st.builds(LaplaceLoss, noise_multiplier=st.floats(0.5, 20)),
     st.builds(
         DiscreteLaplaceLoss, noise_multiplier=st.floats(0.5, 20), sensitivity=st.integers(1, 5)
     ),
     st.builds(GaussianLoss, noise_multiplier=st.floats(0.5, 20)),
-    st.builds(ZCDPLoss, rho=st.floats(0.001, 1)),
-    st.builds(BoundedRangeLoss, epsilon=st.floats(0.01, 2)),
-    st.builds(
-        DiscreteGaussianLoss,
-        sigma=st.floats(0.8, 10),
-        sensitivity=st.just(1),
-        dimension=st.just(1),
-    ),
     st.builds(ApproximateLoss, epsilon=st.floats(0.01, 1), delta=st.floats(0, 1e-8)),
     st.builds(
         lambda s, q: GaussianLoss(noise_multiplier=s).sampled(rate=q),
@@ -95,10 +87,21 @@ LOSSES = st.one_of(
         st.floats(0.001, 0.5),
     ),
 )
+# Statements about many mechanisms at once: their brackets are around a bound, not around a truth.
+LOSSES = SHARP | st.one_of(
+    st.builds(ZCDPLoss, rho=st.floats(0.001, 1)),
+    st.builds(BoundedRangeLoss, epsilon=st.floats(0.01, 2)),
+    st.builds(
+        DiscreteGaussianLoss,
+        sigma=st.floats(0.8, 10),
+        sensitivity=st.just(1),
+        dimension=st.just(1),
+    ),
+)
 
 
-@settings(max_examples=25, deadline=None)
-@given(first=LOSSES, second=LOSSES, times=st.integers(1, 30))
+@settings(max_examples=10, deadline=None)
+@given(first=SHARP, second=SHARP, times=st.integers(1, 30))
 def test_no_method_that_claims_a_bound_is_below_the_truth(first, second, times):
     loss = first * times + second
     truth = bracket(loss, delta=1e-6)

@@ -242,6 +242,7 @@ def test_deep_deltas_are_not_cut_off():
 # Sampling without replacement
 
 
+@settings(deadline=None)
 @given(epsilon=st.floats(1e-9, 30), rate=st.floats(1e-9, 1))
 def test_without_replacement_is_its_formula(epsilon, rate):
     truth = mp.log1p(mp.mpf(rate) * mp.expm1(mp.mpf(epsilon)))
@@ -257,7 +258,7 @@ def test_without_replacement_figures_and_ends():
     assert without_replacement_pure(epsilon=2000, rate=0.5) == pytest.approx(2000 - math.log(2))
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(channel=randomizers(), n=st.integers(2, 5))
 def test_without_replacement_holds_for_real_mechanisms(channel, n):
     # One of n people is drawn and answers through the channel.

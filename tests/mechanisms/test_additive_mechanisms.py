@@ -221,6 +221,14 @@ def test_integers_and_exact_fractions_round_alike(value, exponent):
     assert grid.add_one(value, 0) == float(exact * grid.spacing)
 
 
+@given(value=st.integers(-(2**63), 2**63 - 2), exponent=st.integers(-45, 70))
+def test_steps_of_neighbours_stay_neighbours_up_to_the_ends(value, exponent):
+    """Rounding and saturation together move nothing further apart than it was."""
+    steps = Grid(exponent).steps(np.array([value, value + 1])).tolist()
+    assert 0 <= steps[1] - steps[0] <= max(1, 2**-exponent)
+    assert max(map(abs, steps)) <= 2**62
+
+
 def test_numpy_scalars_are_fine_as_parameters():
     for number in (np.float32(0.1), np.float64(0.5), np.int8(2), np.longdouble(0.3)):
         for mechanism in (
@@ -463,7 +471,7 @@ def test_bad_budgets_are_named(bad):
     ids=repr,
 )
 def test_bad_values_are_refused_before_noise_is_drawn(mechanism, bad, no_randomness):
-    with pytest.raises(DataError, match="values must (not )?be"):
+    with pytest.raises(DataError, match=r"values must (not )?be"):
         mechanism.release(bad, source=no_randomness)
 
 

@@ -95,7 +95,7 @@ def test_noise_follows_its_law_and_a_wrong_scale_would_show():
 
 
 @pytest.mark.parametrize("l0", [1, 30])
-def test_the_audit_passes_and_half_the_claim_fails(l0):
+def test_the_audit_passes_and_a_third_of_the_claim_fails(l0):
     histogram = Histogram.calibrated(epsilon=1, delta=1e-3, l0=l0, linf=1)
 
     def run(counts, runs):
@@ -108,7 +108,7 @@ def test_the_audit_passes_and_half_the_claim_fails(l0):
         "confidence": 1 - FALSE_ALARM,
     }
     assert audit.mechanism(run, epsilon=1, **of).passed
-    assert not audit.mechanism(run, epsilon=0.5, **of).passed
+    assert not audit.mechanism(run, epsilon=0.3, samples=200_000, **of).passed
 
 
 def test_confidences_beyond_doubles_and_numbers_of_any_type():

@@ -26,7 +26,8 @@ from discreet.accounting.loss import Loss
 from discreet.accounting.numerical import Bracket
 from discreet.accounting.pure import ApproximateLoss, PureLoss
 from discreet.accounting.randomized_response import RandomizedResponseLoss
-from discreet.accounting.sampling import SampledLoss, WithoutReplacementLoss
+from discreet.accounting.sampling import SampledLoss, TruncatedPoissonLoss, WithoutReplacementLoss
+from discreet.accounting.shuffled import ShuffledLoss
 from discreet.accounting.wire import from_json, to_json
 from discreet.accounting.zcdp import ZCDPLoss
 
@@ -46,6 +47,8 @@ __all__ = [
     "Quote",
     "RandomizedResponseLoss",
     "SampledLoss",
+    "ShuffledLoss",
+    "TruncatedPoissonLoss",
     "WithoutReplacementLoss",
     "ZCDPLoss",
     "bracket",

@@ -49,7 +49,7 @@ def conversion(*, order: Number, renyi: Number, delta: Number) -> float:
     Claim: an operation whose divergence of that order is at most ``renyi`` in both directions is
     (epsilon, delta)-DP.
 
-    Why: the best that one order gives [CKS20, Proposition 12; BBGHS20, Theorem 20]; and epsilon 0
+    Why: the best that one order gives [CKS20, Proposition 12; BBGHS20, Theorem 21]; and epsilon 0
     where even the total variation distance, at most sqrt(1 - exp(-renyi)) [BH79], is below delta.
 
     >>> round(conversion(order=10, renyi=0.5, delta=1e-6), 6)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+from discreet._exact import float_up
 from discreet.accounting import renyi
 from discreet.accounting.bounded_range import BoundedRangeLoss
 from discreet.accounting.discrete_laplace import DiscreteLaplaceLoss
@@ -13,6 +14,7 @@ from discreet.accounting.loss import Loss
 from discreet.accounting.pure import ApproximateLoss
 from discreet.accounting.randomized_response import RandomizedResponseLoss
 from discreet.accounting.sampling import SampledLoss
+from discreet.accounting.zcdp import ZCDPLoss
 
 __all__ = ["renyi_curve"]
 
@@ -35,7 +37,7 @@ def renyi_curve(parts: tuple[tuple[Loss, int], ...]) -> tuple[Curve, Fraction] |
         if curve is None:
             return None
         curves.append((curve, times))
-        if isinstance(part, ApproximateLoss):
+        if isinstance(part, ApproximateLoss | ZCDPLoss):
             failure += times * Fraction(part.delta)
 
     def total(order: float) -> float:
@@ -64,13 +66,16 @@ def _curve(part: Loss) -> Curve | None:
     bounds: list[Curve] = []
     if isinstance(pure, Fraction):
         bounds.append(lambda order: renyi.pure(epsilon=pure, order=order))
+    # Of a pure loss zCDP is a weaker statement, unless it is of bounded range; and only ZCDPLoss
+    # has its failures counted above.
+    is_counted = failure == 0 or isinstance(part, ZCDPLoss)
     if (
         isinstance(rho, Fraction)
-        and failure == 0
+        and is_counted
         and (isinstance(part, BoundedRangeLoss) or not bounds)
     ):
-        multiplier = rho
-        bounds.append(lambda order: float(multiplier) * order * (1 + 4e-16))
+        slope = float_up(rho)
+        bounds.append(lambda order: slope * order * (1 + 4e-16))
     return (lambda order: min(bound(order) for bound in bounds)) if bounds else None
 
 
@@ -78,7 +83,7 @@ def _sampled(inner: Loss, rate: Fraction) -> Curve | None:
     if isinstance(inner, GaussianLoss):
         m = inner.noise_multiplier
         return lambda order: renyi.sampled_gaussian(noise_multiplier=m, rate=rate, order=order)
-    if isinstance(inner, ApproximateLoss | SampledLoss):
+    if isinstance(inner, ApproximateLoss | SampledLoss) or inner.zcdp[1] > 0:
         return None
     curve, pure = _curve(inner), inner.epsilon_pure
     if curve is None:

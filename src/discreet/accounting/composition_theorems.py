@@ -209,7 +209,7 @@ def optimal_mixed(parts: Iterable[Part], *, target_delta: Number, cells: int = 2
     It is infinite where target_delta is less than the probability that some step fails.
 
     Why: the optimum is that of independent randomized responses [MV18, Theorem 1.5], whose exact
-    computation is #P-hard. As in [MV18, Theorem 1.7] each e_i is moved to a common lattice, so
+    computation is #P-complete. As in [MV18, Theorem 1.7] each e_i is moved to a common lattice, so
     that the law of the total loss is found by adding up; but rather than rounded up, a response is
     replaced by a visible mix of the two next to it on the lattice that dominates it, so the error
     is of second order in the step. The bulk of the law is about ``cells`` cells wide.

@@ -277,7 +277,7 @@ def central_limit(loss: Loss, *, delta: Number) -> MethodResult:
 
     Claim: none. As steps grow and the rate falls like one over their square root, the composition
     approaches one Gaussian of parameter mu, the root of the sum of rate^2 (exp(1/m^2) - 1), with
-    m the noise multiplier [BDLS20, Corollary 5.4].
+    m the noise multiplier [BDLS20].
 
     >>> from discreet.accounting import GaussianLoss
     >>> steps = GaussianLoss(noise_multiplier=4).sampled(rate=0.01) * 10_000
@@ -378,7 +378,7 @@ def _is_free(part: Loss) -> bool:
 
 def _floor(part: Loss) -> Fraction:
     """Return the delta below which the part has no epsilon at all."""
-    if isinstance(part, ApproximateLoss):
+    if isinstance(part, ApproximateLoss | ZCDPLoss):
         return Fraction(part.delta)
     return (
         Fraction(part.rate) * _floor(part.inner) if isinstance(part, SampledLoss) else Fraction(0)

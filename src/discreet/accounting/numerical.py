@@ -10,9 +10,10 @@ from discreet.accounting import pld
 from discreet.accounting._pairs import Pair
 from discreet.accounting._search import smallest_float
 from discreet.accounting.bounded_range import BoundedRangeLoss
-from discreet.accounting.composition import ComposedLoss
+from discreet.accounting.composition import ComposedLoss, compose
 from discreet.accounting.gaussian import GaussianLoss
 from discreet.accounting.loss import Loss
+from discreet.accounting.sampling import TruncatedPoissonLoss
 from discreet.accounting.zcdp import ZCDPLoss
 
 __all__ = ["Bracket", "delta_bracket", "delta_upper", "epsilon_bracket", "epsilon_upper"]
@@ -39,6 +40,9 @@ def epsilon_upper(loss: Loss, delta: Fraction) -> float:
     ceiling = float_up(pure) if isinstance(pure, Fraction) else math.inf
     if delta == 0 or ceiling == 0:
         return ceiling
+    uncut, overflow = _uncut(loss)
+    if overflow:
+        return _epsilon_with_overflow(uncut, Fraction(overflow), delta)
     return min(ceiling, *(_epsilon_of(parts, delta) for parts in _readings(loss)))
 
 
@@ -47,12 +51,17 @@ def delta_upper(loss: Loss, epsilon: Fraction) -> float:
     """Return a certified delta at this epsilon."""
     if epsilon >= loss.epsilon_pure:
         return 0.0
+    uncut, overflow = _uncut(loss)
+    if overflow:
+        return min(1.0, delta_upper(uncut, epsilon) + _overflow_delta(overflow, float(epsilon)))
     return min(1.0, *(_delta_of(parts, epsilon) for parts in _readings(loss)))
 
 
 def epsilon_bracket(loss: Loss, delta: Fraction) -> Bracket:
     """Return certified bounds around the epsilon of the worst operation with this loss."""
     upper = epsilon_upper(loss, delta)
+    if _uncut(loss)[1]:
+        return Bracket(0.0, upper)  # cutting batches might protect as well as harm
     parts = _readings(loss)[0]
     if upper in (0.0, math.inf) or delta == 0:
         return Bracket(0.0 if delta else upper, upper)
@@ -74,6 +83,31 @@ def delta_bracket(loss: Loss, epsilon: Fraction) -> Bracket:
     at = float(epsilon)
     lowers = (pld.delta_lower(d, epsilon=at, tolerance=_TOLERANCE) for d in _directions(parts))
     return Bracket(min(upper, max(lowers)), upper)
+
+
+def _uncut(loss: Loss) -> tuple[Loss, float]:
+    """Return the loss without cut batches, and the chance that any batch is cut."""
+    parts = loss.parts if isinstance(loss, ComposedLoss) else ((loss, 1),)
+    cut = [(part, n) for part, n in parts if isinstance(part, TruncatedPoissonLoss)]
+    overflow = math.fsum(n * part.overflow for part, n in cut) * (1 + 1e-12)
+    if not cut:
+        return loss, 0.0
+    others = [(part, n) for part, n in parts if not isinstance(part, TruncatedPoissonLoss)]
+    return compose(others + [(part.plain, n) for part, n in cut]), overflow
+
+
+def _overflow_delta(overflow: float, epsilon: float) -> float:
+    return (1 + math.exp(min(700.0, epsilon))) * overflow * (1 + 1e-12)
+
+
+def _epsilon_with_overflow(uncut: Loss, overflow: Fraction, delta: Fraction) -> float:
+    """Return an epsilon with room for the overflow: from a valid one down to smaller valid ones."""
+    found = epsilon_upper(uncut, delta / 2)
+    if Fraction(_overflow_delta(float(overflow), found)) > delta / 2:
+        return math.inf
+    for _ in range(4):
+        found = epsilon_upper(uncut, delta - Fraction(_overflow_delta(float(overflow), found)))
+    return found
 
 
 def _epsilon_of(parts: Parts, delta: Fraction) -> float:

@@ -112,7 +112,7 @@ def reconstruction(loss: Loss, *, baseline: Number) -> float:
     Why: let E(z) be the outputs from which the attack recovers z. Without z the output does not
     depend on z, so the mean over z of its probability of E(z) is at most ``baseline``. With z the
     probability is at most 1 - T of that, and 1 - T is concave and grows, so Jensen's inequality
-    gives the claim [HMB23, Theorem 2].
+    gives the claim [HMB23].
 
     >>> from discreet.accounting import GaussianLoss
     >>> round(reconstruction(GaussianLoss(noise_multiplier=1), baseline=0.1), 4)

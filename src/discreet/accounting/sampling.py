@@ -12,7 +12,7 @@ from discreet.accounting.loss import Loss
 from discreet.errors import ParameterError
 from discreet.privacy import Neighbours
 
-__all__ = ["SampledLoss", "WithoutReplacementLoss"]
+__all__ = ["SampledLoss", "TruncatedPoissonLoss", "WithoutReplacementLoss"]
 
 
 @final
@@ -59,6 +59,63 @@ class SampledLoss(Loss):
         removing, adding = self.inner.pairs()
         rate = float_up(Fraction(self.rate))
         return SampledPair(removing, rate, removes=True), SampledPair(adding, rate, removes=False)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TruncatedPoissonLoss(Loss):
+    """Describe Poisson sampling from at most ``population`` units, cut to ``batch`` units.
+
+    Claim: it is (e, d + (1 + exp(e)) t)-DP where plain Poisson sampling is (e, d)-DP and t bounds
+    the chance that a sample has more than ``batch`` units; over many operations the t add up.
+
+    Why: with and without the cut the outputs differ with probability at most t on either of two
+    neighbours, so d grows by t for the one and by exp(e) t for the other [CGKKMSZ24].
+
+    >>> from discreet.accounting import GaussianLoss, epsilon
+    >>> inner = GaussianLoss(noise_multiplier=1)
+    >>> loss = TruncatedPoissonLoss(inner=inner, rate=0.01, batch=200, population=10_000)
+    >>> round(epsilon(loss * 100, delta=1e-6), 3), round(epsilon(loss.plain * 100, delta=1e-6), 3)
+    (0.954, 0.954)
+    """
+
+    inner: Loss
+    rate: Number
+    batch: int
+    population: int
+    kind: ClassVar[str] = "truncated_poisson"
+    neighbours: ClassVar[Neighbours | None] = Neighbours.add_remove
+
+    def __post_init__(self) -> None:
+        _require_single(self.inner)
+        probability(self.rate, name="rate", one=True, hint="It is each unit's chance to take part.")
+        object.__setattr__(self, "rate", keep(self.rate))
+        object.__setattr__(self, "batch", whole(self.batch, name="batch"))
+        object.__setattr__(self, "population", whole(self.population, name="population"))
+
+    @property
+    def plain(self) -> SampledLoss:
+        """The same without the cut."""
+        return SampledLoss(inner=self.inner, rate=self.rate)
+
+    @property
+    def overflow(self) -> float:
+        """A bound on the chance that a sample is cut."""
+        from scipy.stats import binom
+
+        chance = binom.sf(self.batch, self.population, float_up(Fraction(self.rate)))
+        return min(1.0, float(chance) * (1 + 1e-9))
+
+    @property
+    def epsilon_pure(self) -> Fraction | float:
+        """Infinity, unless nothing can ever be cut."""
+        return math.inf if self.overflow else self.plain.epsilon_pure
+
+    def delta_upper(self, *, epsilon: Number) -> float:
+        """Return delta at ``epsilon``, rounded up."""
+        rest = self.plain.delta_upper(epsilon=epsilon)
+        growth = 1 + math.exp(min(700.0, float(epsilon)))
+        return min(1.0, rest + growth * self.overflow * (1 + 1e-12))
 
 
 @final

@@ -42,7 +42,7 @@ def shuffle_2021(*, epsilon0: Number, n: int, delta: Number) -> float:
     first i - 1 reports at hand, if they are applied to the people in a random order.
 
     Why: every report is with probability exp(-epsilon0) a fair draw from the two reports that the
-    changed person might send, a clone that hides it [FMT21, Theorem 3.2]. The delta is the exact
+    changed person might send, a clone that hides it [FMT21, Section 3]. The delta is the exact
     one of that pair, computed numerically, not the closed form.
 
     >>> shuffle_2021(epsilon0=1, n=10_000, delta=1e-6)
@@ -56,9 +56,9 @@ def shuffle_2023(*, epsilon0: Number, n: int, delta: Number) -> float:
 
     Claim: as for :func:`shuffle_2021`, whose epsilon is never smaller.
 
-    Why: as there, with clones of probability 2/(exp(epsilon0) + 1) [FMT23, Theorem 3.1]. An erratum
-    of that paper reports a gap in its proof and restricts the theorem to a class of randomizers;
-    docs/proofs/shuffling.md proves it by another way for all.
+    Why: as there, with clones of probability 2/(exp(epsilon0) + 1) [FMT23, Theorems 3.1 and 3.2].
+    An erratum of that paper reports a gap in its proof and restricts the theorems to a class of
+    randomizers; docs/proofs/shuffling.md proves the claim by another way for all.
 
     >>> shuffle_2023(epsilon0=1, n=10_000, delta=1e-6)
     0.04320...

@@ -21,7 +21,8 @@ from discreet.accounting.laplace import LaplaceLoss
 from discreet.accounting.loss import Loss
 from discreet.accounting.pure import ApproximateLoss, PureLoss
 from discreet.accounting.randomized_response import RandomizedResponseLoss
-from discreet.accounting.sampling import SampledLoss, WithoutReplacementLoss
+from discreet.accounting.sampling import SampledLoss, TruncatedPoissonLoss, WithoutReplacementLoss
+from discreet.accounting.shuffled import ShuffledLoss
 from discreet.accounting.zcdp import ZCDPLoss
 from discreet.errors import ParameterError
 
@@ -41,6 +42,8 @@ _KINDS: Final[dict[str, type[Loss]]] = {
         PureLoss,
         RandomizedResponseLoss,
         SampledLoss,
+        ShuffledLoss,
+        TruncatedPoissonLoss,
         WithoutReplacementLoss,
         ZCDPLoss,
     )

@@ -86,8 +86,10 @@ class Grid:
         out = np.empty(flat.size, dtype=np.int64)
         for start in range(0, flat.size, _CHUNK):
             high, low = self._limbs(flat[start : start + _CHUNK])
-            np.clip(high, -(1 << 22), (1 << 22) - 1, out=high)
-            out[start : start + _CHUNK] = (high << _LIMB) + low
+            steps = (high << _LIMB) + low
+            # High limbs beyond these ends have wrapped: both limbs stop at the end together.
+            steps = np.where(high >= 1 << 22, 1 << 62, steps)
+            out[start : start + _CHUNK] = np.where(high < -(1 << 22), -(1 << 62), steps)
         return out.reshape(values.shape)
 
     def add(
@@ -128,8 +130,10 @@ class Grid:
         self, values: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Do the same for integers by shifting: doubles would round them beyond 2**53."""
+        if self.exponent > 63:  # every int64 is less than half a step, or just that: rounded up
+            return np.zeros_like(values), np.zeros_like(values)
         if self.exponent > 0:  # a step is worth several units: round halves up
-            coarse = min(self.exponent, 63)
+            coarse = self.exponent
             whole = (values >> coarse) + ((values >> (coarse - 1)) & 1)
             return whole >> _LIMB, whole & _MASK
         fine = -self.exponent

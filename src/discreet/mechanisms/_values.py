@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from discreet.errors import DataError
 
-__all__ = ["as_integers", "as_reals", "as_scores", "is_scalar", "saturating_add"]
+__all__ = ["as_integers", "as_numbers", "as_reals", "as_scores", "is_scalar", "saturating_add"]
 
 _LARGEST = np.iinfo(np.int64).max
 _CHUNK = 1 << 15  # entries; keeps the intermediate arrays in the processor's cache
@@ -34,7 +34,7 @@ def as_reals(value: object) -> npt.NDArray[Any]:
     >>> as_reals([1, 2.5]), as_reals([1, 2])
     (array([1. , 2.5]), array([1, 2]))
     """
-    array = _numbers(value)
+    array = as_numbers(value)
     if array.dtype.kind != "f":
         return as_integers(array)
     if array.dtype.itemsize > 8:
@@ -51,23 +51,13 @@ def as_reals(value: object) -> npt.NDArray[Any]:
     return floats
 
 
-def as_floats(value: object) -> npt.NDArray[np.float64]:
-    """Return finite doubles; integers beyond 2**53 are clamped there, which adds no sensitivity.
-
-    >>> as_floats([1, 2.5])
-    array([1. , 2.5])
-    """
-    reals = as_reals(value)
-    return reals.clip(-(2**53), 2**53).astype(np.float64) if reals.dtype.kind == "i" else reals
-
-
 def as_integers(value: object) -> npt.NDArray[np.int64]:
     """Return int64; whole numbers only, and unsigned ones beyond int64 saturate.
 
     >>> as_integers([1, 2])
     array([1, 2])
     """
-    array = _numbers(value)
+    array = as_numbers(value)
     if array.dtype.kind == "f":
         raise DataError(
             f"values must be integers, got {array.dtype}. Round them first, or use the mechanism "
@@ -84,7 +74,7 @@ def as_scores(scores: object) -> npt.NDArray[np.float64] | npt.NDArray[np.int64]
     >>> as_scores([3, 1, 2])
     array([3, 1, 2])
     """
-    array = _numbers(scores)
+    array = as_numbers(scores)
     if array.ndim != 1 or array.size == 0:
         raise DataError(
             f"scores must be a non-empty one-dimensional array, got shape {array.shape}. "
@@ -93,7 +83,12 @@ def as_scores(scores: object) -> npt.NDArray[np.float64] | npt.NDArray[np.int64]
     return as_reals(array)
 
 
-def _numbers(value: object) -> npt.NDArray[Any]:
+def as_numbers(value: object) -> npt.NDArray[Any]:
+    """Return integers or floats as an array, or refuse what is neither.
+
+    >>> as_numbers([1, 2.5])
+    array([1. , 2.5])
+    """
     if isinstance(value, np.ma.MaskedArray):
         raise DataError(
             "values must not be a masked array: a mask would be ignored. Pass values.compressed(), "

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from discreet._exact import Number, exact, positive, refusal
 from discreet.errors import DataError
-from discreet.mechanisms._values import _numbers as as_numbers
+from discreet.mechanisms._values import as_numbers as as_numbers
 
 __all__ = ["clip", "clip_norm"]
 

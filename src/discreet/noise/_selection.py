@@ -6,7 +6,8 @@ doubles cannot decide, which is settled by slow exact arithmetic. How rare that 
 scores. For :func:`exponential_race` it has a chance of about 1e-11 times the number of candidates
 that have a fair share of the weight: 1e-5 among a million equal scores, 1e-11 if one score stands
 out. For :func:`permute_and_flip` it is at most 1e-9 for each candidate, whatever its score, and
-concerns that one coin. Somebody who sees such a pause learns that much about the scores, and no more.
+concerns that one coin. Somebody who sees such a pause learns that much about the scores, and no
+more.
 """
 
 from fractions import Fraction
