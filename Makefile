@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .venv-bench/bin
+BENCH_ACCOUNTING := .venv-bench-accounting/bin
 PIP := -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: help demo test bench audit reference setup-system clean
@@ -19,8 +20,10 @@ test: $(VENV)/.installed-dev ## lint, types, layers, tests, doctests, examples a
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pytest
 
-bench: .venv-bench/.installed ## speed beside opendp, diffprivlib, python-dp and numpy, in one run
+bench: .venv-bench/.installed .venv-bench-accounting/.installed ## speed and tightness beside the peers, each in one run
 	$(BENCH)/python benchmarks/noise.py
+	$(BENCH_ACCOUNTING)/python benchmarks/accounting.py
+	$(BENCH_ACCOUNTING)/python benchmarks/filters.py
 
 audit: $(VENV)/.installed-dev ## the slow statistical checks
 	$(BIN)/pytest -m slow
@@ -32,7 +35,7 @@ setup-system: ## install what the full suite wants (Debian, root): a JRE, Postgr
 	sh tests/setup_system.sh
 
 clean: ## remove environments and caches
-	rm -rf $(VENV) .venv-bench .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-bench .venv-bench-accounting .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -48,4 +51,10 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 .venv-bench/.installed: pyproject.toml constraints.txt benchmarks/requirements.txt
 	$(PYTHON) -m venv .venv-bench
 	$(BENCH)/python $(PIP) --editable . -r benchmarks/requirements.txt
+	touch $@
+
+.venv-bench-accounting/.installed: pyproject.toml constraints.txt benchmarks/requirements-accounting.txt
+	$(PYTHON) -m venv .venv-bench-accounting
+	$(BENCH_ACCOUNTING)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(BENCH_ACCOUNTING)/python -m pip install --quiet --disable-pip-version-check --editable . -r benchmarks/requirements-accounting.txt
 	touch $@

@@ -14,7 +14,8 @@ from discreet.accounting.calibration import (
     calibrate,
     classic_gaussian_sigma,
 )
-from discreet.accounting.composition import ComposedLoss
+from discreet.accounting.composition import ComposedLoss, compose
+from discreet.accounting.curves import plot_profile, plot_tradeoff, profile, tradeoff
 from discreet.accounting.discrete_gaussian import DiscreteGaussianLoss
 from discreet.accounting.discrete_laplace import DiscreteLaplaceLoss
 from discreet.accounting.filters import Filter, Quote
@@ -23,11 +24,13 @@ from discreet.accounting.gaussian import GaussianLoss
 from discreet.accounting.guarantees import bracket, delta, epsilon
 from discreet.accounting.laplace import LaplaceLoss
 from discreet.accounting.loss import Loss
+from discreet.accounting.methods import MethodResult, compare
 from discreet.accounting.numerical import Bracket
 from discreet.accounting.pure import ApproximateLoss, PureLoss
 from discreet.accounting.randomized_response import RandomizedResponseLoss
 from discreet.accounting.sampling import SampledLoss, TruncatedPoissonLoss, WithoutReplacementLoss
 from discreet.accounting.shuffled import ShuffledLoss
+from discreet.accounting.steps import most_steps
 from discreet.accounting.wire import from_json, to_json
 from discreet.accounting.zcdp import ZCDPLoss
 
@@ -43,6 +46,7 @@ __all__ = [
     "GaussianLoss",
     "LaplaceLoss",
     "Loss",
+    "MethodResult",
     "PureLoss",
     "Quote",
     "RandomizedResponseLoss",
@@ -54,8 +58,15 @@ __all__ = [
     "bracket",
     "calibrate",
     "classic_gaussian_sigma",
+    "compare",
+    "compose",
     "delta",
     "epsilon",
     "from_json",
+    "most_steps",
+    "plot_profile",
+    "plot_tradeoff",
+    "profile",
     "to_json",
+    "tradeoff",
 ]

@@ -58,12 +58,15 @@ class Composed:
         angle = 2 * np.pi * active / length
         twice = np.where((active == 0) | (2 * active == length), 1.0, 2.0) / length
         self._frequency = active
-        z, w = np.exp(-tilt * step + 1j * angle), np.exp(-(tilt + 1) * step + 1j * angle)
-        weight = z / (1 - z) - w / (1 - w)
+        # z / (1 - z) - w / (1 - w) for z = exp(-tilt * step + i angle), w = exp(-step) z, written so
+        # that nothing cancels.
+        log_z = -tilt * step + 1j * angle
+        weight = -np.exp(log_z) * math.expm1(-step) / (np.expm1(log_z) * np.expm1(log_z - step))
         self._terms = twice * np.exp(spectrum.log) * weight
         every = 1 / -math.expm1(-tilt * step)
         is_known = relative < 1.0
-        swing = np.where(is_known, np.expm1(np.minimum(relative, 1.0)), 1.0)
+        # The last term covers weights, turns and the final sum.
+        swing = np.where(is_known, np.expm1(np.minimum(relative, 1.0)), 1.0) + 200 * _UNIT
         self._error = float(np.abs(self._terms) @ swing) + math.exp(_NEGLIGIBLE) * every
         self._terms[~is_known] = 0.0
 
@@ -181,7 +184,8 @@ def _transformed(place: Floats, mass: Floats, length: int) -> tuple[npt.NDArray[
     signal = np.bincount(place, mass, length)
     spike, signal[0] = signal[0], 0.0
     # [Hig02, Theorem 24.2], in the 2-norm, for every single coefficient.
-    error = 10 * _UNIT * math.log2(length) * math.sqrt(length * float(signal @ signal))
+    norm = math.sqrt(length * float(np.square(signal[np.unique(place)]).sum()))
+    error = 10 * _UNIT * math.log2(length) * norm
     return fft.rfft(signal) + spike, error + 8 * _UNIT
 
 

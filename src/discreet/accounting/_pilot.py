@@ -40,7 +40,7 @@ class Pilot:
     def renyi_epsilon(self, delta: float) -> float:
         """Return roughly the epsilon that the best Renyi order gives."""
         order = np.geomspace(1e-3, 1e6, 91)  # minus one
-        logs, _, _ = self._moments(order)
+        logs, _, _ = self.moments(order)
         bound = (
             logs - math.log(delta) + order * np.log(order / (order + 1)) - np.log1p(order)
         ) / order
@@ -50,12 +50,12 @@ class Pilot:
         """Choose tilt, step and window so that epsilon comes out about ``tolerance`` too large."""
         saddle = self._tilt_for(epsilon, math.inf)
         cap = self._cap(epsilon, delta * min(1e-3, tolerance * saddle))
-        natural = math.sqrt(float(self._moments(np.zeros(1), cap)[2][0]))
+        natural = math.sqrt(float(self.moments(np.zeros(1), cap)[2][0]))
         # Between one deviation's worth, as less would need a long window, and what keeps the
         # window from shrinking to nothing where epsilon is all but the largest loss.
         saddle = min(max(self._tilt_for(epsilon, cap), 1 / natural), 100 / natural)
         tilts = saddle * 0.8 ** np.arange(48)
-        _, mean, variance = self._moments(tilts, cap)
+        _, mean, variance = self.moments(tilts, cap)
         spread = np.sqrt(variance)
         # Where single losses are heavy-tailed, the tilt that centres the sum also spreads it thin.
         modest = np.flatnonzero((spread <= 1.7 * natural) & (mean <= epsilon + 3 * natural))
@@ -66,7 +66,7 @@ class Pilot:
         step = min(step, natural / 6)
         return Plan(tilt, step, window, cap, self._bulks(tilt, step, cap))
 
-    def _moments(self, tilts: Floats, cap: float = math.inf) -> tuple[Floats, Floats, Floats]:
+    def moments(self, tilts: Floats, cap: float = math.inf) -> tuple[Floats, Floats, Floats]:
         """Return log-moment generating function, mean and variance of the tilted sum."""
         logs, means, variances = (np.zeros(tilts.size) for _ in range(3))
         for loss, log_mass, times in self._parts:
@@ -85,7 +85,7 @@ class Pilot:
         """Return the tilt under which the mean of the sum is ``epsilon``."""
         tilts = np.geomspace(1e-2, 1e7, 61)
         for _ in range(3):
-            place = int(np.searchsorted(self._moments(tilts, cap)[1], epsilon))
+            place = int(np.searchsorted(self.moments(tilts, cap)[1], epsilon))
             if place in (0, tilts.size):
                 return float(tilts[min(place, tilts.size - 1)])
             tilts = np.geomspace(tilts[place - 1], tilts[place], 9)

@@ -57,7 +57,7 @@ def profile(loss: Loss, *, epsilons: Iterable[Number]) -> Floats:
     below = [i for i, e in enumerate(asked) if e < loss.epsilon_pure]
     if below:
         inside = [asked[i] for i in below]
-        readings = [_read_parts(parts, inside) for parts in numerical._readings(loss)]
+        readings = [_read_parts(parts, inside) for parts in numerical.readings(loss)]
         result[below] = np.minimum.reduce([np.ones(len(inside)), *readings])
     return result
 
@@ -136,27 +136,30 @@ def plot_tradeoff(losses: Loss | Mapping[str, Loss], *, path: str | Path) -> Pat
 def _read_parts(parts: numerical.Parts, asked: Sequence[Fraction]) -> Floats:
     if not parts:
         return np.zeros(len(asked))
-    if numerical._is_single(parts):
+    if numerical.is_single(parts):
         return np.array([parts[0][0].delta_upper(epsilon=e) for e in asked])
     # Delta falls with epsilon, so an epsilon rounded down is safe.
     epsilons = np.array([-float_up(-e) for e in asked])
     order = np.argsort(epsilons)
     worst = np.zeros(epsilons.size)
-    for direction in numerical._directions(parts):
+    for direction in numerical.directions(parts):
         worst[order] = np.maximum(worst[order], _composed(direction, epsilons[order]))
     return worst
 
 
 def _composed(direction: Direction, epsilons: Floats) -> Floats:
     """Return bounds on delta of one direction at increasing epsilons."""
-    reach, _ = pld._reach(direction, _NOTHING)
+    reach, unseen = pld.reach_of(direction, _NOTHING)
+    ceiling = pld.highest(direction, reach)
     pilot = Pilot(direction, reach)
-    bounds = np.ones(epsilons.size)
+    bounds = np.where(epsilons >= ceiling, unseen, 1.0)
     first = 0
     for _ in range(_MOST_TRANSFORMS):
-        anchor, end = _anchor(pilot, float(epsilons[first]))
+        if epsilons[first] >= ceiling:
+            break
+        anchor, end = _anchor(pilot, float(epsilons[first]), ceiling)
         plan = pilot.plan(anchor, 1e-12, tolerance=_TOLERANCE)
-        composed, lost = pld._above(direction, plan, reach)
+        composed, lost = pld.above(direction, plan, reach)
         # Later transforms are of no use to epsilons far below them, so look back a little only.
         start = int(np.searchsorted(epsilons, 2 * epsilons[first] - end))
         near = slice(start, None)
@@ -168,16 +171,17 @@ def _composed(direction: Direction, epsilons: Floats) -> Floats:
     return np.minimum.accumulate(bounds)
 
 
-def _anchor(pilot: Pilot, epsilon: float) -> tuple[float, float]:
+def _anchor(pilot: Pilot, epsilon: float, ceiling: float) -> tuple[float, float]:
     """Return where to transform so as to see from ``epsilon`` on, and how far that is good."""
-    _, means, variances = pilot._moments(np.array([0.3, 1.0]))
+    _, means, variances = pilot.moments(np.array([0.3, 1.0]))
     tilt = pilot.plan(epsilon, 1e-12, tolerance=_TOLERANCE).tilt
     if tilt > 1:
-        variances = pilot._moments(np.array([tilt]))[2]
+        variances = pilot.moments(np.array([tilt]))[2]
     deviation = math.sqrt(float(variances[-1]))
+    reach = min(2.5 * deviation, (ceiling - epsilon) / 4)
     # A weak tilt needs a wide window, and the bulk is in sight from above anyway.
-    anchor = max(epsilon + 2.5 * deviation, float(means[0]))
-    return anchor, anchor + 2.5 * deviation
+    anchor = max(epsilon + reach, min(float(means[0]), ceiling / 2))
+    return anchor, anchor + reach
 
 
 def _read(composed: Composed, epsilon: float) -> float:
@@ -189,7 +193,7 @@ def _read(composed: Composed, epsilon: float) -> float:
 
 
 def _has_closed_form(loss: Loss) -> bool:
-    return all(numerical._is_single(parts) for parts in numerical._readings(loss))
+    return all(numerical.is_single(parts) for parts in numerical.readings(loss))
 
 
 def _last_epsilon(loss: Loss, delta: float) -> float:

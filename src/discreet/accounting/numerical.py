@@ -43,7 +43,7 @@ def epsilon_upper(loss: Loss, delta: Fraction) -> float:
     uncut, overflow = _uncut(loss)
     if overflow:
         return _epsilon_with_overflow(uncut, Fraction(overflow), delta)
-    return min(ceiling, *(_epsilon_of(parts, delta) for parts in _readings(loss)))
+    return min(ceiling, *(_epsilon_of(parts, delta) for parts in readings(loss)))
 
 
 @lru_cache(maxsize=4096)
@@ -54,7 +54,7 @@ def delta_upper(loss: Loss, epsilon: Fraction) -> float:
     uncut, overflow = _uncut(loss)
     if overflow:
         return min(1.0, delta_upper(uncut, epsilon) + _overflow_delta(overflow, float(epsilon)))
-    return min(1.0, *(_delta_of(parts, epsilon) for parts in _readings(loss)))
+    return min(1.0, *(_delta_of(parts, epsilon) for parts in readings(loss)))
 
 
 def epsilon_bracket(loss: Loss, delta: Fraction) -> Bracket:
@@ -62,14 +62,14 @@ def epsilon_bracket(loss: Loss, delta: Fraction) -> Bracket:
     upper = epsilon_upper(loss, delta)
     if _uncut(loss)[1]:
         return Bracket(0.0, upper)  # cutting batches might protect as well as harm
-    parts = _readings(loss)[0]
+    parts = readings(loss)[0]
     if upper in (0.0, math.inf) or delta == 0:
         return Bracket(0.0 if delta else upper, upper)
-    if _is_single(parts):
+    if is_single(parts):
         return Bracket(upper * (1 - 1e-9), upper)
     lowers = (
         pld.epsilon_lower(d, delta=float(delta), near=upper, tolerance=_tolerance(upper))
-        for d in _directions(parts)
+        for d in directions(parts)
     )
     return Bracket(min(upper, max(lowers)), upper)
 
@@ -77,11 +77,11 @@ def epsilon_bracket(loss: Loss, delta: Fraction) -> Bracket:
 def delta_bracket(loss: Loss, epsilon: Fraction) -> Bracket:
     """Return certified bounds around the delta of the worst operation with this loss."""
     upper = delta_upper(loss, epsilon)
-    parts = _readings(loss)[0]
-    if upper == 0 or _is_single(parts):
+    parts = readings(loss)[0]
+    if upper == 0 or is_single(parts):
         return Bracket(upper * (1 - 1e-9), upper)
     at = float(epsilon)
-    lowers = (pld.delta_lower(d, epsilon=at, tolerance=_TOLERANCE) for d in _directions(parts))
+    lowers = (pld.delta_lower(d, epsilon=at, tolerance=_TOLERANCE) for d in directions(parts))
     return Bracket(min(upper, max(lowers)), upper)
 
 
@@ -113,7 +113,7 @@ def _epsilon_with_overflow(uncut: Loss, overflow: Fraction, delta: Fraction) -> 
 def _epsilon_of(parts: Parts, delta: Fraction) -> float:
     if not parts:
         return 0.0
-    if _is_single(parts):
+    if is_single(parts):
         single = parts[0][0]
 
         def is_enough(at: float) -> bool:
@@ -122,15 +122,15 @@ def _epsilon_of(parts: Parts, delta: Fraction) -> float:
         found = smallest_float(is_enough, zero=True)
         return math.inf if found is None else found
     target = float(delta) * (1 - 1e-15)
-    directions = _directions(parts)
+    ways = directions(parts)
     # A rough but certified bound of each direction first: usually the other one is settled by it.
-    rough = [pld.epsilon_upper(d, delta=target, tolerance=200 * _TOLERANCE) for d in directions]
-    order = sorted(range(len(directions)), key=rough.__getitem__, reverse=True)
+    rough = [pld.epsilon_upper(d, delta=target, tolerance=200 * _TOLERANCE) for d in ways]
+    order = sorted(range(len(ways)), key=rough.__getitem__, reverse=True)
     best = 0.0
     for i in order:
         if rough[i] > best:
             fine = pld.epsilon_upper(
-                directions[i], delta=target, tolerance=_tolerance(rough[i]), near=rough[i]
+                ways[i], delta=target, tolerance=_tolerance(rough[i]), near=rough[i]
             )
             best = max(best, min(rough[i], fine))
     return best
@@ -139,28 +139,28 @@ def _epsilon_of(parts: Parts, delta: Fraction) -> float:
 def _delta_of(parts: Parts, epsilon: Fraction) -> float:
     if not parts:
         return 0.0
-    if _is_single(parts):
+    if is_single(parts):
         return parts[0][0].delta_upper(epsilon=epsilon)
     at = float(epsilon)
-    return max(pld.delta_upper(d, epsilon=at, tolerance=_TOLERANCE) for d in _directions(parts))
+    return max(pld.delta_upper(d, epsilon=at, tolerance=_TOLERANCE) for d in directions(parts))
 
 
 def _tolerance(epsilon: float) -> float:
     return _TOLERANCE * max(1e-3, min(epsilon, 1.0))
 
 
-def _is_single(parts: Parts) -> bool:
+def is_single(parts: Parts) -> bool:
     return len(parts) == 1 and parts[0][1] == 1
 
 
-def _readings(loss: Loss) -> list[Parts]:
+def readings(loss: Loss) -> list[Parts]:
     """Return the ways to read a loss, after joining what joins exactly.
 
     Many bounded-range losses are better taken as zCDP than one by one, few are not.
     """
     parts = loss.parts if isinstance(loss, ComposedLoss) else ((loss, 1),)
     plain = _joined(parts)
-    if not any(isinstance(part, BoundedRangeLoss) for part, _ in plain) or _is_single(plain):
+    if not any(isinstance(part, BoundedRangeLoss) for part, _ in plain) or is_single(plain):
         return [plain]
     concentrated = tuple(
         (ZCDPLoss(rho=part.rho), n) if isinstance(part, BoundedRangeLoss) else (part, n)
@@ -175,7 +175,7 @@ def _joined(parts: Parts) -> Parts:
     Gaussians of noise multipliers m_i make one with 1/m^2 = sum 1/m_i^2: their joint likelihood
     ratio is that of one Gaussian along the direction of the joint shift [DRS22, Corollary 3.3].
     """
-    if _is_single(parts):
+    if is_single(parts):
         return parts if parts[0][0].epsilon_pure else ()
     precision, rho, failure = Fraction(0), Fraction(0), Fraction(0)
     others: list[tuple[Loss, int]] = []
@@ -195,7 +195,7 @@ def _joined(parts: Parts) -> Parts:
     return tuple(others)
 
 
-def _directions(parts: Parts) -> list[list[tuple[Pair, int]]]:
+def directions(parts: Parts) -> list[list[tuple[Pair, int]]]:
     """Return the pairs for removing and for adding; one list where they are the same."""
     both = [(part.pairs(), times) for part, times in parts]
     removing = [(pairs[0], times) for pairs, times in both]

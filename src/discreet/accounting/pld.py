@@ -8,12 +8,20 @@ from discreet.accounting._fourier import Composed
 from discreet.accounting._pairs import Pair
 from discreet.accounting._pilot import Pilot, Plan
 
-__all__ = ["delta_lower", "delta_upper", "epsilon_lower", "epsilon_upper"]
+__all__ = [
+    "above",
+    "delta_lower",
+    "delta_upper",
+    "epsilon_lower",
+    "epsilon_upper",
+    "highest",
+    "reach_of",
+]
 
 Parts = Sequence[tuple[Pair, int]]
 _SHORTEST = 1 << 14
 _MOST_MOVES = 60
-_LONGEST = 1 << 22
+_LONGEST = 1 << 20
 
 
 def epsilon_upper(
@@ -24,17 +32,17 @@ def epsilon_upper(
     It aims to be at most about ``tolerance`` above the smallest one; that works best where
     the answer is known roughly, ``near`` some value.
     """
-    reach, unseen = _reach(parts, delta)
+    reach, unseen = reach_of(parts, delta)
     if unseen >= delta:
         return math.inf
-    ceiling = _highest(parts, reach)
+    ceiling = highest(parts, reach)
     pilot = Pilot(parts, reach)
     guess = pilot.renyi_epsilon(delta - unseen) if near is None else near
     best = math.inf
     for _ in range(_MOST_MOVES):
         guess = min(guess, 0.999 * ceiling)
         plan = pilot.plan(guess, delta - unseen, tolerance=tolerance)
-        composed, lost = _above(parts, plan, reach)
+        composed, lost = above(parts, plan, reach)
 
         def bound(index: int, composed: Composed = composed, lost: float = lost) -> float:
             return composed.delta_above(index) + lost
@@ -50,8 +58,8 @@ def epsilon_upper(
 
 def epsilon_lower(parts: Parts, *, delta: float, near: float, tolerance: float) -> float:
     """Return an epsilon below which the composition is certainly not (epsilon, delta)-DP."""
-    reach, _ = _reach(parts, delta)
-    if near >= _highest(parts, reach):
+    reach, _ = reach_of(parts, delta)
+    if near >= highest(parts, reach):
         return 0.0
     plan = Pilot(parts, reach).plan(near, delta, tolerance=tolerance)
     composed = _below(parts, plan, reach)
@@ -61,18 +69,18 @@ def epsilon_lower(parts: Parts, *, delta: float, near: float, tolerance: float) 
 
 def delta_upper(parts: Parts, *, epsilon: float, tolerance: float) -> float:
     """Return a certified upper bound on delta at ``epsilon``; ``tolerance`` is relative."""
-    reach, lost = _reach(parts, 1e-30)
-    if epsilon >= _highest(parts, reach):
+    reach, lost = reach_of(parts, 1e-30)
+    if epsilon >= highest(parts, reach):
         return lost
     plan = Pilot(parts, reach).plan(epsilon, 1e-12, tolerance=tolerance / 10)
-    composed, lost = _above(parts, plan, reach)
+    composed, lost = above(parts, plan, reach)
     return min(1.0, _between(composed, composed.delta_above, epsilon) + lost)
 
 
 def delta_lower(parts: Parts, *, epsilon: float, tolerance: float) -> float:
     """Return a certified lower bound on delta at ``epsilon``."""
-    reach, _ = _reach(parts, 1e-30)
-    if epsilon >= _highest(parts, reach):
+    reach, _ = reach_of(parts, 1e-30)
+    if epsilon >= highest(parts, reach):
         return 0.0
     plan = Pilot(parts, reach).plan(epsilon, 1e-12, tolerance=tolerance / 10)
     composed = _below(parts, plan, reach)
@@ -87,7 +95,7 @@ def _between(composed: Composed, bound: Callable[[int], float], epsilon: float) 
     return left + (right - left) * min(1.0, max(0.0, share * (1 - 1e-12)))
 
 
-def _reach(parts: Parts, delta: float) -> tuple[float, float]:
+def reach_of(parts: Parts, delta: float) -> tuple[float, float]:
     """Return how many deviations to look at, and the chance of what no loss describes."""
     times = sum(n for _, n in parts)
     reach = math.sqrt(2 * math.log(max(times, 2) / (delta * 1e-6)))
@@ -95,7 +103,7 @@ def _reach(parts: Parts, delta: float) -> tuple[float, float]:
     return reach, -math.expm1(stays) * (1 + 1e-12)
 
 
-def _highest(parts: Parts, reach: float) -> float:
+def highest(parts: Parts, reach: float) -> float:
     """Return a finite loss that the sum cannot exceed."""
     return math.fsum(n * pair.span(reach)[1] for pair, n in parts) * (1 + 1e-12)
 
@@ -114,7 +122,8 @@ def _sizes(parts: Parts, plan: Plan) -> tuple[float, int]:
     return step, int(fft.next_fast_len(length, real=True))
 
 
-def _above(parts: Parts, plan: Plan, reach: float) -> tuple[Composed, float]:
+def above(parts: Parts, plan: Plan, reach: float) -> tuple[Composed, float]:
+    """Return a composition whose profile is above, and the mass called infinite beside it."""
     step, length = _sizes(parts, plan)
     masses, lost = [], 0.0
     for (pair, times), bulk in zip(parts, plan.bulks, strict=True):

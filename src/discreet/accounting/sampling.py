@@ -39,7 +39,7 @@ class SampledLoss(Loss):
     def __post_init__(self) -> None:
         probability(self.rate, name="rate", one=True, hint="It is each unit's chance to take part.")
         object.__setattr__(self, "rate", keep(self.rate))
-        _require_single(self.inner)
+        _require_single(self.inner, Neighbours.add_remove)
 
     @property
     def epsilon_pure(self) -> Fraction | float:
@@ -87,7 +87,7 @@ class TruncatedPoissonLoss(Loss):
     neighbours: ClassVar[Neighbours | None] = Neighbours.add_remove
 
     def __post_init__(self) -> None:
-        _require_single(self.inner)
+        _require_single(self.inner, Neighbours.add_remove)
         probability(self.rate, name="rate", one=True, hint="It is each unit's chance to take part.")
         object.__setattr__(self, "rate", keep(self.rate))
         object.__setattr__(self, "batch", whole(self.batch, name="batch"))
@@ -152,7 +152,7 @@ class WithoutReplacementLoss(Loss):
             )
         object.__setattr__(self, "batch", batch)
         object.__setattr__(self, "population", population)
-        _require_single(self.inner)
+        _require_single(self.inner, Neighbours.replace_one)
 
     @property
     def epsilon_pure(self) -> Fraction | float:
@@ -165,11 +165,16 @@ class WithoutReplacementLoss(Loss):
         return _amplified_delta(self.inner, rate, Fraction(epsilon))
 
 
-def _require_single(inner: object) -> None:
+def _require_single(inner: object, relation: Neighbours) -> None:
     if not isinstance(inner, Loss) or inner.kind == "composed":
         raise ParameterError(
             "inner must be the loss of one operation, not of a composition. Sample each operation "
             "before composing: GaussianLoss(noise_multiplier=...).sampled(rate=...) * steps.",
+            parameter="inner",
+        )
+    if inner.neighbours not in (None, relation):
+        raise ParameterError(
+            f"inner holds for {inner.neighbours} only, but this sampling is for {relation}.",
             parameter="inner",
         )
 
