@@ -58,8 +58,8 @@ class Composed:
         angle = 2 * np.pi * active / length
         twice = np.where((active == 0) | (2 * active == length), 1.0, 2.0) / length
         self._frequency = active
-        # z / (1 - z) - w / (1 - w) for z = exp(-tilt * step + i angle), w = exp(-step) z, written so
-        # that nothing cancels.
+        # z / (1 - z) - w / (1 - w) for z = exp(-tilt * step + i angle) and w = exp(-step) z,
+        # written so that nothing cancels.
         log_z = -tilt * step + 1j * angle
         weight = -np.exp(log_z) * math.expm1(-step) / (np.expm1(log_z) * np.expm1(log_z - step))
         self._terms = twice * np.exp(spectrum.log) * weight

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from decimal import Decimal, localcontext
 from functools import lru_cache
 
 import numpy as np
@@ -12,7 +13,8 @@ __all__ = ["log_pmf", "window"]
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 
-_SERIES_FROM = 16
+_SERIES_FROM = 32
+_TWO_PI = Decimal("6.283185307179586476925286766559005768394")
 
 
 def log_pmf(x: Whole, trials: int, p: float, q: float) -> tuple[Floats, Floats]:
@@ -79,7 +81,7 @@ def _corrections(n: Floats) -> Floats:
     """Return log n! minus Stirling's formula: log n! - (n + 1/2) log n + n - log(2 pi) / 2."""
     m = np.maximum(n, _SERIES_FROM)
     square = m * m
-    # The next term of the series is below 1/(1188 n^9), 2e-14 at n = 16.
+    # The next term of the series is 1/(1188 n^9): below 3e-17 from n = 32 on.
     series = (1 / 12 - (1 / 360 - (1 / 1260 - 1 / 1680 / square) / square) / square) / m
     table = _small_corrections()[np.minimum(n, _SERIES_FROM - 1).astype(np.int64)]
     return np.where(n < _SERIES_FROM, table, series)
@@ -87,8 +89,14 @@ def _corrections(n: Floats) -> Floats:
 
 @lru_cache
 def _small_corrections() -> Floats:
-    exact = [
-        math.lgamma(n + 1) - (n + 0.5) * math.log(n) + n - 0.5 * math.log(2 * math.pi)
-        for n in range(1, _SERIES_FROM)
-    ]
-    return np.array([0.0, *exact])
+    # From the factorials themselves, in forty digits: in doubles the large terms would cancel.
+    with localcontext() as context:
+        context.prec = 40
+        exact = [
+            Decimal(math.factorial(n)).ln()
+            - (n + Decimal("0.5")) * Decimal(n).ln()
+            + n
+            - _TWO_PI.ln() / 2
+            for n in range(1, _SERIES_FROM)
+        ]
+    return np.array([0.0, *map(float, exact)])

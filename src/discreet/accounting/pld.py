@@ -108,7 +108,7 @@ def highest(parts: Parts, reach: float) -> float:
     return math.fsum(n * pair.span(reach)[1] for pair, n in parts) * (1 + 1e-12)
 
 
-def _sizes(parts: Parts, plan: Plan) -> tuple[float, int]:
+def _sizes(parts: Parts, plan: Plan, longest: int = _LONGEST) -> tuple[float, int]:
     """Return step and length of the transform; exact losses on one lattice set the step."""
     from scipy import fft
 
@@ -116,9 +116,9 @@ def _sizes(parts: Parts, plan: Plan) -> tuple[float, int]:
     lattices = {pair.lattice[1] if pair.lattice else None for pair, _ in parts}
     if len(lattices) == 1 and (spacing := lattices.pop()) is not None:
         step = spacing
-    length = min(_LONGEST, max(64, math.ceil(plan.window / step)))
-    if plan.window / step > _LONGEST:
-        step = plan.window / _LONGEST
+    length = min(longest, max(64, math.ceil(plan.window / step)))
+    if plan.window / step > longest:
+        step = plan.window / longest
     return step, int(fft.next_fast_len(length, real=True))
 
 
@@ -139,7 +139,7 @@ def above(parts: Parts, plan: Plan, reach: float) -> tuple[Composed, float]:
 
 def _below(parts: Parts, plan: Plan, reach: float) -> Composed:
     plan = plan._replace(window=1.5 * plan.window, step=_fitted(parts, plan.step))
-    step, length = _sizes(parts, plan)
+    step, length = _sizes(parts, plan, 4 * _LONGEST)  # lowering losses is dearer than raising them
     masses = [
         (from_below(pair, step=step, bulk=bulk, cap=plan.cap, reach=reach), times)
         for (pair, times), bulk in zip(parts, plan.bulks, strict=True)
