@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet._exact import float_up
+from discreet.accounting._shuffle_binomials import log_pmf
 from discreet.accounting.shuffling import (
     shuffle_2021,
     shuffle_2023,
@@ -27,6 +29,53 @@ years = st.sampled_from([2021, 2023])
 def _many_digits():
     with mp.workdps(40):
         yield
+
+
+# Binomial probabilities
+
+
+def log_pmf_error(x, trials, p):
+    """Return how far off a binomial logarithm is, as a share of its stated error."""
+    q = 1 - Fraction(p)
+    found, error = log_pmf(np.array([x]), trials, float(p), float(q))
+    exact = mp.log(mp.binomial(trials, x)) + x * mp.log(mp.mpf(p))
+    exact += (trials - x) * mp.log(mp.mpf(q.numerator) / q.denominator)
+    return float((mp.mpf(float(found[0])) - exact) / mp.mpf(float(error[0])))
+
+
+@pytest.mark.parametrize("p", [1 / 2, 1 / 8, 0.3, 0.9])
+def test_binomial_logarithms_of_up_to_a_hundred_trials(p):
+    # Near the mean the stated error is least; Stirling's series begins within this range.
+    for trials in range(1, 101):
+        middle = round(trials * p)
+        for x in range(max(0, middle - 2), min(trials, middle + 2) + 1):
+            assert abs(log_pmf_error(x, trials, p)) <= 1 / 8
+
+
+@pytest.mark.parametrize(("x", "trials", "p"), [(2, 16, 1 / 8), (16, 32, 1 / 2)])
+def test_binomial_logarithms_where_a_series_from_sixteen_on_would_fail(x, trials, p):
+    assert abs(log_pmf_error(x, trials, p)) <= 1 / 8
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    trials=st.integers(1, 2**40),
+    q=st.floats(1e-12, 0.5),
+    deviations=st.floats(-12, 12),
+    swapped=st.booleans(),
+)
+def test_binomial_logarithms_of_many_trials(trials, q, deviations, swapped):
+    p = float(1 - Fraction(q)) if swapped else q
+    mean, spread = trials * p, math.sqrt(trials * p * (1 - p)) + 1
+    x = min(trials, max(0, round(mean + deviations * spread)))
+    assert abs(log_pmf_error(x, trials, p)) <= 1 / 2
+
+
+def test_binomial_logarithms_when_nearly_every_trial_succeeds():
+    # The rounding of the mean, 1e12, must not show next to the few failures.
+    p = 1 / (1 + 1e-12)
+    for failures in range(8):
+        assert abs(log_pmf_error(10**12 - failures, 10**12, p)) <= 1 / 2
 
 
 # The pair itself
@@ -57,7 +106,7 @@ def test_delta_is_that_of_the_pair(epsilon0, n, year, share):
     truth = exact_delta(epsilon0, n, year, epsilon)
     found = shuffle_delta(epsilon0=epsilon0, n=n, epsilon=epsilon, year=year)
     assert found >= truth * (1 - mp.mpf(10) ** -30)
-    assert found <= truth * (1 + 1e-9) + 1e-14 * epsilon0
+    assert found <= truth * (1 + 1e-9) + 1e-14 * math.exp(epsilon0)
 
 
 @pytest.mark.parametrize(
@@ -176,6 +225,14 @@ def test_the_bound_is_met_by_a_lone_response_and_nearly_by_a_shuffled_one():
     assert shuffle_delta(epsilon0=1, n=12, epsilon=0.2) < truth  # twice the clones would be wrong
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 0.2, 0.7, 0.99])
+def test_the_bound_is_attained_by_two_people(epsilon):
+    one, zero = np.array([math.e, 1]) / (1 + math.e), np.array([1, math.e]) / (1 + math.e)
+    before, after = (counts_law([x, one]) for x in (one, zero))
+    truth = sum(max(0, p - math.exp(epsilon) * after[key]) for key, p in before.items())
+    assert shuffle_delta(epsilon0=1, n=2, epsilon=epsilon) == pytest.approx(truth, rel=1e-9)
+
+
 def mixture_delta(t, p, n, epsilon):
     """Return delta of the general decomposition (see the proof) with a share t of responses."""
     e = math.exp(epsilon)
@@ -224,12 +281,25 @@ def test_more_people_and_smaller_epsilons_are_more_private(epsilon0, n, delta, y
 def test_the_ends():
     assert shuffle_2023(epsilon0=1, n=100, delta=0) == 1
     assert shuffle_2021(epsilon0=0, n=100, delta=0.1) == 0
+    assert not shuffle_pair(epsilon0=0, n=100).losses.any()
     assert shuffle_2023(epsilon0=2, n=1, delta=1e-9) == pytest.approx(2, rel=1e-6)
     assert shuffle_2023(epsilon0=1000, n=10**6, delta=1e-6) == 1000
     assert shuffle_delta(epsilon0=1000, n=10**6, epsilon=900) == 1
     assert shuffle_delta(epsilon0=1, n=10, epsilon=1) == 0
     pair = shuffle_pair(epsilon0=1000, n=10**6)
     assert pair.losses.tolist() == [-1000, 1000]
+
+
+@pytest.mark.parametrize("epsilon0", [5e-324, Fraction(1, 10**400), 1e-300])
+@pytest.mark.parametrize("year", [2021, 2023])
+def test_epsilons_too_small_for_a_float_tilt(epsilon0, year):
+    assert 0 < BY_YEAR[year](epsilon0=epsilon0, n=100, delta=Fraction(1, 10**400)) <= 1e-300
+    assert BY_YEAR[year](epsilon0=epsilon0, n=100, delta=1e-6) == 0
+    delta = shuffle_delta(epsilon0=epsilon0, n=100, epsilon=0, year=year)
+    assert Fraction(epsilon0) / 20 <= delta <= 1e-280
+    pair = shuffle_pair(epsilon0=epsilon0, n=100, year=year)
+    assert float_up(Fraction(epsilon0)) <= np.max(np.abs(pair.losses)) <= 1e-280
+    assert np.sum(pair.masses) == pytest.approx(1, abs=1e-8)
 
 
 def test_deep_deltas_are_not_cut_off():

@@ -45,7 +45,8 @@ class Composed:
             turns += n * peak
             spectrum = spectrum.times(*_transformed(place, tilted, length), n)
         terms = sum(place.size for place, _, _ in tilted_parts) * spectrum.active.size
-        if spectrum.relative.size and spectrum.relative.max() > 1e-7 and terms < _MOST_TERMS:
+        matters = spectrum.log.real > -20
+        if terms < _MOST_TERMS and (spectrum.relative[matters] > 1e-7).any():
             # Few frequencies are left: sum them one by one, which errs far less.
             active = spectrum.active
             spectrum = _Spectrum.of(active)

@@ -30,7 +30,7 @@ def calibrate(make_loss: Callable[[float], Loss], *, epsilon: Number, delta: Num
     budget = nonnegative(epsilon, name="epsilon")
     allowed = probability(delta, name="delta", zero=True)
     if isinstance(make_loss(1.0), ComposedLoss) and allowed > 0:
-        # A composition is dear to evaluate: stop at seven digits, on the safe side.
+        # A composition is dear to evaluate: stop at six digits, on the safe side.
         log_allowed = math.log(allowed.numerator) - math.log(allowed.denominator)
 
         def excess(parameter: float) -> float:
@@ -41,7 +41,7 @@ def calibrate(make_loss: Callable[[float], Loss], *, epsilon: Number, delta: Num
                 else min(-1e-300, math.log(max(reached, 1e-300)) - log_allowed)
             )
 
-        found = smallest_enough(excess, relative=1e-7)
+        found = smallest_enough(excess, relative=1e-6)
     else:
         found = smallest_float(lambda s: make_loss(s).delta_upper(epsilon=budget) <= allowed)
     if found is None:

@@ -142,7 +142,15 @@ def _delta_of(parts: Parts, epsilon: Fraction) -> float:
     if is_single(parts):
         return parts[0][0].delta_upper(epsilon=epsilon)
     at = float(epsilon)
-    return max(pld.delta_upper(d, epsilon=at, tolerance=_TOLERANCE) for d in directions(parts))
+    first, *others = directions(parts)
+    best = pld.delta_upper(first, epsilon=at, tolerance=_TOLERANCE)
+    for other in others:
+        # A rough bound is enough where it is below the other direction's.
+        rough = pld.delta_upper(other, epsilon=at, tolerance=200 * _TOLERANCE)
+        if rough > best:
+            fine = pld.delta_upper(other, epsilon=at, tolerance=_TOLERANCE)
+            best = max(best, min(rough, fine))
+    return best
 
 
 def _tolerance(epsilon: float) -> float:

@@ -19,7 +19,10 @@ class ShuffledLoss(Loss):
     """Describe ``n`` people's reports of an ``epsilon0``-DP local randomizer after shuffling.
 
     Claim: under replace-one, what the shuffler puts out is (e, delta(e))-DP as
-    :func:`~discreet.accounting.shuffling.shuffle_2023` states; rounds compose.
+    :func:`~discreet.accounting.shuffling.shuffle_2023` states, if all n people use the same
+    epsilon0-DP randomizer, or the i-th in a random order uses one chosen from the first i - 1
+    reports; it may not depend on who the person is, except as part of the data over which it is
+    epsilon0-DP. Rounds compose if each has a fresh random order.
 
     Why: docs/proofs/shuffling.md. The amplification comes from the other people's randomizers, not
     from noise added afterwards.

@@ -1,7 +1,7 @@
 """Amplification by shuffling and by sampling without replacement: replace-one, from local epsilons.
 
-Each of n people sends one report of an epsilon0-DP local randomizer, a shuffler forgets who sent
-what, and the multiset of reports is much more private than any report. Proofs, and what they
+Each of n people sends one report of the same epsilon0-DP local randomizer, a shuffler forgets who
+sent what, and the multiset of reports is much more private than any report. Proofs, and what they
 assume, are in ``docs/proofs/shuffling.md``.
 """
 
@@ -31,15 +31,17 @@ __all__ = [
 Year = Literal[2021, 2023]
 Floats = npt.NDArray[np.float64]
 
+_SMALLEST = 1e-290  # a positive epsilon0 is raised to this at least
 _LARGEST = 300  # beyond this epsilon0 a clone is rarer than 1e-130: none are counted on
 
 
 def shuffle_2021(*, epsilon0: Number, n: int, delta: Number) -> float:
     """Return the epsilon of a shuffle of n reports by the analysis of 2021, rounded up.
 
-    Claim: if n reports are each epsilon0-DP in the sense of the local model, shuffling makes them
-    (epsilon, delta)-DP for replace-one. Randomizers may be chosen adaptively, the i-th with the
-    first i - 1 reports at hand, if they are applied to the people in a random order.
+    Claim: the n reports after shuffling are (epsilon, delta)-DP for replace-one, if all n people
+    use the same epsilon0-DP randomizer, or the i-th in a random order uses one chosen from the
+    first i - 1 reports; it may not depend on who the person is, except as part of the data over
+    which it is epsilon0-DP.
 
     Why: every report is with probability exp(-epsilon0) a fair draw from the two reports that the
     changed person might send, a clone that hides it [FMT21, Section 3]. The delta is the exact
@@ -54,7 +56,10 @@ def shuffle_2021(*, epsilon0: Number, n: int, delta: Number) -> float:
 def shuffle_2023(*, epsilon0: Number, n: int, delta: Number) -> float:
     """Return the epsilon of a shuffle of n reports by the stronger analysis of 2023, rounded up.
 
-    Claim: as for :func:`shuffle_2021`, whose epsilon is never smaller.
+    Claim: the n reports after shuffling are (epsilon, delta)-DP for replace-one, if all n people
+    use the same epsilon0-DP randomizer, or the i-th in a random order uses one chosen from the
+    first i - 1 reports; it may not depend on who the person is, except as part of the data over
+    which it is epsilon0-DP. The analysis of 2021 never gives a smaller epsilon.
 
     Why: as there, with clones of probability 2/(exp(epsilon0) + 1) [FMT23, Theorems 3.1 and 3.2].
     An erratum of that paper reports a gap in its proof and restricts the theorems to a class of
@@ -109,7 +114,8 @@ def shuffle_pair(
 
     Claim: the pair dominates a shuffle as described in :func:`shuffle_2021`: at every real epsilon,
     in either direction, its delta is at least that of the shuffle. So rounds of shuffling, with
-    reports chosen adaptively from round to round, are dominated by its compositions.
+    randomizers chosen adaptively from round to round and a fresh random order in each, are
+    dominated by its compositions.
 
     Why: docs/proofs/shuffling.md, and [ZDW22, Theorem 10] for the composition.
 
@@ -124,7 +130,7 @@ def shuffle_pair(
     local, people, year = _checked(epsilon0, n, year)
     deep = float(positive(depth, name="depth"))
     parts = whole(bins, name="bins")
-    e0 = float_up(local)
+    e0 = _raised(local)
     t = tilt(e0) * (1 + 4e-16)
     people = people if local <= _LARGEST else 1
     sizes, weights, lost = clone_sizes(e0, people, year, depth=deep, bins=parts)
@@ -181,7 +187,12 @@ def _epsilon(epsilon0: Number, n: int, delta: Number, year: Year) -> float:
 
 
 def _tails(local: Fraction, people: int, year: Year, depth: float) -> Tails:
-    return tails(float_up(local), people, year, depth)
+    return tails(_raised(local), people, year, depth)
+
+
+def _raised(local: Fraction) -> float:
+    """Return a float that is at least ``local``, and not so small that its tilt underflows."""
+    return max(_SMALLEST, float_up(local)) if local else 0.0
 
 
 def _checked(epsilon0: Number, n: int, year: Year) -> tuple[Fraction, int, Year]:
