@@ -50,7 +50,8 @@ class Pilot:
         """Choose tilt, step and window so that epsilon comes out about ``tolerance`` too large."""
         saddle = self._tilt_for(epsilon, math.inf)
         cap = self._cap(epsilon, delta * min(1e-3, tolerance * saddle))
-        natural = math.sqrt(float(self.moments(np.zeros(1), cap)[2][0]))
+        _, untilted, spare = self.moments(np.zeros(1), cap)
+        natural, centre = math.sqrt(float(spare[0])), max(epsilon, float(untilted[0]))
         # Between one deviation's worth, as less would need a long window, and what keeps the
         # window from shrinking to nothing where epsilon is all but the largest loss.
         saddle = min(max(self._tilt_for(epsilon, cap), 1 / natural), 100 / natural)
@@ -58,7 +59,7 @@ class Pilot:
         _, mean, variance = self.moments(tilts, cap)
         spread = np.sqrt(variance)
         # Where single losses are heavy-tailed, the tilt that centres the sum also spreads it thin.
-        modest = np.flatnonzero((spread <= 1.7 * natural) & (mean <= epsilon + 3 * natural))
+        modest = np.flatnonzero((spread <= 1.7 * natural) & (mean <= centre + 3 * natural))
         pick = int(modest[0]) if modest.size else tilts.size - 1
         tilt, deviation = float(tilts[pick]), float(spread[pick])
         step = math.sqrt(12 * tolerance / (max(saddle, 1.0) * self._times))
