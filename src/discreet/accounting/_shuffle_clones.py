@@ -83,9 +83,10 @@ class Tails:
         """Return delta at ``epsilon``, rounded up."""
         if epsilon > 700:  # no loss is that large: see the limit on epsilon0
             return above(self.lost, relative=0)
-        # A lower threshold raises delta; the margin is ten times the rounding of the quotient.
+        # A lower threshold raises delta. The margin of the quotient is several times its rounding,
+        # and so is that of the threshold, which for a small quotient is the larger of the two.
         share = math.tanh(epsilon / 2) / self.t * (1 - 4e-15)
-        threshold = self.sizes / 2 * (1 + share)
+        threshold = self.sizes / 2 * (1 + share) * (1 - 1e-15)
         start = np.ceil(threshold)
         column = np.clip(start - self.middle, 0, self.once.shape[1] - 1).astype(np.int64)
         row = np.arange(len(self.sizes))
