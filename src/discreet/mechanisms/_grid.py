@@ -85,12 +85,23 @@ class Grid:
         flat = np.ascontiguousarray(values).reshape(-1)
         out = np.empty(flat.size, dtype=np.int64)
         for start in range(0, flat.size, _CHUNK):
-            high, low = self._limbs(flat[start : start + _CHUNK])
-            steps = (high << _LIMB) + low
-            # High limbs beyond these ends have wrapped: both limbs stop at the end together.
-            steps = np.where(high >= 1 << 22, 1 << 62, steps)
-            out[start : start + _CHUNK] = np.where(high < -(1 << 22), -(1 << 62), steps)
+            part = flat[start : start + _CHUNK]
+            out[start : start + _CHUNK] = (
+                self._integer_steps(part) if part.dtype == np.int64 else self._float_steps(part)
+            )
         return out.reshape(values.shape)
+
+    def _float_steps(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        with np.errstate(over="ignore"):
+            x = values * 2.0**-self.exponent
+        return _half_up(np.clip(x, -(2.0**62), 2.0**62))
+
+    def _integer_steps(self, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        high, low = self._integer_limbs(values)
+        steps = (high << _LIMB) + low
+        # High limbs beyond these ends have wrapped: both limbs stop at the end together.
+        steps = np.where(high >= 1 << 22, 1 << 62, steps)
+        return np.where(high < -(1 << 22), -(1 << 62), steps)
 
     def add(
         self, values: npt.NDArray[Any], noise: npt.NDArray[np.int64]
