@@ -31,10 +31,11 @@ class Pilot:
 
     def __init__(self, parts: Parts, reach: float) -> None:
         self._parts: list[tuple[Floats, Floats, int]] = []
+        nodes = max(24, min(_MOST_NODES, 10_000 // len(parts)))
         for pair, times in parts:
             low, high = pair.span(reach)
             loss, mass = pair.nodes(np.linspace(low, high, 66)[1:-1], reach)
-            self._parts.append((*_thinned(loss, mass), times))
+            self._parts.append((*_thinned(loss, mass, nodes), times))
         self._times = sum(times for _, _, times in self._parts)
 
     def renyi_epsilon(self, delta: float) -> float:
@@ -122,11 +123,11 @@ class Pilot:
         return bulks
 
 
-def _thinned(loss: Floats, mass: Floats) -> tuple[Floats, Floats]:
+def _thinned(loss: Floats, mass: Floats, nodes: int) -> tuple[Floats, Floats]:
     """Return a few dozen losses in place of many, with the logarithms of their masses."""
     kept = np.flatnonzero(mass > 0)
     order = kept[np.argsort(loss[kept], kind="stable")]
-    starts = np.unique(np.linspace(0, order.size, _MOST_NODES + 1).astype(np.int64)[:-1])
+    starts = np.unique(np.linspace(0, order.size, nodes + 1).astype(np.int64)[:-1])
     total = np.add.reduceat(mass[order], starts)
     middle = np.add.reduceat(mass[order] * loss[order], starts) / total
     return middle, np.log(total)

@@ -19,6 +19,7 @@ from discreet.accounting.zcdp import ZCDPLoss
 __all__ = ["Bracket", "delta_bracket", "delta_upper", "epsilon_bracket", "epsilon_upper"]
 
 _TOLERANCE = 1.5e-5
+_MANY = 20  # different parts
 Parts = tuple[tuple[Loss, int], ...]
 
 
@@ -123,6 +124,8 @@ def _epsilon_of(parts: Parts, delta: Fraction) -> float:
         return math.inf if found is None else found
     target = float(delta) * (1 - 1e-15)
     ways = directions(parts)
+    if len(parts) >= _MANY:  # describing the parts takes longer than composing them: do it once
+        return max(pld.epsilon_upper(d, delta=target, tolerance=_TOLERANCE) for d in ways)
     # A rough but certified bound of each direction first: usually the other one is settled by it.
     rough = [pld.epsilon_upper(d, delta=target, tolerance=200 * _TOLERANCE) for d in ways]
     order = sorted(range(len(ways)), key=rough.__getitem__, reverse=True)

@@ -20,6 +20,7 @@ __all__ = [
 
 Parts = Sequence[tuple[Pair, int]]
 _SHORTEST = 1 << 14
+_MANY = 20  # parts
 _MOST_MOVES = 60
 _LONGEST = 1 << 20
 
@@ -112,7 +113,9 @@ def _sizes(parts: Parts, plan: Plan, longest: int = _LONGEST) -> tuple[float, in
     """Return step and length of the transform; exact losses on one lattice set the step."""
     from scipy import fft
 
-    step = min(plan.step, plan.window / _SHORTEST)  # below that, accuracy is free
+    step = plan.step
+    if len(parts) < _MANY:  # a short transform takes no time, so accuracy is free
+        step = min(step, plan.window / _SHORTEST)
     lattices = {pair.lattice[1] if pair.lattice else None for pair, _ in parts}
     if len(lattices) == 1 and (spacing := lattices.pop()) is not None:
         step = spacing
