@@ -1,6 +1,7 @@
 """The documentation runs, resolves and is complete."""
 
 import importlib
+import inspect
 import re
 import subprocess
 import sys
@@ -73,6 +74,11 @@ def test_every_public_name_is_documented_with_an_example(room):
         value = getattr(module, name)
         if callable(value):
             assert ">>>" in (value.__doc__ or ""), f"discreet.{room}.{name} has no example"
+        for method, function in vars(value).items() if inspect.isclass(value) else ():
+            inner = getattr(function, "__func__", function)  # of a classmethod
+            if inspect.isfunction(inner) and not method.startswith("_"):
+                example = f"discreet.{room}.{name}.{method} has no example"
+                assert ">>>" in (inner.__doc__ or ""), example
         assert f"`{name}" in page, f"discreet.{room}.{name} is missing: make reference"
 
 

@@ -52,7 +52,11 @@ class BoundedRangeLoss(Loss):
         return self.epsilon_pure**2 / 8
 
     def delta_upper(self, *, epsilon: Number) -> float:
-        """Return delta at ``epsilon``, rounded up."""
+        """Return delta at ``epsilon``, rounded up.
+
+        >>> round(BoundedRangeLoss(epsilon=2).delta_upper(epsilon=1), 4)
+        0.179
+        """
         excess = Fraction(epsilon) - self.epsilon_pure
         if excess >= 0:
             return 0.0

@@ -61,17 +61,34 @@ class ComposedLoss(Loss):
         return rho, min(delta, Fraction(1))
 
     def group(self, k: int) -> "ComposedLoss":
-        """Return the loss for k units, part by part."""
+        """Return the loss for k units, part by part.
+
+        >>> from discreet.accounting import PureLoss
+        >>> (PureLoss(epsilon=1) * 2).group(2)
+        ComposedLoss(2 x PureLoss(epsilon=2))
+        """
         return compose([(part.group(k), times) for part, times in self.parts])
 
     def delta_upper(self, *, epsilon: Number) -> float:
-        """Return delta at ``epsilon``, rounded up, from the privacy loss distributions."""
+        """Return delta at ``epsilon``, rounded up, from the privacy loss distributions.
+
+        >>> from discreet.accounting import PureLoss
+        >>> round((PureLoss(epsilon=1) * 2).delta_upper(epsilon=1), 4)
+        0.3378
+        """
         from discreet.accounting.numerical import delta_upper
 
         return delta_upper(self, Fraction(epsilon))
 
     def pairs(self) -> tuple[Pair, Pair]:
-        """Refuse: a composition has as many pairs as parts."""
+        """Refuse: a composition has as many pairs as parts.
+
+        >>> from discreet.accounting import PureLoss
+        >>> (PureLoss(epsilon=1) * 2).pairs()
+        Traceback (most recent call last):
+            ...
+        discreet.errors.ParameterError: a composed loss has no single dominating pair. ...
+        """
         raise ParameterError(
             "a composed loss has no single dominating pair. Use epsilon, delta or bracket.",
             parameter="loss",

@@ -68,7 +68,11 @@ class DiscreteGaussianLoss(Loss):
         return math.inf if self._squared_shift else Fraction(0)
 
     def group(self, k: int) -> "DiscreteGaussianLoss":
-        """Return the loss for k units: the distance is k times as large."""
+        """Return the loss for k units: the distance is k times as large.
+
+        >>> DiscreteGaussianLoss(sigma=2, sensitivity=1).group(2)
+        DiscreteGaussianLoss(sigma=2, sensitivity=Fraction(2, 1), dimension=None)
+        """
         return DiscreteGaussianLoss(
             sigma=self.sigma,
             sensitivity=Fraction(self.sensitivity) * whole(k, name="k"),
@@ -76,7 +80,11 @@ class DiscreteGaussianLoss(Loss):
         )
 
     def delta_upper(self, *, epsilon: Number) -> float:
-        """Return delta at ``epsilon``, rounded up."""
+        """Return delta at ``epsilon``, rounded up.
+
+        >>> round(DiscreteGaussianLoss(sigma=2, sensitivity=1).delta_upper(epsilon=1), 4)
+        0.0072
+        """
         target, variance = Fraction(epsilon), Fraction(self.sigma) ** 2
         squared = int(self._squared_shift)
         if squared == 0:
@@ -89,7 +97,11 @@ class DiscreteGaussianLoss(Loss):
         return min(concentrated, worst)
 
     def pairs(self) -> tuple[Pair, Pair]:
-        """Return the law and its shift where that is the whole truth; else go by the profile."""
+        """Return the law and its shift where that is the whole truth; else go by the profile.
+
+        >>> len(DiscreteGaussianLoss(sigma=2, sensitivity=1).pairs())
+        2
+        """
         squared, sigma = int(self._squared_shift), nearest(Fraction(self.sigma))
         if (self.dimension == 1 or squared == 1) and squared and 1e-2 < sigma < _WIDEST_ATOMS:
             pair = _shifted(sigma, math.isqrt(squared))

@@ -57,14 +57,23 @@ class DiscreteLaplaceLoss(Loss):
         return 1 / Fraction(self.noise_multiplier)
 
     def group(self, k: int) -> "DiscreteLaplaceLoss":
-        """Return the loss for k units: the distance is k times as large."""
+        """Return the loss for k units: the distance is k times as large.
+
+        >>> DiscreteLaplaceLoss(noise_multiplier=0.5, sensitivity=2).group(2)
+        DiscreteLaplaceLoss(noise_multiplier=Fraction(1, 4), sensitivity=4)
+        """
         return DiscreteLaplaceLoss(
             noise_multiplier=Fraction(self.noise_multiplier) / whole(k, name="k"),
             sensitivity=self.sensitivity * whole(k, name="k"),
         )
 
     def delta_upper(self, *, epsilon: Number) -> float:
-        """Return delta at ``epsilon``, rounded up."""
+        """Return delta at ``epsilon``, rounded up.
+
+        >>> loss = DiscreteLaplaceLoss(noise_multiplier=0.5, sensitivity=2)
+        >>> round(loss.delta_upper(epsilon=1), 4)
+        0.4621
+        """
         shift, target = self.sensitivity, Fraction(epsilon)
         if target >= self.epsilon_pure:
             return 0.0
@@ -77,7 +86,11 @@ class DiscreteLaplaceLoss(Loss):
         return above((outer + q * inner) / (1 + q), relative=1e-14)
 
     def pairs(self) -> tuple[Pair, Pair]:
-        """Return the pair of one law and its shift by ``sensitivity``, which is symmetric."""
+        """Return the pair of one law and its shift by ``sensitivity``, which is symmetric.
+
+        >>> len(DiscreteLaplaceLoss(noise_multiplier=0.5, sensitivity=2).pairs())
+        2
+        """
         shift = self.sensitivity
         if shift > _MOST_ATOMS:
             return Loss.pairs(self)

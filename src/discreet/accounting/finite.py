@@ -67,7 +67,11 @@ class FinitePairLoss(Loss):
         return Fraction(float(log))
 
     def delta_upper(self, *, epsilon: Number) -> float:
-        """Return delta at ``epsilon``, rounded up."""
+        """Return delta at ``epsilon``, rounded up.
+
+        >>> round(FinitePairLoss(p=(0.75, 0.25), q=(0.25, 0.75)).delta_upper(epsilon=1), 4)
+        0.0704
+        """
         ratio = exp_lower(Fraction(epsilon))
         return max(
             float_up(
@@ -80,7 +84,11 @@ class FinitePairLoss(Loss):
         )
 
     def pairs(self) -> tuple[Pair, Pair]:
-        """Return the pair in both directions."""
+        """Return the pair in both directions.
+
+        >>> len(FinitePairLoss(p=(0.75, 0.25), q=(0.25, 0.75)).pairs())
+        2
+        """
         first, second = (_atoms(one, other) for one, other in self._both_ways())
         return first, second
 

@@ -47,11 +47,19 @@ class GaussianLoss(Loss):
         return math.inf
 
     def group(self, k: int) -> "GaussianLoss":
-        """Return the loss for k units: the distance is k times as large."""
+        """Return the loss for k units: the distance is k times as large.
+
+        >>> GaussianLoss(noise_multiplier=2).group(2)
+        GaussianLoss(noise_multiplier=Fraction(1, 1))
+        """
         return GaussianLoss(noise_multiplier=Fraction(self.noise_multiplier) / whole(k, name="k"))
 
     def delta_upper(self, *, epsilon: Number) -> float:
-        """Return delta at ``epsilon``, rounded up by a relative 2e-11."""
+        """Return delta at ``epsilon``, rounded up by a relative 2e-11.
+
+        >>> round(GaussianLoss(noise_multiplier=2).delta_upper(epsilon=1), 4)
+        0.0068
+        """
         multiplier = Fraction(self.noise_multiplier)
         # Exact before the one rounding: e m and 1/(2m) may nearly cancel, and phi(a) would
         # amplify the error of their float difference.
@@ -69,6 +77,10 @@ class GaussianLoss(Loss):
         return 1 / (2 * Fraction(self.noise_multiplier) ** 2), Fraction(0)
 
     def pairs(self) -> tuple[Pair, Pair]:
-        """Return the Gaussian pair, which is symmetric."""
+        """Return the Gaussian pair, which is symmetric.
+
+        >>> len(GaussianLoss(noise_multiplier=2).pairs())
+        2
+        """
         pair = GaussianPair(nearest(Fraction(self.noise_multiplier)) * (1 - 1e-15))
         return pair, pair

@@ -46,17 +46,29 @@ class LaplaceLoss(Loss):
         return 1 / Fraction(self.noise_multiplier)
 
     def group(self, k: int) -> "LaplaceLoss":
-        """Return the loss for k units: the distance is k times as large."""
+        """Return the loss for k units: the distance is k times as large.
+
+        >>> LaplaceLoss(noise_multiplier=0.5).group(2)
+        LaplaceLoss(noise_multiplier=Fraction(1, 4))
+        """
         return LaplaceLoss(noise_multiplier=Fraction(self.noise_multiplier) / whole(k, name="k"))
 
     def delta_upper(self, *, epsilon: Number) -> float:
-        """Return delta at ``epsilon``, rounded up."""
+        """Return delta at ``epsilon``, rounded up.
+
+        >>> round(LaplaceLoss(noise_multiplier=0.5).delta_upper(epsilon=1), 4)
+        0.3935
+        """
         excess = Fraction(epsilon) - self.epsilon_pure
         if excess >= 0:
             return 0.0
         return above(one_minus_exp(excess / 2), relative=1e-14)
 
     def pairs(self) -> tuple[Pair, Pair]:
-        """Return the Laplace pair, which is symmetric."""
+        """Return the Laplace pair, which is symmetric.
+
+        >>> len(LaplaceLoss(noise_multiplier=0.5).pairs())
+        2
+        """
         pair = LaplacePair(nearest(Fraction(self.noise_multiplier)) * (1 - 1e-15))
         return pair, pair

@@ -47,11 +47,19 @@ class PureLoss(Loss):
         return Fraction(self.epsilon)
 
     def delta_upper(self, *, epsilon: Number) -> float:
-        """Return delta at ``epsilon``, rounded up."""
+        """Return delta at ``epsilon``, rounded up.
+
+        >>> round(PureLoss(epsilon=2).delta_upper(epsilon=1), 4)
+        0.5568
+        """
         return _response_delta(Fraction(self.epsilon), Fraction(epsilon))
 
     def pairs(self) -> tuple[Pair, Pair]:
-        """Return binary randomized response, which is symmetric."""
+        """Return binary randomized response, which is symmetric.
+
+        >>> len(PureLoss(epsilon=2).pairs())
+        2
+        """
         pair = response_pair(epsilon=Fraction(self.epsilon), others=1)
         return pair, pair
 
@@ -90,14 +98,22 @@ class ApproximateLoss(Loss):
         return math.inf if self.delta else Fraction(self.epsilon)
 
     def group(self, k: int) -> "ApproximateLoss":
-        """Return the loss for k units: k epsilon and k exp((k - 1) epsilon) delta."""
+        """Return the loss for k units: k epsilon and k exp((k - 1) epsilon) delta.
+
+        >>> ApproximateLoss(epsilon=2, delta=0.001).group(2)
+        ApproximateLoss(epsilon=4, delta=0.014778112197861301)
+        """
         grouped = Guarantee(epsilon=self.epsilon, delta=self.delta).group(k)
         return ApproximateLoss(
             epsilon=grouped.epsilon, delta=min(grouped.delta, 1 - Fraction(1, 10**9))
         )
 
     def delta_upper(self, *, epsilon: Number) -> float:
-        """Return delta at ``epsilon``, rounded up."""
+        """Return delta at ``epsilon``, rounded up.
+
+        >>> round(ApproximateLoss(epsilon=2, delta=0.001).delta_upper(epsilon=1), 4)
+        0.5572
+        """
         failure = Fraction(self.delta)
         rest = _response_delta(Fraction(self.epsilon), Fraction(epsilon))
         return min(1.0, float_up(failure + (1 - failure) * Fraction(rest)))
@@ -108,7 +124,11 @@ class ApproximateLoss(Loss):
         return Fraction(self.epsilon) ** 2 / 2, Fraction(self.delta)
 
     def pairs(self) -> tuple[Pair, Pair]:
-        """Return randomized response that sometimes reveals the input, which is symmetric."""
+        """Return randomized response that sometimes reveals the input, which is symmetric.
+
+        >>> len(ApproximateLoss(epsilon=2, delta=0.001).pairs())
+        2
+        """
         pair = response_pair(epsilon=Fraction(self.epsilon), others=1, failure=Fraction(self.delta))
         return pair, pair
 

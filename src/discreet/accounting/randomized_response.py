@@ -51,7 +51,11 @@ class RandomizedResponseLoss(Loss):
         return Fraction(self.epsilon)
 
     def delta_upper(self, *, epsilon: Number) -> float:
-        """Return delta at ``epsilon``, rounded up."""
+        """Return delta at ``epsilon``, rounded up.
+
+        >>> round(RandomizedResponseLoss(epsilon=2, categories=3).delta_upper(epsilon=1), 4)
+        0.4975
+        """
         excess = Fraction(epsilon) - self.epsilon_pure
         if excess >= 0:
             return 0.0
@@ -60,6 +64,10 @@ class RandomizedResponseLoss(Loss):
         return above(one_minus_exp(excess) / (1 + others), relative=1e-12)
 
     def pairs(self) -> tuple[Pair, Pair]:
-        """Return the pair of two inputs' reports, which is symmetric."""
+        """Return the pair of two inputs' reports, which is symmetric.
+
+        >>> len(RandomizedResponseLoss(epsilon=2, categories=3).pairs())
+        2
+        """
         pair = response_pair(epsilon=self.epsilon_pure, others=self.categories - 1)
         return pair, pair

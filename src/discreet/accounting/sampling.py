@@ -51,11 +51,20 @@ class SampledLoss(Loss):
 
         Why: at a' = 1 + (a - 1) / rate, delta(log a) = rate * inner delta(log a') for removing,
         which is the larger of the two directions at epsilon >= 0 [BBG20, Theorem 8].
+
+        >>> from discreet.accounting import PureLoss
+        >>> round(SampledLoss(inner=PureLoss(epsilon=2), rate=0.5).delta_upper(epsilon=1), 4)
+        0.176
         """
         return _amplified_delta(self.inner, Fraction(self.rate), Fraction(epsilon))
 
     def pairs(self) -> tuple[Pair, Pair]:
-        """Return the two sampled pairs."""
+        """Return the two sampled pairs.
+
+        >>> from discreet.accounting import PureLoss
+        >>> len(SampledLoss(inner=PureLoss(epsilon=2), rate=0.5).pairs())
+        2
+        """
         removing, adding = self.inner.pairs()
         rate = float_up(Fraction(self.rate))
         return SampledPair(removing, rate, removes=True), SampledPair(adding, rate, removes=False)
@@ -112,7 +121,14 @@ class TruncatedPoissonLoss(Loss):
         return math.inf if self.overflow else self.plain.epsilon_pure
 
     def delta_upper(self, *, epsilon: Number) -> float:
-        """Return delta at ``epsilon``, rounded up."""
+        """Return delta at ``epsilon``, rounded up.
+
+        >>> from discreet.accounting import PureLoss
+        >>> inner = PureLoss(epsilon=2)
+        >>> loss = TruncatedPoissonLoss(inner=inner, rate=0.5, batch=90, population=100)
+        >>> round(loss.delta_upper(epsilon=1), 4)
+        0.176
+        """
         rest = self.plain.delta_upper(epsilon=epsilon)
         growth = 1 + math.exp(min(700.0, float(epsilon)))
         return min(1.0, rest + growth * self.overflow * (1 + 1e-12))
@@ -160,7 +176,12 @@ class WithoutReplacementLoss(Loss):
         return _amplified(self.inner.epsilon_pure, Fraction(self.batch, self.population))
 
     def delta_upper(self, *, epsilon: Number) -> float:
-        """Return delta at ``epsilon``, rounded up."""
+        """Return delta at ``epsilon``, rounded up.
+
+        >>> from discreet.accounting import PureLoss
+        >>> round(WithoutReplacementLoss(inner=PureLoss(epsilon=2), batch=5, population=10).delta_upper(epsilon=1), 4)
+        0.176
+        """
         rate = Fraction(self.batch, self.population)
         return _amplified_delta(self.inner, rate, Fraction(epsilon))
 

@@ -48,11 +48,19 @@ class ShuffledLoss(Loss):
         return Fraction(self.epsilon0)
 
     def delta_upper(self, *, epsilon: Number) -> float:
-        """Return delta at ``epsilon``, rounded up."""
+        """Return delta at ``epsilon``, rounded up.
+
+        >>> round(ShuffledLoss(epsilon0=2, n=1000).delta_upper(epsilon=1), 4)
+        0.0
+        """
         return shuffle_delta(epsilon0=self.epsilon0, n=self.n, epsilon=epsilon)
 
     def pairs(self) -> tuple[Pair, Pair]:
-        """Return the pair of clones, which is symmetric."""
+        """Return the pair of clones, which is symmetric.
+
+        >>> len(ShuffledLoss(epsilon0=2, n=1000).pairs())
+        2
+        """
         found = shuffle_pair(epsilon0=self.epsilon0, n=self.n)
         pair = AtomsPair(found.losses, found.masses, found.infinite, found.infinite)
         return pair, pair

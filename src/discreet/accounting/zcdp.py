@@ -48,13 +48,21 @@ class ZCDPLoss(Loss):
         return math.inf if self.rho or self.delta else Fraction(0)
 
     def group(self, k: int) -> "Loss":
-        """Return the loss for k units: rho grows with k squared [BS16, Proposition 1.9]."""
+        """Return the loss for k units: rho grows with k squared [BS16, Proposition 1.9].
+
+        >>> ZCDPLoss(rho=0.1).group(2)
+        ZCDPLoss(rho=Fraction(3602879701896397, 9007199254740992), delta=0)
+        """
         if self.delta:
             return Loss.group(self, k)
         return ZCDPLoss(rho=Fraction(self.rho) * whole(k, name="k") ** 2)
 
     def delta_upper(self, *, epsilon: Number) -> float:
-        """Return delta at ``epsilon``, rounded up."""
+        """Return delta at ``epsilon``, rounded up.
+
+        >>> round(ZCDPLoss(rho=0.1).delta_upper(epsilon=1), 4)
+        0.0089
+        """
         failure = Fraction(self.delta)
         rest = Fraction(zcdp_delta(Fraction(self.rho), Fraction(epsilon)))
         return min(1.0, float_up(failure + (1 - failure) * rest))

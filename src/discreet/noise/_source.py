@@ -51,7 +51,11 @@ class Source(Protocol):
         ...
 
     def read(self, n: int, /) -> bytes:
-        """Return ``n`` fresh uniform bytes."""
+        """Return ``n`` fresh uniform bytes.
+
+        >>> len(SYSTEM.read(3))
+        3
+        """
         ...
 
 

@@ -34,7 +34,11 @@ class SeededSource:
         return False
 
     def read(self, n: int, /) -> bytes:
-        """Return the next ``n`` bytes of the sequence that the seed names."""
+        """Return the next ``n`` bytes of the sequence that the seed names.
+
+        >>> len(SeededSource(1).read(3))
+        3
+        """
         return self._cipher.update(bytes(n))
 
     def __repr__(self) -> str:
