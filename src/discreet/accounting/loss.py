@@ -47,7 +47,12 @@ class Loss(ABC):
 
     @abstractmethod
     def delta_upper(self, *, epsilon: Number) -> float:
-        """Return a certified upper bound on delta at an ``epsilon`` of at least 0."""
+        """Return a certified upper bound on delta at an ``epsilon`` of at least 0.
+
+        >>> from discreet.accounting import PureLoss
+        >>> PureLoss(epsilon=1).delta_upper(epsilon=1)
+        0.0
+        """
 
     @property
     def zcdp(self) -> tuple[Fraction | float, Fraction]:
@@ -62,6 +67,11 @@ class Loss(ABC):
         """Return dominating pairs for removing and for adding a unit, for numerical composition.
 
         By default the pair whose profile is the chord of this loss's profile between many points.
+
+        >>> from discreet.accounting import ZCDPLoss
+        >>> removing, adding = ZCDPLoss(rho=0.1).pairs()
+        >>> removing is adding
+        True
         """
         pair = profile_pair(self)
         return pair, pair

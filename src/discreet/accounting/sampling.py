@@ -179,7 +179,8 @@ class WithoutReplacementLoss(Loss):
         """Return delta at ``epsilon``, rounded up.
 
         >>> from discreet.accounting import PureLoss
-        >>> round(WithoutReplacementLoss(inner=PureLoss(epsilon=2), batch=5, population=10).delta_upper(epsilon=1), 4)
+        >>> loss = WithoutReplacementLoss(inner=PureLoss(epsilon=2), batch=5, population=10)
+        >>> round(loss.delta_upper(epsilon=1), 4)
         0.176
         """
         rate = Fraction(self.batch, self.population)
