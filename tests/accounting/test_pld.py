@@ -258,6 +258,17 @@ def test_calibration_of_a_training_run():
     assert discreet.delta(run(found * 0.9999), epsilon=3) > 1e-5
 
 
+def test_calibration_of_a_sampling_rate_finds_the_largest():
+    def run(rate):
+        return GaussianLoss(noise_multiplier=2).sampled(rate=rate) * 100
+
+    found = calibrate(run, epsilon=1, delta=1e-5, largest=True)
+    assert discreet.delta(run(found), epsilon=1) <= 1e-5
+    assert discreet.delta(run(found * 1.0001), epsilon=1) > 1e-5
+    # With budget to spare the rate stops at 1, where sampling ends.
+    assert calibrate(run, epsilon=500, delta=1e-5, largest=True) == pytest.approx(1, rel=1e-5)
+
+
 def test_subsampling_figures():
     assert discreet.epsilon(PureLoss(epsilon=0.5).sampled(rate=0.01), delta=0) == pytest.approx(
         math.log1p(0.01 * math.expm1(0.5))

@@ -12,11 +12,15 @@ from discreet.errors import ParameterError
 __all__ = ["calibrate", "classic_gaussian_sigma"]
 
 
-def calibrate(make_loss: Callable[[float], Loss], *, epsilon: Number, delta: Number) -> float:
+def calibrate(
+    make_loss: Callable[[float], Loss], *, epsilon: Number, delta: Number, largest: bool = False
+) -> float:
     """Return the smallest parameter whose loss is (epsilon, delta)-DP.
 
     ``make_loss`` maps a positive float (a noise multiplier, a scale, ...) to a loss that gets
-    smaller as the parameter grows.
+    smaller as the parameter grows. For one that gets larger (a sampling rate), ``largest=True``
+    returns the largest parameter instead; where ``make_loss`` refuses a parameter, the search
+    stays below it. For a number of steps there is :func:`most_steps`.
 
     Claim: ``delta(make_loss(result), epsilon=epsilon) <= delta`` as evaluated, so whatever the
     search does the answer is safe.
@@ -26,31 +30,42 @@ def calibrate(make_loss: Callable[[float], Loss], *, epsilon: Number, delta: Num
     '3.7306'
     >>> calibrate(lambda s: LaplaceLoss(noise_multiplier=s), epsilon=0.5, delta=0)
     2.0
+    >>> step = GaussianLoss(noise_multiplier=2)
+    >>> rate = calibrate(lambda r: step.sampled(rate=r) * 100, epsilon=1, delta=1e-5, largest=True)
+    >>> round(rate, 4)
+    0.0459
     """
     budget = nonnegative(epsilon, name="epsilon")
     allowed = probability(delta, name="delta", zero=True)
+
+    def reached(parameter: float) -> float:
+        """Return delta at a parameter, searched for upwards: its inverse where largest is asked."""
+        if not largest:
+            return make_loss(parameter).delta_upper(epsilon=budget)
+        try:
+            return make_loss(1 / parameter).delta_upper(epsilon=budget)
+        except ParameterError:
+            return math.inf
+
     if isinstance(make_loss(1.0), ComposedLoss) and allowed > 0:
         # A composition is dear to evaluate: stop at six digits, on the safe side.
         log_allowed = math.log(allowed.numerator) - math.log(allowed.denominator)
 
         def excess(parameter: float) -> float:
-            reached = make_loss(parameter).delta_upper(epsilon=budget)
-            return (
-                math.log(reached) - log_allowed
-                if reached > allowed
-                else min(-1e-300, math.log(max(reached, 1e-300)) - log_allowed)
-            )
+            found = reached(parameter)
+            above = math.log(max(found, 1e-300)) - log_allowed
+            return above if found > allowed else min(-1e-300, above)
 
         found = smallest_enough(excess, relative=1e-6)
     else:
-        found = smallest_float(lambda s: make_loss(s).delta_upper(epsilon=budget) <= allowed)
+        found = smallest_float(lambda s: reached(s) <= allowed)
     if found is None:
         raise ParameterError(
             f"no parameter up to 1e300 gives epsilon={show(epsilon)} at delta={show(delta)}. "
             "Noise that is not pure needs delta above 0; no noise reaches 0 in both.",
             parameter="delta" if allowed == 0 else "epsilon",
         )
-    return found
+    return 1 / found if largest else found
 
 
 def classic_gaussian_sigma(*, epsilon: Number, delta: Number, sensitivity: Number) -> float:
