@@ -182,6 +182,5 @@ def test_a_plot_has_one_line_for_each_loss(plot, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("plot", PLOTS)
 def test_a_real_picture(plot, tmp_path):
-    pytest.importorskip("matplotlib")
     written = plot(GaussianLoss(noise_multiplier=1), path=tmp_path / "x.png")
     assert written.read_bytes().startswith(b"\x89PNG")

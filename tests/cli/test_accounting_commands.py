@@ -111,7 +111,6 @@ def test_tradeoff_in_the_terminal_and_as_json():
 
 
 def test_tradeoff_as_a_picture(tmp_path):
-    pytest.importorskip("matplotlib")
     file = tmp_path / "curve.png"
     result = run("tradeoff", "--noise-multiplier", 1, "--plot", file)
     assert result.exit_code == 0, result.output

@@ -125,7 +125,7 @@ def _epsilon_of(parts: Parts, delta: Fraction) -> float:
     target = float(delta) * (1 - 1e-15)
     ways = directions(parts)
     if len(parts) >= _MANY:  # describing the parts takes longer than composing them: do it once
-        return max(pld.epsilon_upper(d, delta=target, tolerance=2 * _TOLERANCE) for d in ways)
+        return max(pld.epsilon_upper(d, delta=target, tolerance=_TOLERANCE) for d in ways)
     # A rough but certified bound of each direction first: usually the other one is settled by it.
     rough = [pld.epsilon_upper(d, delta=target, tolerance=200 * _TOLERANCE) for d in ways]
     order = sorted(range(len(ways)), key=rough.__getitem__, reverse=True)
