@@ -5,7 +5,17 @@ import inspect
 import re
 from pathlib import Path
 
-ROOMS = ["accounting", "audit", "datasets", "errors", "mechanisms", "noise", "privacy", "testing"]
+ROOMS = [
+    "accounting",
+    "audit",
+    "datasets",
+    "errors",
+    "ledger",
+    "mechanisms",
+    "noise",
+    "privacy",
+    "testing",
+]
 
 
 def page(room: str) -> str:

@@ -11,7 +11,17 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-ROOMS = ["accounting", "audit", "datasets", "errors", "mechanisms", "noise", "privacy", "testing"]
+ROOMS = [
+    "accounting",
+    "audit",
+    "datasets",
+    "errors",
+    "ledger",
+    "mechanisms",
+    "noise",
+    "privacy",
+    "testing",
+]
 
 
 def blocks():

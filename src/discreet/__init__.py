@@ -14,19 +14,40 @@ from discreet._version import __version__
 
 if TYPE_CHECKING:
     from discreet.accounting import delta, epsilon
+    from discreet.ledger import Ledger
     from discreet.privacy import Guarantee, Neighbours, Sensitive, Unit
 
 _HOME = {
     "Guarantee": "discreet.privacy",
+    "Ledger": "discreet.ledger",
     "Neighbours": "discreet.privacy",
     "Sensitive": "discreet.privacy",
     "Unit": "discreet.privacy",
     "delta": "discreet.accounting",
     "epsilon": "discreet.accounting",
 }
-_ROOMS = ("accounting", "audit", "datasets", "errors", "mechanisms", "noise", "privacy", "testing")
+_ROOMS = (
+    "accounting",
+    "audit",
+    "datasets",
+    "errors",
+    "ledger",
+    "mechanisms",
+    "noise",
+    "privacy",
+    "testing",
+)
 
-__all__ = ["Guarantee", "Neighbours", "Sensitive", "Unit", "__version__", "delta", "epsilon"]
+__all__ = [
+    "Guarantee",
+    "Ledger",
+    "Neighbours",
+    "Sensitive",
+    "Unit",
+    "__version__",
+    "delta",
+    "epsilon",
+]
 
 
 def __getattr__(name: str) -> object:

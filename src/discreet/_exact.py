@@ -116,7 +116,7 @@ def nonnegative(value: object, *, name: str, hint: str = "") -> Fraction:
     """
     wanted = "a finite number of at least 0"
     number = exact(value, name=name, wanted=wanted, hint=hint)
-    if number < 0:
+    if number < 0 or _is_minus_zero(number, value):
         raise refusal(name, wanted, value, hint)
     return number
 
@@ -135,9 +135,15 @@ def probability(
     """
     wanted = f"a number in {'[' if zero else '('}0, 1{']' if one else ')'}"
     number = exact(value, name=name, wanted=wanted, hint=hint)
-    if not 0 <= number <= 1 or (number == 0 and not zero) or (number == 1 and not one):
+    ends = (number == 0 and not zero) or (number == 1 and not one)
+    if not 0 <= number <= 1 or ends or _is_minus_zero(number, value):
         raise refusal(name, wanted, value, hint)
     return number
+
+
+def _is_minus_zero(number: Fraction, value: object) -> bool:
+    """Say whether a zero came from a computation that went wrong just below it."""
+    return number == 0 and isinstance(value, float) and math.copysign(1, value) < 0
 
 
 def whole(value: object, *, name: str, minimum: int = 1, hint: str = "") -> int:

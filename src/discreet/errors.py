@@ -5,15 +5,19 @@ refuses. Messages depend on parameters and shapes only, never on a private value
 """
 
 __all__ = [
+    "AccountNotFound",
     "BudgetExceeded",
     "DataError",
     "DiscreetError",
+    "LedgerError",
+    "LedgerUnavailable",
     "MissingExtra",
     "NotCopyable",
     "ParameterError",
     "PrivacyWarning",
     "SensitiveValue",
     "SessionOver",
+    "TamperingFound",
 ]
 
 
@@ -47,34 +51,95 @@ def _parameter_error(message: str, parameter: str) -> ParameterError:
 
 
 class BudgetExceeded(DiscreetError):
-    """A loss costs more than a budget has left. Nothing was spent.
+    """A loss does not fit into what a budget has left. Nothing was spent.
 
     ``used`` is the share of the budget already used, ``would_be`` the share that the loss would
     have brought it to: above 1, infinite where the loss has no finite cost in this kind of budget.
+    ``budget`` says whose budget it is, and ``account`` belongs to which account, where there is
+    one. ``offer`` is what would still fit, where the account's policy is to offer it.
 
     >>> print(BudgetExceeded(used=0.75, would_be=1.25))
     this loss would bring the filter from 0.75 to 1.25 of its limit. Nothing was spent. Ask for
     less: more noise, a smaller sampling rate or fewer steps.
     """
 
-    def __init__(self, *, used: float, would_be: float, budget: str = "the filter") -> None:
+    offer: object = None
+
+    def __init__(
+        self,
+        *,
+        used: float,
+        would_be: float,
+        budget: str = "the filter",
+        account: str | None = None,
+        way_out: str = "",
+    ) -> None:
         self.used, self.would_be, self.budget = used, would_be, budget
+        self.account, self.way_out = account, way_out
         if would_be < float("inf"):
             told = f"would bring {budget} from {used:.4g} to {would_be:.4g} of its limit"
-            way_out = "Ask for less: more noise, a smaller sampling rate or fewer steps."
+            remedy = "Ask for less: more noise, a smaller sampling rate or fewer steps."
         else:
             told = f"has no finite cost in {budget}"
-            way_out = (
+            remedy = (
                 "It is not pure, and this budget has no delta, or too little, for how it may fail."
             )
-        super().__init__(f"this loss {told}. Nothing was spent. {way_out}")
+        super().__init__(f"this loss {told}. Nothing was spent. {remedy} {way_out}".rstrip())
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_budget_exceeded, (self.used, self.would_be, self.budget))
+        facts = (self.used, self.would_be, self.budget, self.account, self.way_out)
+        return (_budget_exceeded, facts)
 
 
-def _budget_exceeded(used: float, would_be: float, budget: str) -> BudgetExceeded:
-    return BudgetExceeded(used=used, would_be=would_be, budget=budget)
+def _budget_exceeded(
+    used: float, would_be: float, budget: str, account: str | None, way_out: str
+) -> BudgetExceeded:
+    return BudgetExceeded(
+        used=used, would_be=would_be, budget=budget, account=account, way_out=way_out
+    )
+
+
+class LedgerError(DiscreetError):
+    """Something about a ledger is not as it must be; the kinds below say what.
+
+    >>> issubclass(TamperingFound, LedgerError)
+    True
+    """
+
+
+class LedgerUnavailable(LedgerError, OSError):
+    """The ledger's storage did not answer: a full disk, a read-only file, a lost connection.
+
+    ``may_be_recorded`` is false where nothing was written. Where it is true the connection broke
+    while the answer was on its way; asking again with the same key never charges twice.
+
+    >>> LedgerUnavailable("the disk is full. Nothing was written.").may_be_recorded
+    False
+    """
+
+    def __init__(self, message: str, *, may_be_recorded: bool = False) -> None:
+        self.may_be_recorded = may_be_recorded
+        super().__init__(message)
+
+
+class TamperingFound(LedgerError):
+    """A ledger is not what was once written; ``entry`` is the first bad entry, where one is.
+
+    >>> TamperingFound("entry 7 was altered.", entry=7).entry
+    7
+    """
+
+    def __init__(self, message: str, *, entry: int | None = None) -> None:
+        self.entry = entry
+        super().__init__(message)
+
+
+class AccountNotFound(LedgerError, LookupError):
+    """The ledger has no account of this name.
+
+    >>> issubclass(AccountNotFound, LookupError)
+    True
+    """
 
 
 class DataError(DiscreetError, ValueError):

@@ -153,7 +153,7 @@ def test_each_kind_charges_what_its_page_says():
     )
     b = Filter(PROMISE, kind="basic")
     assert b.charge(approximate).used_after == 1 / 3
-    assert b.state[1] / b._units[1].limit == pytest.approx(0.01)
+    assert b.state[1] / b.rules.units[1].limit == pytest.approx(0.01)
     share = b.ask(gaussian).used_after - 1 / 3
     exact = epsilon(gaussian, delta=PROMISE.delta / 1024)
     assert exact <= 3 * share <= 1.15 * exact
@@ -167,7 +167,7 @@ def test_a_training_run_is_charged_as_a_whole_to_zcdp_and_step_by_step_to_renyi(
     whole = epsilon(steps, delta=1e-6 / 1024)
     assert quote.used_after == pytest.approx(whole**2 / 2 / float(z.limits[0]), rel=1e-6)
     assert z.charge(steps) == quote
-    assert z.state[1] * 128 == pytest.approx(Filter(promise, kind="zcdp")._units[1].limit)
+    assert z.state[1] * 128 == pytest.approx(Filter(promise, kind="zcdp").rules.units[1].limit)
     r = Filter(promise, kind="renyi", order=8)
     one = renyi.sampled_gaussian(noise_multiplier=4, rate=0.01, order=8)
     assert r.ask(steps).used_after == pytest.approx(1000 * one / float(r.limits[0]))
@@ -195,7 +195,7 @@ def test_order_and_grouping_do_not_matter(sequence, kind, data):
 def test_sums_are_exact_to_the_unit(epsilons):
     promise = Guarantee(epsilon=31)
     f = charged(promise, [PureLoss(epsilon=e) for e in epsilons])
-    unit = f.limits[0] / f._units[0].limit
+    unit = f.limits[0] / f.rules.units[0].limit
     assert 0 <= f.state[0] * unit - sum(epsilons) < unit * len(epsilons)
 
 
@@ -301,8 +301,8 @@ def test_the_combined_filter_holds_against_an_adversary_who_uses_both_halves(gam
         choices = game.questions({float(order): left}, math.log(p / q))
         # The basic half: reveal all that the sum of epsilons and deltas still allows.
         for share in (0.0, 0.5, 0.999):
-            room = f.limits[0] * (1 - Fraction(f.state[0], f._units[0].limit))
-            room_delta = f.limits[1] * (1 - Fraction(f.state[1], f._units[1].limit))
+            room = f.limits[0] * (1 - Fraction(f.state[0], f.rules.units[0].limit))
+            room_delta = f.limits[1] * (1 - Fraction(f.state[1], f.rules.units[1].limit))
             loss = ApproximateLoss(
                 epsilon=room * Fraction(999, 1000), delta=room_delta * Fraction(share)
             )

@@ -18,6 +18,7 @@ from discreet.accounting.composition import ComposedLoss, compose
 from discreet.accounting.curves import plot_profile, plot_tradeoff, profile, tradeoff
 from discreet.accounting.discrete_gaussian import DiscreteGaussianLoss
 from discreet.accounting.discrete_laplace import DiscreteLaplaceLoss
+from discreet.accounting.filter_rules import FilterRules
 from discreet.accounting.filters import Filter, Quote
 from discreet.accounting.finite import FinitePairLoss
 from discreet.accounting.gaussian import GaussianLoss
@@ -42,6 +43,7 @@ __all__ = [
     "DiscreteGaussianLoss",
     "DiscreteLaplaceLoss",
     "Filter",
+    "FilterRules",
     "FinitePairLoss",
     "GaussianLoss",
     "LaplaceLoss",

@@ -12,6 +12,7 @@ __all__ = ["FORM", "counts", "field", "number", "units", "unreadable"]
 FORM = 1
 
 # Logarithms may differ in their last digits between machines and so may limits.
+_WIDEST = 5000  # binary digits: beyond any float, and quick to compute with
 _MARGIN = 1 + Fraction(1, 10**9)
 
 
@@ -54,7 +55,10 @@ def units(settings: Mapping[str, object], ours: tuple[Units, ...]) -> tuple[Unit
         ):
             raise unreadable("a limit is not two whole numbers")
         read = Units(pair[0], pair[1])
-        if abs(read.exponent - own.exponent) > 1 or not 0 <= read.amount <= own.amount * _MARGIN:
+        # Units may differ, since a guarantee that was widened keeps its own; whatever they are,
+        # prices are rounded up to them.
+        absurd = abs(read.exponent) > _WIDEST
+        if absurd or not 0 <= read.amount <= own.amount * _MARGIN:
             raise unreadable("a limit is above what the guarantee allows")
         found.append(read)
     return tuple(found)

@@ -34,8 +34,7 @@ class Units:
         if limit == 0:
             return cls(0, 0)
         exponent = limit.numerator.bit_length() - limit.denominator.bit_length()
-        top, bottom = _ratio(exponent)
-        return cls(exponent, limit.numerator * top // (limit.denominator * bottom))
+        return cls(exponent, 0).widened(limit)
 
     @property
     def amount(self) -> Fraction:
@@ -50,6 +49,11 @@ class Units:
         numerator, denominator = amount.as_integer_ratio()
         top, bottom = _ratio(self.exponent)
         return -(-numerator * top // (denominator * bottom))
+
+    def widened(self, limit: Fraction) -> "Units":
+        """Return the same units up to another limit, rounded down."""
+        top, bottom = _ratio(self.exponent)
+        return Units(self.exponent, limit.numerator * top // (limit.denominator * bottom))
 
     def share(self, units: int | float) -> float:
         """Return which share of the limit this is; infinity where that is beyond the floats."""

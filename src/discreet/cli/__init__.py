@@ -1,4 +1,7 @@
-"""The command line: ``discreet demo``, ``discreet explain``."""
+"""The command line: ``discreet demo``, ``explain``, ``epsilon``, ``ledger``, ``verify`` and more.
+
+``discreet --help`` lists every command; each one's help teaches it by example.
+"""
 
 from discreet.cli._app import app, main
 

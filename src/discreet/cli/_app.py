@@ -14,14 +14,18 @@ from typer.core import TyperGroup
 from discreet._version import __version__
 from discreet.cli._accounting import register as register_accounting
 from discreet.cli._explain import explanation, print_explanation
+from discreet.cli._ledger import register as register_ledger
 from discreet.cli._numbers import parse, parse_exactly
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, TamperingFound
 
+NOT_PROVEN = 1
 BAD_INPUT = 2
 
 
 class OneLineErrors(TyperGroup):
     """Answer bad input with one line on stderr and exit code 2, never with a traceback.
+
+    Exit code 1 says that something was checked and found not to be what it claims.
 
     >>> OneLineErrors.__name__
     'OneLineErrors'
@@ -48,7 +52,7 @@ class OneLineErrors(TyperGroup):
             sys.exit(1)
         except DiscreetError as error:
             _complain(str(error))
-            sys.exit(BAD_INPUT)
+            sys.exit(NOT_PROVEN if isinstance(error, TamperingFound) else BAD_INPUT)
         except Exception as error:
             # The parser's own errors. Their class has moved between releases of Typer, but it has
             # always known how to say what is wrong.
@@ -158,6 +162,7 @@ def explain(
 
 
 register_accounting(app)
+register_ledger(app)
 
 
 def main() -> None:

@@ -1,9 +1,10 @@
-"""Helpers for tests, yours and ours: a repeatable source and checks of a sampler's law.
+"""Helpers for tests, yours and ours: a repeatable source, checks of a sampler's law, a server.
 
 Nothing here is for production. A seeded source is predictable, and says so wherever it shows.
 """
 
 from discreet.testing._law import cdf_gap, dkw_band
+from discreet.testing._postgres import PostgresServer
 from discreet.testing._seeded import SeededSource
 
-__all__ = ["SeededSource", "cdf_gap", "dkw_band"]
+__all__ = ["PostgresServer", "SeededSource", "cdf_gap", "dkw_band"]

@@ -1,0 +1,74 @@
+"""Entries and losses in words."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import unquote
+
+
+def about(entry: Mapping[str, Any]) -> str:
+    """Say in words what an entry did.
+
+    >>> about({"kind": "spend", "job": 5, "steps": [10]})
+    '10 steps of job 5'
+    >>> about({"kind": "charge", "loss": {"kind": "laplace", "noise_multiplier": 2, "version": 1}})
+    'laplace, noise multiplier 2'
+    """
+    kind = entry["kind"]
+    if "loss" in entry:
+        return loss_words(entry["loss"])
+    if kind == "spend":
+        return f"{counted(sum(entry['steps']), 'step', 'steps')} of job {entry['job']}"
+    if kind in ("account", "budget", "grant"):
+        settings = entry["filter"]
+        limit = f"epsilon {_number(settings['epsilon'])}, delta {_number(settings['delta'])}"
+        why = f": {entry['reason']}" if "reason" in entry else ""
+        return f"{unquote(entry.get('line', 'total'))}, {limit}{why}"
+    told = {
+        "settle": "job {job} ended",
+        "release": "answer to charge {charge}",
+        "reask": "answer of entry {release} again",
+        "ledger": "the ledger {origin}",
+        "rotate": "a new key signs",
+    }
+    if kind == "source":
+        override = f", although: {entry['override']}" if "override" in entry else ""
+        return f"{entry['source']['name']}, version {entry['source']['version']}{override}"
+    if kind == "witness":
+        return f"cosigned by {entry['vkey'].partition('+')[0]}"
+    return told.get(kind, "").format(**entry)
+
+
+def loss_words(loss: Any) -> str:
+    """Say in words what was paid.
+
+    >>> loss_words({"kind": "composed", "parts": [[{"kind": "pure", "epsilon": "1/3"}, 3]]})
+    '3 x pure, epsilon 1/3'
+    """
+    if not isinstance(loss, dict):
+        return str(loss)
+    if loss.get("kind") == "composed":
+        return "; ".join(
+            f"{times} x {loss_words(part)}" if times != 1 else loss_words(part)
+            for part, times in loss["parts"]
+        )
+    words = [str(loss.get("kind", "")).replace("_", " ")]
+    for name, value in loss.items():
+        if name not in ("kind", "version") and not isinstance(value, dict | list):
+            words.append(f"{name.replace('_', ' ')} {str(value).removesuffix('/1')}")
+    inner = [loss_words(value) for value in loss.values() if isinstance(value, dict)]
+    return ", ".join(words) + "".join(f", of {one}" for one in inner)
+
+
+def _number(text: str) -> str:
+    """Write an exact number that an entry holds as people type it."""
+    top, _, bottom = text.partition("/")
+    return f"{int(top) / int(bottom or 1):g}"
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """Say how many there are.
+
+    >>> counted(1, "entry", "entries"), counted(2000, "entry", "entries")
+    ('1 entry', '2,000 entries')
+    """
+    return f"{count:,} {one if count == 1 else many}"

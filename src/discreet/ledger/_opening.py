@@ -1,0 +1,105 @@
+"""From what a user typed to an open store, its keys, and a first entry."""
+
+import os
+import secrets
+import time
+from pathlib import Path
+
+from discreet.errors import LedgerError, LedgerUnavailable, ParameterError
+from discreet.ledger._book import Book, read_answer
+from discreet.ledger._entries import FORMAT
+from discreet.ledger._keyring import Keyring
+from discreet.ledger._requests import request
+from discreet.ledger._sqlite import SqliteStore
+from discreet.ledger._store import Store
+from discreet.ledger.verifier import Checkpoint, NotProven, parse_checkpoint
+
+__all__ = ["KEY_VARIABLE", "checkpoint_at", "found", "keyring_at", "note_at", "store_at"]
+
+KEY_VARIABLE = "DISCREET_LEDGER_KEY"
+_PATIENCE = 5.0  # seconds that founding a ledger may take somebody else
+_SERVERS = ("postgresql://", "postgres://")
+
+
+def keyring_at(location: str, key: str | os.PathLike[str] | None) -> Keyring | None:
+    """Return where the key of a ledger is kept: beside the file, or where the caller says."""
+    if key is None and location.startswith(_SERVERS):
+        said = os.environ.get(KEY_VARIABLE)
+        return None if said is None else Keyring(Path(said))
+    return Keyring(Path(f"{location}.key" if key is None else key))
+
+
+def store_at(location: str, keyring: Keyring | None, *, create: bool, read_only: bool) -> Store:
+    """Open the store; make one only where no ledger was lost."""
+    if location.startswith(_SERVERS):
+        from discreet.ledger._postgres import PostgresStore
+
+        return PostgresStore(location, create=create, read_only=read_only)
+    path = Path(location)
+    if not path.exists():
+        if not create or read_only:
+            raise LedgerUnavailable(
+                f"there is no ledger at {location}. Make one with: discreet ledger init "
+                f"--ledger {location}"
+            )
+        if keyring is not None and keyring.exists:
+            # Somebody who deletes the file must not get a fresh budget for it.
+            raise LedgerError(
+                f"the ledger {location} is gone, but its key {keyring.path} is there. Restore the "
+                "ledger from a backup. To begin a new one, for other people's data, move the key "
+                "away first."
+            )
+    return SqliteStore(path, create=create, read_only=read_only)
+
+
+def found(store: Store, keyring: Keyring, *, testing: bool, name: str | None) -> None:
+    """Write the first entry of a new ledger."""
+    if keyring.exists:
+        _wait_for_founder(store, keyring)
+        return
+    key = keyring.make(name or f"discreet-ledger/{secrets.token_hex(8)}")
+    entry = {
+        "kind": "ledger",
+        "format": FORMAT,
+        "origin": key.name,
+        "vkey": key.vkey,
+        "testing": bool(testing),
+        "key": "ledger",
+    }
+    (answer,) = store.combine([request(entry)], Book(keyring.key).work)
+    read_answer(answer)
+
+
+def _wait_for_founder(store: Store, keyring: Keyring) -> None:
+    """Give another process that is just founding this ledger the time to do so."""
+    end = time.monotonic() + _PATIENCE
+    while time.monotonic() < end:
+        with store.read() as view:
+            if view.head() is not None:
+                return
+        time.sleep(0.05)
+    # Somebody who empties the database must not get a fresh budget for it.
+    raise LedgerError(
+        f"the ledger is empty, but its key {keyring.path} is there. Restore the ledger from a "
+        "backup. To begin a new one, for other people's data, move the key away first."
+    )
+
+
+def checkpoint_at(pinned: str | os.PathLike[str]) -> Checkpoint:
+    """Return what a checkpoint, given itself or as the name of a file, says."""
+    try:
+        return parse_checkpoint(note_at(pinned))
+    except NotProven as error:
+        raise ParameterError(f"this is no checkpoint: {error}.", parameter="pinned") from error
+
+
+def note_at(pinned: str | os.PathLike[str]) -> str:
+    """Return a checkpoint that is given itself, or as the name of a file."""
+    if isinstance(pinned, str) and "\n" in pinned:
+        return pinned
+    try:
+        return Path(pinned).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ParameterError(
+            f"there is no checkpoint to read at {os.fspath(pinned)!r}.", parameter="pinned"
+        ) from error

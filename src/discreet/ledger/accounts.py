@@ -1,0 +1,514 @@
+"""An account: the budget of one population, and everything that draws on it."""
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from datetime import date
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, TypeVar, final
+
+from discreet._version import __version__
+from discreet.accounting import ComposedLoss, FilterRules, Loss
+from discreet.errors import BudgetExceeded, LedgerError, ParameterError
+from discreet.ledger import _requests as requests
+from discreet.ledger._balances import Balance
+from discreet.ledger._definitions import EACH, TOTAL, Definition, Line
+from discreet.ledger._entries import Entry, now, period_label
+from discreet.ledger._rules import check_periods
+from discreet.ledger.jobs import Job
+from discreet.ledger.quotes import Budget, BudgetQuote, Offer, Quote, least_noise
+from discreet.ledger.receipts import Receipt
+from discreet.ledger.releases import (
+    Mechanism,
+    Release,
+    read_answer_document,
+    write_answer_document,
+)
+from discreet.noise import SYSTEM, Source
+from discreet.privacy import Guarantee, Neighbours, Period, Unit
+
+if TYPE_CHECKING:
+    from discreet.ledger.ledger import Ledger
+
+__all__ = ["Account"]
+
+T = TypeVar("T")
+When = str | date
+Periods = When | Sequence[When] | None
+
+
+@final
+class Account:
+    """The budget of one population of units; :class:`Ledger` makes and finds accounts.
+
+    Claim: whatever is released under an account, each release having been charged before its data
+    was touched, is together (epsilon, delta)-DP for the account's unit, neighbours and guarantee,
+    also when everybody chooses what to ask next after seeing all earlier answers.
+
+    Why: the total is a privacy filter (docs/proofs/filters.md), every charge is durable before
+    :meth:`charge` returns, charges are applied one after the other, and nothing is ever given back
+    that was begun. Limits of analysts, purposes and periods only ever refuse more.
+
+    >>> import tempfile, os
+    >>> from discreet.accounting import LaplaceLoss
+    >>> from discreet.ledger import Ledger
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger.open(os.path.join(folder.name, "budget.db"))
+    >>> account = ledger.create("salaries", unit=Unit.record(), neighbours="add_remove",
+    ...                         guarantee=Guarantee(epsilon=5, delta=1e-6))
+    >>> bool(account.quote(LaplaceLoss(noise_multiplier=2)))
+    True
+    >>> receipt = account.charge(LaplaceLoss(noise_multiplier=2), who="ana", purpose="report")
+    >>> round(account.used, 3)
+    0.1
+    >>> ledger.close(); folder.cleanup()
+    """
+
+    def __init__(self, ledger: "Ledger", name: str) -> None:
+        self._ledger = ledger
+        self.name = name
+
+    @property
+    def unit(self) -> Unit:
+        """Who is protected."""
+        return self._definition().unit
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which datasets count as neighbours."""
+        return self._definition().neighbours
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised for everything together."""
+        return self._definition(fresh=True).total.guarantee
+
+    @property
+    def policy(self) -> str:
+        """What happens at exhaustion: deny, degrade or wait."""
+        return self._definition().policy
+
+    @property
+    def used(self) -> float:
+        """The share of the total that is used or held, from 0 to 1.
+
+        Where the unit has a period, that of the fullest one. It is the share of a filter, not an
+        epsilon lost so far.
+        """
+        return max((b.used for b in self.budgets() if Line.is_total(b.name)), default=0.0)
+
+    @property
+    def remaining(self) -> float:
+        """The share of the total that is left."""
+        return max(0.0, 1.0 - self.used)
+
+    def budgets(self) -> list[Budget]:
+        """Return every budget that was drawn on, and the total, with the share used.
+
+        >>> Account.budgets.__name__
+        'budgets'
+        """
+        prefix = f"budget/{self.name}/"
+        with self._ledger._read() as view:
+            definition = self._definition(fresh=True)
+            found = {name.removeprefix(prefix): text for name, text in view.facts_under(prefix)}
+        if definition.unit.period is None:
+            found.setdefault(TOTAL, Balance.empty(definition.total).text)
+        budgets = []
+        for name, text in found.items():
+            rules, balance = definition.lines[name.partition(":")[0]], Balance.read(text)
+            used = rules.share(balance.total)
+            held = max(0.0, used - rules.share(balance.spent))
+            budgets.append(Budget(name=name, guarantee=rules.guarantee, used=used, held=held))
+        return sorted(budgets, key=lambda budget: (not Line.is_total(budget.name), budget.name))
+
+    def quote(
+        self,
+        loss: Loss,
+        *,
+        who: str | None = None,
+        purpose: str | None = None,
+        periods: Periods = None,
+        error: float | None = None,
+    ) -> Quote:
+        """Say whether a loss would fit, what is left, and in whose budget. Nothing is charged.
+
+        Without ``who`` and ``purpose`` only the total is looked at. Where it does not fit and the
+        policy is to degrade, the quote has an ``offer``, with ``error`` widened accordingly.
+
+        >>> Account.quote.__name__
+        'quote'
+        """
+        definition = self._definition(fresh=True)
+        labels = self._labels(definition, periods)
+        time = max(now(), self._ledger._time())
+        drawn = definition.budgets(who=who, purpose=purpose, periods=labels, time=time)
+        budgets = [(name, rules) for name, _, rules in drawn]
+        balances = self._balances(budgets)
+
+        def look(one: Loss) -> tuple[BudgetQuote, ...]:
+            return tuple(
+                _quoted(name, rules, balance, one)
+                for (name, rules), balance in zip(budgets, balances, strict=True)
+            )
+
+        found = look(loss)
+        offer = None
+        if definition.policy == "degrade" and not all(budget.fits for budget in found):
+            offer = least_noise(
+                loss, lambda one: all(budget.fits for budget in look(one)), error=error
+            )
+        in_order = sorted(found, key=lambda budget: not Line.is_total(budget.name))
+        return Quote(account=self.name, budgets=tuple(in_order), offer=offer)
+
+    def charge(
+        self,
+        loss: Loss,
+        *,
+        who: str,
+        purpose: str,
+        query: str | None = None,
+        version: str | None = None,
+        periods: Periods = None,
+        key: str | None = None,
+        source: Source = SYSTEM,
+    ) -> Receipt:
+        """Charge a loss, durably, or raise :class:`BudgetExceeded` and charge nothing.
+
+        Touch the data only after this has returned. ``query`` is the canonical text of the
+        question and ``version`` names the data it is asked of; only a salted fingerprint of both
+        is stored. ``periods`` says which periods of the data are touched, where the unit has a
+        period. Repeating a request with the same ``key`` never charges twice. ``source`` is where
+        the noise comes from.
+
+        >>> Account.charge.__name__
+        'charge'
+        """
+        entry = self._priced("charge", who=who, purpose=purpose, source=source)
+        if query is not None:
+            entry["query"] = self._fingerprint(query, version, periods)
+        return self._pay(entry, loss, periods=periods, key=key)
+
+    def reserve(
+        self,
+        loss: Loss,
+        *,
+        who: str,
+        purpose: str,
+        periods: Periods = None,
+        key: str | None = None,
+        source: Source = SYSTEM,
+        by_steps: bool = True,
+    ) -> Job:
+        """Set aside a loss for a long job, durably, or raise :class:`BudgetExceeded`.
+
+        ``loss`` is a sum of steps, such as ``step * 1000``; see :class:`Job`. Say
+        ``by_steps=False`` for a bound that holds for the whole run only (correlated noise, random
+        allocation): it is spent with the first step, and nothing of it comes back.
+
+        >>> Account.reserve.__name__
+        'reserve'
+        """
+        entry = self._priced("reserve", who=who, purpose=purpose, source=source)
+        entry["by_steps"] = bool(by_steps)
+        receipt = self._pay(entry, loss, periods=periods, key=key)
+        parts = loss.parts if isinstance(loss, ComposedLoss) else ((loss, 1),)
+        return Job(self, receipt, [times for _, times in parts])
+
+    def resume(self, index: int) -> Job:
+        """Take up a job that a crash or an error left open, by the entry that reserved it.
+
+        The step that was under way is paid for: repeating it spends another one.
+
+        >>> Account.resume.__name__
+        'resume'
+        """
+        with self._ledger._read() as view:
+            job = json.loads(view.facts([f"job/{index}"]).get(f"job/{index}", "null"))
+            row = view.row(index)
+        if job is None or row is None or job["account"] != self.name:
+            raise LedgerError(
+                f"entry {index!r} is no open job of account {self.name!r}. It is over, or belongs "
+                "to another account."
+            )
+        return Job(self, Receipt(bodies=(row.body,)), job["left"])
+
+    def release(self, receipt: Receipt, answer: bytes, *, plan: str = "") -> Receipt:
+        """Put on record what a charge was spent on: the answer's digest, the plan, the version.
+
+        The answer itself is kept, too, so that the same question can be answered again.
+
+        >>> Account.release.__name__
+        'release'
+        """
+        index = receipt.index
+        entry = {
+            "kind": "release",
+            "charge": index,
+            "answer": sha256(answer).hexdigest(),
+            "plan": sha256(plan.encode()).hexdigest(),
+            "code": f"discreet {__version__}",
+            "key": f"release/{index}",
+        }
+        return receipt.extended(self._append(entry, answer=answer).bodies[0])
+
+    def answer(
+        self,
+        mechanism: Mechanism,
+        compute: Callable[[], Any],
+        *,
+        who: str,
+        purpose: str,
+        query: str | None = None,
+        version: str | None = None,
+        periods: Periods = None,
+        confidence: float = 0.95,
+        source: Source = SYSTEM,
+    ) -> Release[Any]:
+        """Charge, compute, add noise, put the answer on record, and return it, in that order.
+
+        ``compute`` is what touches the data; it is called once the charge is durable, and not at
+        all where the same ``query`` on the same ``version`` was answered before.
+
+        >>> Account.answer.__name__
+        'answer'
+        """
+        error = float(mechanism.error(confidence=confidence))
+        if query is not None:
+            known = self.recall(
+                query, version=version, periods=periods, who=who, purpose=purpose, within=error
+            )
+            if known is not None:
+                return known
+        receipt = self.charge(
+            mechanism.loss,
+            who=who,
+            purpose=purpose,
+            query=query,
+            version=version,
+            periods=periods,
+            source=source,
+        )
+        value = mechanism.release(compute(), source=source)
+        kept = write_answer_document(value=value, error=error, confidence=confidence)
+        receipt = self.release(receipt, kept, plan=f"{type(mechanism).__name__}: {query or ''}")
+        return Release(value=value, error=error, confidence=confidence, receipt=receipt)
+
+    def recall(
+        self,
+        query: str,
+        *,
+        version: str | None = None,
+        periods: Periods = None,
+        who: str,
+        purpose: str,
+        within: float = math.inf,
+    ) -> Release[Any] | None:
+        """Return what was released for this question before, or None where its error is too large.
+
+        Free for an analyst who has seen it. Anybody else pays from the own budgets, and the total
+        pays nothing, since nothing new is learnt about anybody.
+
+        >>> Account.recall.__name__
+        'recall'
+        """
+        fingerprint = self._fingerprint(query, version, periods)
+        name = f"ask/{self.name}/{fingerprint}"
+        with self._ledger._read() as view:
+            ask = json.loads(view.facts([name]).get(name, "null"))
+            if ask is None:
+                return None
+            kept = view.answer(ask["release"])
+            rows = [view.row(ask["charge"]), view.row(ask["release"])]
+        bodies = tuple(row.body for row in rows if row is not None)
+        document = {} if kept is None else read_answer_document(kept)
+        if len(bodies) != 2 or not document.get("error", math.inf) <= within:
+            return None
+        receipt = Receipt(bodies=bodies)
+        if who not in ask["who"]:
+            paid = self._priced("reask", who=who, purpose=purpose, source=SYSTEM)
+            entry = {**paid, "query": fingerprint, "release": ask["release"]}
+            receipt = receipt.extended(self._append(entry).bodies[0])
+        return Release(
+            value=document["value"],
+            error=document["error"],
+            confidence=document["confidence"],
+            receipt=receipt,
+            is_recalled=True,
+        )
+
+    def register(
+        self,
+        name: str,
+        *,
+        version: str,
+        identities: Sequence[str],
+        override: str | None = None,
+    ) -> Receipt:
+        """Register a source of data about this population, or a new version of one.
+
+        ``identities`` are texts by which the source, its copies, and whatever it was made from
+        can be known again: a location, a digest of its content, the identities of the tables
+        under a view. Only salted fingerprints are stored. A source that belongs to another
+        account is refused, unless ``override`` gives a reason, which stays on record.
+
+        >>> Account.register.__name__
+        'register'
+        """
+        entry: Entry = {
+            "kind": "source",
+            "source": self._ledger._source(name, version=version, identities=identities),
+        }
+        if override is not None:
+            entry["override"] = requests.text(override, name="override", longest=1000)
+        return self._append(entry)
+
+    def limit(
+        self,
+        guarantee: Guarantee,
+        *,
+        analyst: str | None = None,
+        purpose: str | None = None,
+        every: Period | str | None = None,
+    ) -> Receipt:
+        """Limit what an analyst, a purpose or a period may use of the total, from now on.
+
+        ``"*"`` stands for each analyst or purpose that has no limit of its own. ``every="month"``
+        makes it an allowance that begins anew each month; the total never does.
+
+        >>> Account.limit.__name__
+        'limit'
+        """
+        if analyst is purpose is every is None:
+            raise ParameterError(
+                "a limit is for an analyst, a purpose or a period. Say which, or widen the total "
+                "with grant.",
+                parameter="analyst",
+            )
+        line = Line(
+            analyst=None if analyst is None else _name_or_each(analyst, "analyst"),
+            purpose=None if purpose is None else _name_or_each(purpose, "purpose"),
+            every=None if every is None else _period(every),
+        )
+        rules = FilterRules(guarantee, neighbours=self.neighbours)
+        return self._append({"kind": "budget", "line": line.name, "filter": rules.settings})
+
+    def grant(self, guarantee: Guarantee, *, who: str, reason: str, line: str = TOTAL) -> Receipt:
+        """Widen the total, or the limit that ``line`` names. Only ever widens; stays on record.
+
+        >>> Account.grant.__name__
+        'grant'
+        """
+        definition = self._definition(fresh=True)
+        if line not in definition.lines:
+            known = ", ".join(definition.lines)
+            raise ParameterError(
+                f"account {self.name!r} has no limit {line!r}; it has {known}.", parameter="line"
+            )
+        return self._append(
+            {
+                "kind": "grant",
+                "line": line,
+                "filter": definition.lines[line].widened(guarantee).settings,
+                "who": requests.text(who, name="who"),
+                "reason": requests.text(reason, name="reason", longest=1000),
+            }
+        )
+
+    def history(self, *, last: int | None = None) -> list[Entry]:
+        """Return the account's entries, oldest first, or only the last few.
+
+        >>> Account.history.__name__
+        'history'
+        """
+        return self._ledger.history(self.name, last=last)
+
+    def __repr__(self) -> str:
+        return f"Account({self.name!r}, {self.guarantee}, used={self.used:.4g})"
+
+    # What follows is for this room only.
+
+    def _definition(self, *, fresh: bool = False) -> Definition:
+        return self._ledger._definition(self.name, fresh=fresh)
+
+    def _fingerprint(self, query: str, version: str | None, periods: Periods) -> str:
+        if not query:
+            raise ParameterError("query must be the text of a question.", parameter="query")
+        labels = self._labels(self._definition(), periods)
+        return self._ledger._fingerprint("query", json.dumps([self.name, query, version, labels]))
+
+    def _labels(self, definition: Definition, periods: Periods) -> list[str]:
+        check_periods(definition, bool(periods))
+        if not periods or definition.unit.period is None:
+            return []
+        several = [periods] if isinstance(periods, str | date) else list(periods)
+        return sorted({period_label(one, definition.unit.period) for one in several})
+
+    def _balances(self, budgets: Sequence[tuple[str, FilterRules]]) -> list[Balance]:
+        names = [f"budget/{self.name}/{name}" for name, _ in budgets]
+        with self._ledger._read() as view:
+            found = view.facts(names)
+        return [
+            Balance.read(found[name]) if name in found else Balance.empty(rules)
+            for name, (_, rules) in zip(names, budgets, strict=True)
+        ]
+
+    def _priced(self, kind: str, *, who: str, purpose: str, source: Source) -> Entry:
+        return {
+            "kind": kind,
+            "who": requests.text(who, name="who"),
+            "purpose": requests.text(purpose, name="purpose"),
+            "noise": requests.noise_of(source),
+        }
+
+    def _pay(self, entry: Entry, loss: Loss, *, periods: Periods, key: str | None) -> Receipt:
+        definition = self._definition()
+        definition.total.price(loss)  # refuses what is no loss
+        entry["loss"] = requests.loss_document(loss)
+        labels = self._labels(definition, periods)
+        if labels:
+            entry["periods"] = labels
+        if key is not None:
+            # Apart from the keys that the ledger makes itself, whatever an account is called.
+            entry["key"] = f"key/{self.name}/{requests.text(key, name='key')}"
+        try:
+            return self._append(entry, loss=loss)
+        except BudgetExceeded as refusal:
+            if definition.policy == "degrade":
+                refusal.offer = self._offer(entry, loss, periods)
+            raise
+
+    def _offer(self, entry: Entry, loss: Loss, periods: Periods) -> Offer | None:
+        who, purpose = entry["who"], entry["purpose"]
+        return self.quote(loss, who=who, purpose=purpose, periods=periods).offer
+
+    def _append(
+        self, entry: Entry, *, loss: Loss | None = None, answer: bytes | None = None
+    ) -> Receipt:
+        entry = {"key": requests.new_key(), **entry, "account": self.name}
+        definition = None if loss is None else self._definition()
+        return self._ledger._submit(entry, definition=definition, loss=loss, answer=answer)
+
+
+def _quoted(name: str, rules: FilterRules, balance: Balance, loss: Loss) -> BudgetQuote:
+    rules.relation(loss, rules.neighbours)
+    after = balance.after_charge(rules.price(loss)).total
+    return BudgetQuote(
+        name=name,
+        fits=rules.fits(after),
+        used=rules.share(balance.total),
+        used_after=rules.share(after),
+    )
+
+
+def _name_or_each(value: str, name: str) -> str:
+    return value if value == EACH else requests.text(value, name=name)
+
+
+def _period(value: Period | str) -> Period:
+    try:
+        return Period(value)
+    except ValueError:
+        raise ParameterError(
+            f"every must be one of {', '.join(Period)}.", parameter="every"
+        ) from None

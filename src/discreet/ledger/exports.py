@@ -1,0 +1,191 @@
+"""The whole log as one text file that verifies on its own: a JSON object on each line.
+
+The first line names the format, the origin and the number of entries; then come the entries,
+exactly as they were hashed, then the answers that were kept, and last the signed checkpoint.
+"""
+
+import json
+import os
+from array import array
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, Final, final
+
+from discreet.errors import LedgerError, ParameterError, TamperingFound
+from discreet.ledger._entries import decode
+from discreet.ledger._log import Log
+from discreet.ledger._store import Head, Row, Snapshot, Store, Transaction
+from discreet.ledger._tree import Tree
+from discreet.ledger.verification import Replay, Verification, witnessed_sizes
+from discreet.ledger.verifier import leaf_hash
+
+__all__ = ["Export", "load_into", "write"]
+
+FORM: Final = "discreet-ledger-export/1"
+_CHUNK: Final = 5_000
+Progress = Callable[[int, int], None]
+
+
+def write(view: Snapshot, out: BinaryIO, *, progress: Progress | None = None) -> int:
+    """Write the log that a snapshot shows, and return how many entries it has."""
+    head = Log(view).head()
+    origin = json.loads(view.facts(["ledger"])["ledger"])["origin"]
+    out.write(_line({"format": FORM, "origin": origin, "size": head.size}))
+    for row in view.rows(0, head.size):
+        out.write(row.body.encode() + b"\n")
+        if progress is not None and row.index % 10_000 == 0:
+            progress(row.index, head.size)
+    for index, answer in view.answers():
+        out.write(_line({"answer": b64encode(answer).decode(), "release": index}))
+    out.write(_line({"checkpoint": head.note}))
+    if progress is not None:
+        progress(head.size, head.size)
+    return head.size
+
+
+def _line(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+
+
+@final
+class Export:
+    """An exported log in a file. It need not fit into memory.
+
+    >>> import tempfile, os
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "empty.ndjson")
+    ...     _ = open(path, "w").close()
+    ...     Export(path)
+    Traceback (most recent call last):
+        ...
+    discreet.errors.ParameterError: ... is not an exported ledger.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = Path(path)
+        try:
+            with self._path.open("rb") as file:
+                first = json.loads(file.readline())
+                self.size = int(first["size"])
+                self.origin = str(first["origin"])
+                form = first["format"]
+        except OSError as error:
+            raise ParameterError(
+                f"{path} cannot be read ({error.strerror}).", parameter="path"
+            ) from error
+        except (ValueError, KeyError, TypeError):
+            form = None
+        if form != FORM:
+            raise ParameterError(f"{path} is not an exported ledger.", parameter="path")
+        self._offsets = array("Q")  # where entries begin, once they were read
+        self.checkpoint = ""
+
+    def verify(
+        self,
+        *,
+        pinned: Sequence[str] = (),
+        vkey: str | None = None,
+        progress: Progress | None = None,
+    ) -> Verification:
+        """Check the whole file; raise :class:`TamperingFound` with the first bad entry.
+
+        >>> Export.verify.__name__
+        'verify'
+        """
+        replay = Replay(self._row, pinned=pinned, vkey=vkey)
+        for size in witnessed_sizes(self._witnessed()):
+            replay.watch(size)
+        replay.add_all(self.rows(), size=self.size, progress=progress)
+        for index, answer in self.answers():
+            kept = self._row(index)
+            entry = {} if kept is None else decode(kept.body)
+            if entry.get("answer") != sha256(answer).hexdigest():
+                raise TamperingFound(f"the answer kept for entry {index} was altered.", entry=index)
+        return replay.finish(self.checkpoint)
+
+    def _witnessed(self) -> Iterator[str]:
+        """Go through the checkpoints that witnesses signed, before anything is verified."""
+        with self._path.open("rb") as file:
+            for line in file:
+                if b'"kind":"witness"' in line:
+                    with suppress(ValueError, KeyError, TypeError):
+                        yield str(json.loads(line)["note"])
+
+    def rows(self) -> Iterator[Row]:
+        """Go through the entries. Their hashes are for the reader to work out."""
+        del self._offsets[:]
+        with self._path.open("rb") as file:
+            file.readline()
+            for index in range(self.size):
+                self._offsets.append(file.tell())
+                line = file.readline()
+                if not line.startswith(b'{"') or not line.endswith(b"\n"):
+                    raise TamperingFound(f"entry {index} is missing or cut off.", entry=index)
+                yield _row(index, line[:-1])
+
+    def answers(self) -> Iterator[tuple[int, bytes]]:
+        """Go through the kept answers, up to the checkpoint in the last line."""
+        with self._path.open("rb") as file:
+            for _ in range(self.size + 1):
+                file.readline()
+            for line in file:
+                try:
+                    document = json.loads(line)
+                    if "checkpoint" in document:
+                        self.checkpoint = str(document["checkpoint"])
+                        break
+                    yield int(document["release"]), b64decode(document["answer"], validate=True)
+                except (ValueError, KeyError, TypeError) as error:
+                    raise TamperingFound("a line behind the entries cannot be read.") from error
+            if not self.checkpoint or file.read(1):
+                raise TamperingFound(
+                    "the checkpoint is not the last line: it was cut off or moved."
+                )
+
+    def _row(self, index: int) -> Row | None:
+        if not 0 <= index < len(self._offsets):
+            return None
+        with self._path.open("rb") as file:
+            file.seek(self._offsets[index])
+            return _row(index, file.readline()[:-1])
+
+
+def _row(index: int, line: bytes) -> Row:
+    try:
+        body = line.decode()
+        entry = decode(body)
+        account = entry["name"] if entry["kind"] == "account" else entry.get("account")
+        return Row(index, account, entry.get("key"), body, None)
+    except (ValueError, KeyError, TypeError) as error:
+        raise TamperingFound(f"entry {index} cannot be read.", entry=index) from error
+
+
+def load_into(store: Store, export: Export, verified: Verification) -> None:
+    """Write a verified export into an empty store, all of it or nothing."""
+
+    def work(transaction: Transaction, requests: Sequence[bytes]) -> list[bytes]:
+        if transaction.head() is not None:
+            raise LedgerError("this ledger is not empty. Import into a new one.")
+        tree, rows = Tree(), export.rows()
+        while chunk := list(islice(rows, _CHUNK)):
+            transaction.append(
+                [row._replace(hashes=tree.add(leaf_hash(row.body.encode()))) for row in chunk]
+            )
+        transaction.put_facts(dict(verified.facts))
+        transaction.put_answers(export.answers())
+        transaction.put_head(
+            Head(
+                size=verified.size,
+                time=verified.time,
+                last=bytes.fromhex(verified.last),
+                frontier=bytes.fromhex(verified.frontier),
+                note=verified.checkpoint,
+            )
+        )
+        return [b""] * len(requests)
+
+    store.combine([b"import"], work)

@@ -1,0 +1,122 @@
+"""Long jobs: everything they may cost is set aside first, and what never began comes back."""
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, final
+
+from discreet.accounting import ComposedLoss, Loss
+from discreet.errors import ParameterError, SessionOver
+from discreet.ledger.receipts import Receipt
+
+if TYPE_CHECKING:
+    from discreet.ledger.accounts import Account
+
+__all__ = ["Job"]
+
+
+@final
+class Job:
+    """A reservation under way; :meth:`discreet.ledger.Account.reserve` makes one.
+
+    Each step is on record as begun before it touches data. Leaving the ``with`` block normally
+    ends the job and gives back the steps that never began; so leave it by a decision made from
+    public facts or released outputs. Leaving it by an exception gives nothing back: when a job
+    breaks may depend on the data. It stays open, and :meth:`discreet.ledger.Account.resume` takes
+    it up again.
+
+    >>> from discreet.accounting import GaussianLoss
+    >>> from discreet.ledger import Ledger
+    >>> from discreet.privacy import Guarantee, Unit
+    >>> import tempfile, os
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger.open(os.path.join(folder.name, "budget.db"))
+    >>> account = ledger.create("photos", unit=Unit.record(), neighbours="add_remove",
+    ...                         guarantee=Guarantee(epsilon=3, delta=1e-6))
+    >>> step = GaussianLoss(noise_multiplier=100)
+    >>> with account.reserve(step * 1000, who="trainer", purpose="model") as job:
+    ...     before = account.used
+    ...     for _ in range(10):
+    ...         job.spend(step)  # and only now touch the data
+    >>> account.used < before / 50
+    True
+    >>> ledger.close(); folder.cleanup()
+    """
+
+    def __init__(self, account: "Account", receipt: Receipt, left: list[int]) -> None:
+        self._account = account
+        self.receipt = receipt
+        loss = receipt.loss
+        self._parts = [p for p, _ in loss.parts] if isinstance(loss, ComposedLoss) else [loss]
+        self._left = left
+        self._is_open = True
+
+    @property
+    def index(self) -> int:
+        """The entry that reserved it, by which it can be resumed."""
+        return self.receipt.index
+
+    @property
+    def left(self) -> int:
+        """How many steps have not begun."""
+        return sum(self._left)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can still spend."""
+        return self._is_open
+
+    def spend(self, loss: Loss) -> None:
+        """Put on record that a step, or several of them, begins now. See the class.
+
+        ``loss`` is the loss of one step as it was reserved, or a multiple of it: fewer entries,
+        but a crash then wastes more.
+
+        >>> Job.spend.__name__
+        'spend'
+        """
+        if not self._is_open:
+            raise SessionOver("this job has ended. Reserve another one.")
+        steps = self._counted(loss)
+        entry = {"kind": "spend", "job": self.index, "steps": steps}
+        self._account._append(entry)
+        self._left = [have - n for have, n in zip(self._left, steps, strict=True)]
+
+    def close(self) -> None:
+        """End the job and give back what never began. Calling it twice does no harm.
+
+        >>> Job.close.__name__
+        'close'
+        """
+        if self._is_open:
+            self._account._append(
+                {"kind": "settle", "job": self.index, "key": f"settle/{self.index}"}
+            )
+            self._is_open = False
+
+    def __enter__(self) -> "Job":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.close()
+        self._is_open = False
+
+    def __repr__(self) -> str:
+        return f"Job(index={self.index}, left={self.left}, is_open={self._is_open})"
+
+    def _counted(self, loss: Loss) -> list[int]:
+        wanted: Any = loss.parts if isinstance(loss, ComposedLoss) else ((loss, 1),)
+        steps = [0] * len(self._parts)
+        for part, times in wanted:
+            if part not in self._parts:
+                raise ParameterError(
+                    "this is not a step of what was reserved. Nothing was spent. Reserve a sum of "
+                    "steps, such as step * 1000, and spend step or a multiple of it.",
+                    parameter="loss",
+                )
+            steps[self._parts.index(part)] += times
+        return steps

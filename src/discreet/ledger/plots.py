@@ -1,0 +1,216 @@
+"""How a budget burned down and what stands on it now: read from the log, and drawn.
+
+Shares are always of today's limits, so that what was granted since does not make a curve jump.
+"""
+
+import json
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple, final
+
+from discreet._exact import whole
+from discreet.errors import MissingExtra, ParameterError
+from discreet.ledger._balances import Balance
+from discreet.ledger._definitions import Definition, Line
+from discreet.ledger._entries import Entry, decode
+from discreet.ledger._log import Log
+from discreet.ledger._store import Snapshot
+from discreet.ledger.accounts import Account
+from discreet.privacy import Guarantee
+
+__all__ = ["OpenJob", "Point", "Standing", "burn_down", "plot_burn_down", "shares", "standing"]
+
+
+class Point(NamedTuple):
+    """The share of an account's total that was used after an entry.
+
+    >>> Point(entry=7, time="2026-11-15T08:00:00.000000Z", used=0.25).used
+    0.25
+    """
+
+    entry: int
+    time: str
+    used: float
+
+
+class OpenJob(NamedTuple):
+    """A job that has not ended: the entry that reserved it, whose it is, its steps not begun.
+
+    >>> OpenJob(entry=7, who="trainer", purpose="model", left=990).left
+    990
+    """
+
+    entry: int
+    who: str
+    purpose: str
+    left: int
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What an account consists of now: its limits by name, its sources, its open jobs.
+
+    >>> Standing(kind="basic", limits={}, sources={"payroll": "2026-11"}, jobs=()).sources
+    {'payroll': '2026-11'}
+    """
+
+    kind: str
+    limits: Mapping[str, Guarantee]
+    sources: Mapping[str, str]  # the newest version of each
+    jobs: tuple[OpenJob, ...]
+
+
+def standing(account: Account) -> Standing:
+    """Return an account's limits, sources and open jobs.
+
+    >>> import os, tempfile
+    >>> from discreet.ledger import Ledger
+    >>> from discreet.privacy import Unit
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger.open(os.path.join(folder.name, "budget.db"))
+    >>> account = ledger.create("salaries", unit=Unit.record(), neighbours="add_remove",
+    ...                         guarantee=Guarantee(epsilon=5))
+    >>> dict(standing(account).limits)
+    {'total': Guarantee(epsilon=5, delta=0)}
+    >>> ledger.close(); folder.cleanup()
+    """
+    definition = account._definition(fresh=True)
+    with account._ledger._read() as view:
+        prefix = f"registered/{account.name}/"
+        sources = {
+            name.removeprefix(prefix): str(json.loads(text)["version"])
+            for name, text in view.facts_under(prefix)
+        }
+        jobs = tuple(sorted(_jobs(view, account.name)))
+    limits = {name: rules.guarantee for name, rules in definition.lines.items()}
+    return Standing(kind=definition.total.kind, limits=limits, sources=sources, jobs=jobs)
+
+
+def shares(account: Account, entry: Entry) -> dict[str, float]:
+    """Return the share used of every budget that an entry drew on, after it.
+
+    >>> shares.__name__
+    'shares'
+    """
+    return _shares(account._definition(), entry)
+
+
+def burn_down(account: Account, *, points: int = 200) -> list[Point]:
+    """Return how much of the total was used over time, at no more than about so many entries.
+
+    Where the unit has a period, each point tells of the fullest period that its entry drew on.
+
+    >>> import os, tempfile
+    >>> from discreet.accounting import PureLoss
+    >>> from discreet.ledger import Ledger
+    >>> from discreet.privacy import Unit
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger.open(os.path.join(folder.name, "budget.db"))
+    >>> account = ledger.create("salaries", unit=Unit.record(), neighbours="add_remove",
+    ...                         guarantee=Guarantee(epsilon=5))
+    >>> for _ in range(3):
+    ...     _ = account.charge(PureLoss(epsilon=1), who="ana", purpose="report")
+    >>> [(point.entry, point.used) for point in burn_down(account)]
+    [(1, 0.0), (2, 0.2), (3, 0.4), (4, 0.6)]
+    >>> ledger.close(); folder.cleanup()
+    """
+    most = whole(points, name="points")
+    definition = account._definition(fresh=True)
+    with account._ledger._read() as view:
+        size = Log(view).head().size
+        born = decode(next(view.rows(0, size, account=account.name)).body)
+        found = [Point(int(born["index"]), str(born["time"]), 0.0)]
+        start = found[0].entry + 1
+        # A window has one point, its last: only the ends of windows are read, so that an account
+        # with millions of entries is shown as quickly as any.
+        step = max(1, -(-(size - start) // most))
+        for begin in range(start, size, step):
+            found += _last_in(view, definition, begin, min(begin + step, size))
+    return found
+
+
+def plot_burn_down(account: Account, *, path: str | Path) -> Path:
+    """Draw what is left of an account's total over time into a file; needs matplotlib.
+
+    The ending of ``path`` decides the format: .png, .svg, .pdf.
+
+    >>> plot_burn_down.__name__
+    'plot_burn_down'
+    """
+    points = burn_down(account, points=1000)
+    try:
+        figure = import_module("matplotlib.figure").Figure(figsize=(7, 4), layout="constrained")
+    except ImportError:
+        raise MissingExtra(room="discreet.ledger", needs="matplotlib", extra="plot") from None
+    axes = figure.add_subplot()
+    times = [datetime.fromisoformat(point.time) for point in points]
+    left = [100 * (1 - min(1.0, point.used)) for point in points]
+    axes.step(times, left, where="post")
+    axes.fill_between(times, left, step="post", alpha=0.2)
+    axes.set(ylabel="left, %", ylim=(0, 102))
+    # A name is a name, also with dollar signs in it, which would begin a formula.
+    axes.set_title(f"{account.name}: {_told(account.guarantee)}", parse_math=False)
+    axes.grid(visible=True, alpha=0.3)
+    dates = import_module("matplotlib.dates")
+    axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(axes.xaxis.get_major_locator()))
+    return _save(figure, path)
+
+
+def _save(figure: Any, path: str | Path) -> Path:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a font without this name's letters draws boxes
+            figure.savefig(path, dpi=150)
+    except ValueError:
+        raise ParameterError(
+            f"{path} must end in .png, .svg or .pdf, which says what to draw.", parameter="path"
+        ) from None
+    except OSError as error:
+        raise ParameterError(
+            f"{path} cannot be written ({error.strerror}).", parameter="path"
+        ) from error
+    return Path(path)
+
+
+def _told(guarantee: Guarantee) -> str:
+    return f"epsilon = {float(guarantee.epsilon):g}, delta = {float(guarantee.delta):g}"
+
+
+def _shares(definition: Definition, entry: Entry) -> dict[str, float]:
+    found = {}
+    for budget, text in entry.get("after", {}).items():
+        rules = definition.lines[budget.partition(":")[0]]
+        found[budget] = rules.share(Balance.read(text).total)
+    return found
+
+
+def _jobs(view: Snapshot, account: str) -> Iterator[OpenJob]:
+    for name, text in view.facts_under("job/"):
+        job = json.loads(text)
+        index = int(name.removeprefix("job/"))
+        row = view.row(index) if job["account"] == account else None
+        if row is not None:
+            entry = decode(row.body)
+            yield OpenJob(index, str(entry["who"]), str(entry["purpose"]), sum(job["left"]))
+
+
+def _last_in(view: Snapshot, definition: Definition, begin: int, end: int) -> Sequence[Point]:
+    """Return the last point of a window, looking back from its end in growing strides."""
+    stride = 64
+    while begin < end:
+        low = max(begin, end - stride)
+        found: list[Point] = []
+        for row in view.rows(low, end, account=definition.name):
+            entry = decode(row.body)
+            totals = [s for name, s in _shares(definition, entry).items() if Line.is_total(name)]
+            if totals:
+                found = [Point(row.index, str(entry["time"]), max(totals))]
+        if found:
+            return found
+        end, stride = low, 4 * stride
+    return ()

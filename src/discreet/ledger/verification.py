@@ -1,0 +1,396 @@
+"""Check a whole ledger: every entry against the rules, every hash, signature and balance."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, final
+
+from discreet.accounting import FilterRules
+from discreet.accounting.filter_rules import Sums
+from discreet.errors import DiscreetError, LedgerError, ParameterError, TamperingFound
+from discreet.ledger._balances import Balance
+from discreet.ledger._entries import FORMAT, NOTHING_BEFORE, Entry, decode
+from discreet.ledger._holds import is_near
+from discreet.ledger._keys import write_file
+from discreet.ledger._log import Log
+from discreet.ledger._rules import RULES, Changes
+from discreet.ledger._store import Row, Snapshot
+from discreet.ledger._tree import Tree
+from discreet.ledger._view import View, price
+from discreet.ledger.verifier import (
+    NotProven,
+    check_checkpoint,
+    check_cosignatures,
+    parse_checkpoint,
+)
+
+__all__ = ["Replay", "Verification", "verify", "witnessed_sizes"]
+
+_FORM: Final = "discreet-verified/1"
+_REMEMBERED: Final = 2048  # entries back to which a reference needs no second reading
+_PROGRESS: Final = 10_000
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """Say what was verified, and hold what is needed to go on from there.
+
+    Keep it where whoever could alter the ledger cannot: :meth:`save`, and later
+    ``ledger.verify(since=Verification.load(path))`` checks only what came after.
+
+    >>> from discreet.ledger import Verification
+    >>> done = Verification(checkpoint="...", size=3, time="", frontier="", last="", facts={})
+    >>> print(done)
+    3 entries verified
+    """
+
+    checkpoint: str
+    size: int
+    time: str
+    frontier: str
+    last: str
+    facts: dict[str, str] = field(repr=False)
+    start: int = 0
+
+    def __str__(self) -> str:
+        onward = f", {self.size - self.start} of them since the last time" if self.start else ""
+        return f"{self.size} entries verified{onward}"
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a file.
+
+        >>> Verification.save.__name__
+        'save'
+        """
+        names = ("checkpoint", "size", "time", "frontier", "last", "facts")
+        document = {"format": _FORM, **{name: getattr(self, name) for name in names}}
+        write_file(Path(path), f"{json.dumps(document, sort_keys=True)}\n".encode(), replace=True)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Verification":
+        """Read it back.
+
+        >>> Verification.load.__name__
+        'load'
+        """
+        try:
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
+            if document.pop("format") == _FORM:
+                return cls(**document)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            pass
+        raise ParameterError(f"{path} holds no result of a verification.", parameter="since")
+
+
+def verify(
+    view: Snapshot,
+    *,
+    pinned: Sequence[str] = (),
+    vkey: str | None = None,
+    since: Verification | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Verification:
+    """Check what a store holds; see :meth:`discreet.ledger.Ledger.verify`."""
+    head = view.head()
+    if head is None:
+        raise LedgerError("this ledger is empty.")
+    start = since.size if since else 0
+    if head.size < start:
+        raise _rolled_back(head.size, start)
+    replay = Replay(view.row, pinned=pinned, vkey=vkey, since=since)
+    log = Log(view)
+    try:
+        for size in witnessed_sizes(log.witnessed_notes()):
+            replay.watch(size, log.root_at(size) if size < start else None)
+    except (LedgerError, ValueError, KeyError, TypeError) as error:
+        raise TamperingFound("the stored witnessed state is not what the log leads to.") from error
+    replay.add_all(view.rows(start, _BEYOND), size=head.size, progress=progress)
+    result = replay.finish(head.note)
+    if (head.size, head.time, head.last.hex(), head.frontier.hex()) != (
+        result.size,
+        result.time,
+        result.last,
+        result.frontier,
+    ):
+        raise TamperingFound("the stored end of the log is not where it ends.", entry=result.size)
+    _check_facts(replay, view)
+    _check_answers(replay, view)
+    return result
+
+
+_BEYOND: Final = 2**62  # an entry behind the end of the log is as bad as a missing one
+
+
+class Replay:
+    """Read entries one after the other, as if each had just been asked for."""
+
+    def __init__(
+        self,
+        row: Callable[[int], Row | None],
+        *,
+        pinned: Sequence[str] = (),
+        vkey: str | None = None,
+        since: Verification | None = None,
+    ) -> None:
+        self._row = row
+        self._vkey = vkey
+        self._since = since
+        facts = since.facts if since else {}
+        self.view = View(
+            read=lambda names: {name: facts[name] for name in names if name in facts},
+            under=lambda prefix: iter([(n, v) for n, v in facts.items() if n.startswith(prefix)]),
+            entry=self._entry,
+        )
+        self._tree = Tree(bytes.fromhex(since.frontier), since.size) if since else Tree()
+        self._last = since.last if since else NOTHING_BEFORE
+        self._time = since.time if since else ""
+        self._recent: dict[int, Entry] = {}
+        self._roots: dict[int, bytes | None] = {}  # of the sizes that witnesses have signed
+        self._pins = _pins(pinned, since)
+        self._check_pin()
+
+    def watch(self, size: int, root: bytes | None = None) -> None:
+        """Remember the root of the first ``size`` entries, for a witness who speaks of it later."""
+        self._roots[size] = root
+
+    @property
+    def size(self) -> int:
+        """How many entries were read, and verified."""
+        return self._tree.size
+
+    def facts(self) -> dict[str, str]:
+        """Return the state that the entries lead to."""
+        return self.view.under("")
+
+    def add_all(
+        self,
+        rows: Iterable[Row],
+        *,
+        size: int,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Read entries up to the end of the log."""
+        add = self.add
+        for row in rows:
+            add(row)
+            if progress is not None and self._tree.size % _PROGRESS == 0:
+                progress(self._tree.size, size)
+        if self.size < size:
+            raise TamperingFound(
+                f"entry {self.size} is missing: the log ends there and must have {size} entries.",
+                entry=self.size,
+            )
+        if self.size > size:
+            raise TamperingFound(
+                f"entry {size} lies behind the end of the log, where nothing was signed.",
+                entry=size,
+            )
+        if progress is not None:
+            progress(size, size)
+
+    def add(self, row: Row) -> None:
+        """Check the next entry."""
+        index = self._tree.size
+        if row.index != index:
+            raise TamperingFound(f"entry {index} is missing, or out of its place.", entry=index)
+        body = row.body.encode()
+        leaf = sha256(b"\x00" + body).digest()
+        hashes = self._tree.add(leaf)
+        if row.hashes is not None and hashes != row.hashes:
+            raise TamperingFound(f"entry {index} is not what was hashed.", entry=index)
+        try:
+            entry = decode(row.body)
+            self._check_form(index, entry, row)
+            changes = RULES[entry["kind"]](entry, self.view, _cost)
+            self._check_after(entry, changes)
+        except TamperingFound:
+            raise
+        except (DiscreetError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise TamperingFound(
+                f"entry {index} should never have been written: {error}", entry=index
+            ) from error
+        self.view.put(changes.facts)
+        self._last = leaf.hex()
+        self._time = entry["time"]
+        recent = self._recent
+        recent[index] = entry
+        if index >= _REMEMBERED:
+            recent.pop(index - _REMEMBERED, None)
+        if index + 1 in self._roots:
+            self._roots[index + 1] = self._tree.root()
+        if index + 1 in self._pins:
+            self._check_pin()
+        if entry["kind"] == "witness":
+            self._check_witness(index, entry)
+
+    def finish(self, note: str) -> Verification:
+        """Compare the end of the log with what was signed."""
+        last = max(self.size - 1, 0)
+        known = json.loads(self.view.text("ledger") or "{}")
+        if self._vkey not in (None, *known["vkeys"]):
+            raise TamperingFound(
+                "this ledger was never signed with the public key that was given.", entry=0
+            )
+        try:
+            signed = check_checkpoint(note, known["vkeys"][-1])
+        except NotProven as error:
+            raise TamperingFound(f"the checkpoint is not signed: {error}", entry=last) from error
+        if (signed.origin, signed.size, signed.root) != (
+            known["origin"],
+            self.size,
+            self._tree.root(),
+        ):
+            raise TamperingFound(
+                "the log is not the one that was signed: an entry up to the last was altered and "
+                "all hashes after it were made to fit.",
+                entry=last,
+            )
+        if self._pins:
+            raise _rolled_back(self.size, max(self._pins))
+        return Verification(
+            checkpoint=note,
+            size=self.size,
+            time=self._time,
+            frontier=self._tree.frontier.hex(),
+            last=self._last,
+            facts=self.facts(),
+            start=self._since.size if self._since else 0,
+        )
+
+    def _check_form(self, index: int, entry: Entry, row: Row) -> None:
+        if entry["previous"] != self._last:
+            # Its own hash was right, so the one before was altered together with its hash.
+            raise TamperingFound(
+                f"entry {index - 1} is not what entry {index} follows.", entry=max(index - 1, 0)
+            )
+        account = entry["name"] if entry["kind"] == "account" else entry.get("account")
+        if (entry["index"], account, entry["key"]) != (index, row.account, row.key):
+            raise TamperingFound(f"entry {index} is filed under another name.", entry=index)
+        if entry["time"] < self._time:
+            raise TamperingFound(f"entry {index} is older than the one before it.", entry=index)
+        if index == 0 and (entry["kind"] != "ledger" or entry["format"] != FORMAT):
+            raise TamperingFound("the first entry founds no ledger of this format.", entry=0)
+
+    def _check_after(self, entry: Entry, changes: Changes) -> None:
+        """Compare the balances on record with those that the rules lead to."""
+        recorded = entry.get("after", {})
+        if recorded.keys() != changes.after.keys():
+            raise LedgerError("it draws on other budgets than it should.")
+        for budget, balance in changes.after.items():
+            text = recorded[budget]
+            if text == balance.text:
+                continue
+            # A logarithm may differ in its last digits on the machine that wrote the entry.
+            name = f"budget/{entry['account']}/{budget}"
+            before = Balance.read(self.view.text(name) or "0 " * (len(balance.spent) - 1) + "0")
+            if not _is_near(before, Balance.read(text), balance):
+                raise LedgerError(f"its balance of {budget!r} is wrong.")
+            changes.facts[name] = Balance.read(text)
+
+    def _entry(self, index: int) -> Entry:
+        found = self._recent.get(index)
+        if found is None:
+            row = self._row(index)
+            if row is None:
+                raise LedgerError("an entry refers to one that does not exist.")
+            found = decode(row.body)
+        return found
+
+    def _check_pin(self) -> None:
+        for root in self._pins.pop(self.size, ()):
+            if root != self._tree.root():
+                raise TamperingFound(
+                    f"the first {self.size} entries are not those of the checkpoint: the ledger "
+                    "was rewritten, or it is a fork.",
+                    entry=max(self.size - 1, 0),
+                )
+
+    def _check_witness(self, index: int, entry: Entry) -> None:
+        try:
+            seen = check_cosignatures(entry["note"], [entry["vkey"]])
+            checkpoint = parse_checkpoint(entry["note"])
+        except NotProven as error:
+            raise TamperingFound(
+                f"entry {index} is no statement of a witness: {error}", entry=index
+            ) from error
+        if not seen or self._roots.get(checkpoint.size) != checkpoint.root:
+            raise TamperingFound(
+                f"entry {index} has a witness of another history than this one.", entry=index
+            )
+
+
+def _cost(entry: Entry, line: str, rules: FilterRules) -> Sums:
+    return price(entry["loss"], rules)
+
+
+def _is_near(before: Balance, recorded: Balance, computed: Balance) -> bool:
+    """Say whether a change of balance on record is the computed one but for its last digits."""
+    if (recorded.held is None) != (computed.held is None):
+        return False
+    zero = (0,) * len(computed.spent)
+    triples = [
+        *zip(before.spent, recorded.spent, computed.spent, strict=True),
+        *zip(before.held or zero, recorded.held or zero, computed.held or zero, strict=True),
+    ]
+    return all(
+        was == is_ == should
+        if float("inf") in (was, is_, should)
+        else is_near(is_ - was, should - was)
+        for was, is_, should in triples
+    )
+
+
+def witnessed_sizes(notes: Iterable[str]) -> Iterator[int]:
+    """Go through the sizes that these checkpoints speak of; bad ones show when they are read."""
+    for note in notes:
+        with suppress(NotProven):
+            yield parse_checkpoint(note).size
+
+
+def _pins(pinned: Sequence[str], since: Verification | None) -> dict[int, list[bytes]]:
+    pins: dict[int, list[bytes]] = {}
+    for note in [*pinned, *([since.checkpoint] if since else [])]:
+        try:
+            checkpoint = parse_checkpoint(note)
+        except NotProven as error:
+            raise ParameterError(f"this is no checkpoint: {error}.", parameter="pinned") from error
+        if since and checkpoint.size < since.size:
+            raise ParameterError(
+                "the pinned checkpoint is older than what was verified before. Verify everything.",
+                parameter="pinned",
+            )
+        pins.setdefault(checkpoint.size, []).append(checkpoint.root)
+    return pins
+
+
+def _rolled_back(size: int, once: int) -> TamperingFound:
+    return TamperingFound(
+        f"the ledger was rolled back: it has {size} entries and once had at least {once}. This is "
+        "an old copy, or its end was cut off.",
+        entry=size,
+    )
+
+
+def _check_facts(replay: Replay, view: Snapshot) -> None:
+    """Compare the stored state with the one that the log leads to, both ways."""
+    expected = replay.facts()
+    for name, value in view.facts_under(""):
+        if expected.pop(name, None) != value:
+            raise TamperingFound(
+                f"the stored {name.partition('/')[0]} state is not what the log leads to."
+            )
+    if expected:
+        kind = next(iter(expected)).partition("/")[0]
+        raise TamperingFound(f"the stored {kind} state lacks what the log leads to.")
+
+
+def _check_answers(replay: Replay, view: Snapshot) -> None:
+    for index, answer in view.answers():
+        row = view.row(index)
+        entry = {} if row is None else decode(row.body)
+        if entry.get("kind") != "release" or entry["answer"] != sha256(answer).hexdigest():
+            raise TamperingFound(f"the answer kept for entry {index} was altered.", entry=index)
