@@ -69,6 +69,11 @@ class Account:
         self.name = name
 
     @property
+    def ledger(self) -> "Ledger":
+        """The ledger that it belongs to."""
+        return self._ledger
+
+    @property
     def unit(self) -> Unit:
         """Who is protected."""
         return self._definition().unit
@@ -105,8 +110,13 @@ class Account:
     def budgets(self) -> list[Budget]:
         """Return every budget that was drawn on, and the total, with the share used.
 
-        >>> Account.budgets.__name__
-        'budgets'
+        >>> from discreet.accounting import PureLoss
+        >>> from discreet.testing import temporary_account
+        >>> with temporary_account(epsilon=1) as account:
+        ...     _ = account.limit(Guarantee(epsilon=0.5), analyst="ana")
+        ...     _ = account.charge(PureLoss(epsilon=0.25), who="ana", purpose="report")
+        ...     [(budget.name, budget.used) for budget in account.budgets()]
+        [('total', 0.25), ('analyst=ana', 0.5)]
         """
         prefix = f"budget/{self.name}/"
         with self._ledger._read() as view:
@@ -136,8 +146,12 @@ class Account:
         Without ``who`` and ``purpose`` only the total is looked at. Where it does not fit and the
         policy is to degrade, the quote has an ``offer``, with ``error`` widened accordingly.
 
-        >>> Account.quote.__name__
-        'quote'
+        >>> from discreet.accounting import PureLoss
+        >>> from discreet.testing import temporary_account
+        >>> with temporary_account(epsilon=1) as account:
+        ...     print(account.quote(PureLoss(epsilon=0.25)))
+        fits into account 'people'
+          total  0 used, 0.25 after
         """
         definition = self._definition(fresh=True)
         labels = self._labels(definition, periods)
@@ -181,8 +195,17 @@ class Account:
         period. Repeating a request with the same ``key`` never charges twice. ``source`` is where
         the noise comes from.
 
-        >>> Account.charge.__name__
-        'charge'
+        >>> from discreet.accounting import PureLoss
+        >>> from discreet.testing import temporary_account
+        >>> with temporary_account(epsilon=1) as account:
+        ...     receipt = account.charge(PureLoss(epsilon=0.25), who="ana", purpose="report")
+        ...     again = account.charge(
+        ...         PureLoss(epsilon=1), who="ana", purpose="report"
+        ...     )
+        Traceback (most recent call last):
+            ...
+        discreet.errors.BudgetExceeded: this loss would bring the budget 'total' of account
+        'people' from 0.25 to 1.25 of its limit. Nothing was spent...
         """
         entry = self._priced("charge", who=who, purpose=purpose, source=source)
         if query is not None:
@@ -206,8 +229,13 @@ class Account:
         ``by_steps=False`` for a bound that holds for the whole run only (correlated noise, random
         allocation): it is spent with the first step, and nothing of it comes back.
 
-        >>> Account.reserve.__name__
-        'reserve'
+        >>> from discreet.accounting import PureLoss
+        >>> from discreet.testing import temporary_account
+        >>> with temporary_account(epsilon=1) as account:
+        ...     with account.reserve(PureLoss(epsilon=0.1) * 9, who="ana", purpose="model") as job:
+        ...         job.spend(PureLoss(epsilon=0.1))
+        ...     round(account.used, 6)
+        0.1
         """
         entry = self._priced("reserve", who=who, purpose=purpose, source=source)
         entry["by_steps"] = bool(by_steps)
@@ -220,8 +248,13 @@ class Account:
 
         The step that was under way is paid for: repeating it spends another one.
 
-        >>> Account.resume.__name__
-        'resume'
+        >>> from discreet.accounting import PureLoss
+        >>> from discreet.testing import temporary_account
+        >>> with temporary_account(epsilon=1) as account:
+        ...     job = account.reserve(PureLoss(epsilon=0.1) * 9, who="ana", purpose="model")
+        ...     job.spend(PureLoss(epsilon=0.1))
+        ...     account.resume(job.index).left  # as after a crash
+        8
         """
         with self._ledger._read() as view:
             job = json.loads(view.facts([f"job/{index}"]).get(f"job/{index}", "null"))
@@ -238,8 +271,13 @@ class Account:
 
         The answer itself is kept, too, so that the same question can be answered again.
 
-        >>> Account.release.__name__
-        'release'
+        >>> from discreet.accounting import PureLoss
+        >>> from discreet.testing import temporary_account
+        >>> with temporary_account(epsilon=1) as account:
+        ...     receipt = account.charge(PureLoss(epsilon=0.25), who="ana", purpose="report")
+        ...     released = account.release(receipt, b"42")
+        ...     [entry["kind"] for entry in released.entries]
+        ['charge', 'release']
         """
         index = receipt.index
         entry = {
@@ -270,8 +308,13 @@ class Account:
         ``compute`` is what touches the data; it is called once the charge is durable, and not at
         all where the same ``query`` on the same ``version`` was answered before.
 
-        >>> Account.answer.__name__
-        'answer'
+        >>> from discreet.mechanisms import DiscreteLaplace
+        >>> from discreet.testing import temporary_account
+        >>> count = DiscreteLaplace(sensitivity=1, scale=4)
+        >>> with temporary_account(epsilon=1) as account:
+        ...     release = account.answer(count, lambda: 412, who="ana", purpose="report")
+        >>> release.error, release.receipt.index
+        (12.0, 2)
         """
         error = float(mechanism.error(confidence=confidence))
         if query is not None:
@@ -309,8 +352,15 @@ class Account:
         Free for an analyst who has seen it. Anybody else pays from the own budgets, and the total
         pays nothing, since nothing new is learnt about anybody.
 
-        >>> Account.recall.__name__
-        'recall'
+        >>> from discreet.mechanisms import DiscreteLaplace
+        >>> from discreet.testing import temporary_account
+        >>> asked = {"who": "ana", "purpose": "report"}
+        >>> count = DiscreteLaplace(sensitivity=1, scale=4)
+        >>> with temporary_account(epsilon=1) as account:
+        ...     first = account.answer(count, lambda: 412, **asked, query="people")
+        ...     again = account.recall("people", **asked)
+        >>> again.value == first.value
+        True
         """
         fingerprint = self._fingerprint(query, version, periods)
         name = f"ask/{self.name}/{fingerprint}"
@@ -352,8 +402,11 @@ class Account:
         under a view. Only salted fingerprints are stored. A source that belongs to another
         account is refused, unless ``override`` gives a reason, which stays on record.
 
-        >>> Account.register.__name__
-        'register'
+        >>> from discreet.testing import temporary_account
+        >>> with temporary_account(epsilon=1) as account:
+        ...     receipt = account.register("payroll", version="1", identities=["/data/payroll"])
+        ...     receipt.entries[0]["source"]["name"]
+        'payroll'
         """
         entry: Entry = {
             "kind": "source",
@@ -376,8 +429,11 @@ class Account:
         ``"*"`` stands for each analyst or purpose that has no limit of its own. ``every="month"``
         makes it an allowance that begins anew each month; the total never does.
 
-        >>> Account.limit.__name__
-        'limit'
+        >>> from discreet.testing import temporary_account
+        >>> with temporary_account(epsilon=1) as account:
+        ...     receipt = account.limit(Guarantee(epsilon=0.1), analyst="*", every="month")
+        ...     receipt.entries[0]["line"]
+        'analyst=*,every=month'
         """
         if analyst is purpose is every is None:
             raise ParameterError(
@@ -396,8 +452,11 @@ class Account:
     def grant(self, guarantee: Guarantee, *, who: str, reason: str, line: str = TOTAL) -> Receipt:
         """Widen the total, or the limit that ``line`` names. Only ever widens; stays on record.
 
-        >>> Account.grant.__name__
-        'grant'
+        >>> from discreet.testing import temporary_account
+        >>> with temporary_account(epsilon=1) as account:
+        ...     _ = account.grant(Guarantee(epsilon=2), who="chris", reason="board of 3 May")
+        ...     account.guarantee
+        Guarantee(epsilon=2, delta=0)
         """
         definition = self._definition(fresh=True)
         if line not in definition.lines:
@@ -418,8 +477,12 @@ class Account:
     def history(self, *, last: int | None = None) -> list[Entry]:
         """Return the account's entries, oldest first, or only the last few.
 
-        >>> Account.history.__name__
-        'history'
+        >>> from discreet.accounting import PureLoss
+        >>> from discreet.testing import temporary_account
+        >>> with temporary_account(epsilon=1) as account:
+        ...     _ = account.charge(PureLoss(epsilon=0.25), who="ana", purpose="report")
+        ...     [(entry["index"], entry["kind"]) for entry in account.history()]
+        [(1, 'account'), (2, 'charge')]
         """
         return self._ledger.history(self.name, last=last)
 

@@ -93,8 +93,13 @@ class Export:
     ) -> Verification:
         """Check the whole file; raise :class:`TamperingFound` with the first bad entry.
 
-        >>> Export.verify.__name__
-        'verify'
+        >>> import os, tempfile
+        >>> from discreet.testing import temporary_ledger
+        >>> file = os.path.join(tempfile.mkdtemp(), "ledger.ndjson")
+        >>> with temporary_ledger() as ledger:
+        ...     _ = ledger.export(file)
+        >>> print(Export(file).verify())
+        1 entries verified
         """
         replay = Replay(self._row, pinned=pinned, vkey=vkey)
         for size in witnessed_sizes(self._witnessed()):
@@ -116,7 +121,16 @@ class Export:
                         yield str(json.loads(line)["note"])
 
     def rows(self) -> Iterator[Row]:
-        """Go through the entries. Their hashes are for the reader to work out."""
+        """Go through the entries. Their hashes are for the reader to work out.
+
+        >>> import os, tempfile
+        >>> from discreet.testing import temporary_ledger
+        >>> file = os.path.join(tempfile.mkdtemp(), "ledger.ndjson")
+        >>> with temporary_ledger() as ledger:
+        ...     _ = ledger.export(file)
+        >>> [row.index for row in Export(file).rows()]
+        [0]
+        """
         del self._offsets[:]
         with self._path.open("rb") as file:
             file.readline()
@@ -128,7 +142,19 @@ class Export:
                 yield _row(index, line[:-1])
 
     def answers(self) -> Iterator[tuple[int, bytes]]:
-        """Go through the kept answers, up to the checkpoint in the last line."""
+        """Go through the kept answers, up to the checkpoint in the last line.
+
+        >>> import os, tempfile
+        >>> from discreet.testing import temporary_account
+        >>> from discreet.accounting import PureLoss
+        >>> file = os.path.join(tempfile.mkdtemp(), "ledger.ndjson")
+        >>> with temporary_account(epsilon=1) as account:
+        ...     receipt = account.charge(PureLoss(epsilon=1), who="ana", purpose="report")
+        ...     _ = account.release(receipt, b"42")
+        ...     _ = account.ledger.export(file)
+        >>> list(Export(file).answers())
+        [(3, b'42')]
+        """
         with self._path.open("rb") as file:
             for _ in range(self.size + 1):
                 file.readline()

@@ -24,21 +24,15 @@ class Job:
     it up again.
 
     >>> from discreet.accounting import GaussianLoss
-    >>> from discreet.ledger import Ledger
-    >>> from discreet.privacy import Guarantee, Unit
-    >>> import tempfile, os
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> ledger = Ledger.open(os.path.join(folder.name, "budget.db"))
-    >>> account = ledger.create("photos", unit=Unit.record(), neighbours="add_remove",
-    ...                         guarantee=Guarantee(epsilon=3, delta=1e-6))
+    >>> from discreet.testing import temporary_account
     >>> step = GaussianLoss(noise_multiplier=100)
-    >>> with account.reserve(step * 1000, who="trainer", purpose="model") as job:
-    ...     before = account.used
-    ...     for _ in range(10):
-    ...         job.spend(step)  # and only now touch the data
-    >>> account.used < before / 50
+    >>> with temporary_account(epsilon=3, delta=1e-6) as account:
+    ...     with account.reserve(step * 1000, who="trainer", purpose="model") as job:
+    ...         before = account.used
+    ...         for _ in range(10):
+    ...             job.spend(step)  # and only now touch the data
+    ...     account.used < before / 50
     True
-    >>> ledger.close(); folder.cleanup()
     """
 
     def __init__(self, account: "Account", receipt: Receipt, left: list[int]) -> None:
@@ -70,8 +64,13 @@ class Job:
         ``loss`` is the loss of one step as it was reserved, or a multiple of it: fewer entries,
         but a crash then wastes more.
 
-        >>> Job.spend.__name__
-        'spend'
+        >>> from discreet.accounting import PureLoss
+        >>> from discreet.testing import temporary_account
+        >>> with temporary_account(epsilon=1) as account:
+        ...     job = account.reserve(PureLoss(epsilon=0.1) * 9, who="ana", purpose="model")
+        ...     job.spend(PureLoss(epsilon=0.1) * 2)
+        ...     job.left
+        7
         """
         if not self._is_open:
             raise SessionOver("this job has ended. Reserve another one.")
@@ -83,8 +82,13 @@ class Job:
     def close(self) -> None:
         """End the job and give back what never began. Calling it twice does no harm.
 
-        >>> Job.close.__name__
-        'close'
+        >>> from discreet.accounting import PureLoss
+        >>> from discreet.testing import temporary_account
+        >>> with temporary_account(epsilon=1) as account:
+        ...     job = account.reserve(PureLoss(epsilon=0.1) * 9, who="ana", purpose="model")
+        ...     job.close()
+        ...     account.used
+        0.0
         """
         if self._is_open:
             self._account._append(

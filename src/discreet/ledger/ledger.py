@@ -167,8 +167,11 @@ class Ledger:
         units that have one. ``sources`` are registered with it: mappings of name, version and
         identities, as for :meth:`Account.register`.
 
-        >>> Ledger.create.__name__
-        'create'
+        >>> from discreet.testing import temporary_ledger
+        >>> with temporary_ledger() as ledger:
+        ...     ledger.create("visits", unit=Unit.column("user").per("day"), policy="wait",
+        ...                   neighbours="add_remove", guarantee=Guarantee(epsilon=1))
+        Account('visits', Guarantee(epsilon=1, delta=0), used=0)
         """
         protected = Unit.of(unit)
         if policy not in POLICIES:
@@ -215,8 +218,10 @@ class Ledger:
     def history(self, account: str | None = None, *, last: int | None = None) -> list[Entry]:
         """Return entries, oldest first: all, those of one account, or only the last few.
 
-        >>> Ledger.history.__name__
-        'history'
+        >>> from discreet.testing import temporary_ledger
+        >>> with temporary_ledger() as ledger:
+        ...     [entry["kind"] for entry in ledger.history()]
+        ['ledger']
         """
         with self._read() as view:
             size = Log(view).head().size
@@ -229,8 +234,10 @@ class Ledger:
     def checkpoint(self) -> str:
         """Return the signed checkpoint of the log as it is now. Keep it somewhere else.
 
-        >>> Ledger.checkpoint.__name__
-        'checkpoint'
+        >>> from discreet.testing import temporary_ledger
+        >>> with temporary_ledger() as ledger:
+        ...     ledger.checkpoint().splitlines()[1]  # how many entries it signs
+        '1'
         """
         with self._read() as view:
             return Log(view).head().note
@@ -240,8 +247,10 @@ class Ledger:
 
         ``witnessed`` proves it in the last checkpoint that a witness cosigned.
 
-        >>> Ledger.prove.__name__
-        'prove'
+        >>> from discreet.testing import temporary_ledger
+        >>> with temporary_ledger() as ledger:
+        ...     ledger.prove(0).is_proven
+        True
         """
         with self._read() as view:
             log = Log(view)
@@ -258,8 +267,10 @@ class Ledger:
     def consistency(self, old: int) -> list[bytes]:
         """Return the proof that the first ``old`` entries are still what they were.
 
-        >>> Ledger.consistency.__name__
-        'consistency'
+        >>> from discreet.testing import temporary_ledger
+        >>> with temporary_ledger() as ledger:
+        ...     ledger.consistency(1)  # nothing to prove: it has one entry still
+        []
         """
         with self._read() as view:
             log = Log(view)
@@ -279,8 +290,10 @@ class Ledger:
         from elsewhere that the log must extend, ``vkey`` a key that it was once signed with,
         ``since`` an earlier result to go on from.
 
-        >>> Ledger.verify.__name__
-        'verify'
+        >>> from discreet.testing import temporary_ledger
+        >>> with temporary_ledger() as ledger:
+        ...     print(ledger.verify(pinned=ledger.checkpoint()))
+        1 entries verified
         """
         notes = [] if pinned is None else [opening.note_at(pinned)]
         with self._read() as view:
@@ -289,8 +302,12 @@ class Ledger:
     def rotate(self) -> Receipt:
         """Sign with a new key from now on. The entry is signed by the old one and the new one.
 
-        >>> Ledger.rotate.__name__
-        'rotate'
+        >>> from discreet.testing import temporary_ledger
+        >>> with temporary_ledger() as ledger:
+        ...     old = ledger.vkey
+        ...     receipt = ledger.rotate()
+        ...     old != ledger.vkey
+        True
         """
         keyring = self._writing()
         old = keyring.key(self.vkey)
@@ -321,8 +338,12 @@ class Ledger:
         The witness asks for a proof that nothing it has seen before was changed. Its statement
         becomes an entry.
 
-        >>> Ledger.witness.__name__
-        'witness'
+        >>> import tempfile
+        >>> from discreet.testing import temporary_ledger
+        >>> witness = Witness.create(tempfile.mkdtemp(), name="witness.example/w1")
+        >>> with temporary_ledger() as ledger:
+        ...     ledger.witness(witness).count("witness.example/w1")
+        1
         """
         self._writing()
         seen = witness.last(self.origin)
@@ -344,8 +365,12 @@ class Ledger:
     def add_cosignature(self, note: str, *, vkey: str) -> str:
         """Put a checkpoint that a witness cosigned elsewhere into the log.
 
-        >>> Ledger.add_cosignature.__name__
-        'add_cosignature'
+        >>> from discreet.testing import temporary_ledger
+        >>> with temporary_ledger() as ledger:
+        ...     ledger.add_cosignature(ledger.checkpoint(), vkey=ledger.vkey)
+        Traceback (most recent call last):
+            ...
+        discreet.errors.ParameterError: ...
         """
         try:
             is_signed = bool(check_cosignatures(note, [vkey]))
@@ -365,8 +390,11 @@ class Ledger:
     ) -> int:
         """Write the whole log to a new text file that verifies on its own.
 
-        >>> Ledger.export.__name__
-        'export'
+        >>> import os, tempfile
+        >>> from discreet.testing import temporary_ledger
+        >>> with temporary_ledger() as ledger:
+        ...     ledger.export(os.path.join(tempfile.mkdtemp(), "ledger.ndjson"))
+        1
         """
         try:
             with self._read() as view, Path(path).open("xb") as out:
@@ -390,8 +418,14 @@ class Ledger:
 
         To go on writing, its key must be in place: beside the new file, or where ``key`` says.
 
-        >>> Ledger.imported.__name__
-        'imported'
+        >>> import os, tempfile
+        >>> from discreet.testing import temporary_ledger
+        >>> folder = tempfile.mkdtemp()
+        >>> file = os.path.join(folder, "ledger.ndjson")
+        >>> with temporary_ledger() as ledger:
+        ...     _ = ledger.export(file)
+        >>> Ledger.imported(file, os.path.join(folder, "copy.db")).size
+        1
         """
         export = exports.Export(path)
         verified = export.verify(vkey=vkey, progress=progress)
@@ -407,8 +441,13 @@ class Ledger:
 
         The key is not copied: keep it elsewhere. A server has its own backups; or use export.
 
-        >>> Ledger.backup.__name__
-        'backup'
+        >>> import os, tempfile
+        >>> from discreet.testing import temporary_ledger
+        >>> copy = os.path.join(tempfile.mkdtemp(), "copy.db")
+        >>> with temporary_ledger() as ledger:
+        ...     ledger.backup(copy)
+        >>> Ledger.open(copy, create=False).size
+        1
         """
         if not isinstance(self._store, SqliteStore):
             raise LedgerError("back up a server's database with pg_dump, or export the ledger.")
@@ -417,8 +456,9 @@ class Ledger:
     def close(self) -> None:
         """Let go of the database. Calling it twice does no harm.
 
-        >>> Ledger.close.__name__
-        'close'
+        >>> from discreet.testing import temporary_ledger
+        >>> with temporary_ledger() as ledger:
+        ...     ledger.close()
         """
         self._store.close()
 

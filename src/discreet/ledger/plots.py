@@ -68,16 +68,10 @@ class Standing:
 def standing(account: Account) -> Standing:
     """Return an account's limits, sources and open jobs.
 
-    >>> import os, tempfile
-    >>> from discreet.ledger import Ledger
-    >>> from discreet.privacy import Unit
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> ledger = Ledger.open(os.path.join(folder.name, "budget.db"))
-    >>> account = ledger.create("salaries", unit=Unit.record(), neighbours="add_remove",
-    ...                         guarantee=Guarantee(epsilon=5))
-    >>> dict(standing(account).limits)
+    >>> from discreet.testing import temporary_account
+    >>> with temporary_account(epsilon=5) as account:
+    ...     dict(standing(account).limits)
     {'total': Guarantee(epsilon=5, delta=0)}
-    >>> ledger.close(); folder.cleanup()
     """
     definition = account._definition(fresh=True)
     with account._ledger._read() as view:
@@ -94,8 +88,12 @@ def standing(account: Account) -> Standing:
 def shares(account: Account, entry: Entry) -> dict[str, float]:
     """Return the share used of every budget that an entry drew on, after it.
 
-    >>> shares.__name__
-    'shares'
+    >>> from discreet.accounting import PureLoss
+    >>> from discreet.testing import temporary_account
+    >>> with temporary_account(epsilon=1) as account:
+    ...     receipt = account.charge(PureLoss(epsilon=0.25), who="ana", purpose="report")
+    ...     shares(account, receipt.entries[0])
+    {'total': 0.25}
     """
     return _shares(account._definition(), entry)
 
@@ -105,19 +103,13 @@ def burn_down(account: Account, *, points: int = 200) -> list[Point]:
 
     Where the unit has a period, each point tells of the fullest period that its entry drew on.
 
-    >>> import os, tempfile
     >>> from discreet.accounting import PureLoss
-    >>> from discreet.ledger import Ledger
-    >>> from discreet.privacy import Unit
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> ledger = Ledger.open(os.path.join(folder.name, "budget.db"))
-    >>> account = ledger.create("salaries", unit=Unit.record(), neighbours="add_remove",
-    ...                         guarantee=Guarantee(epsilon=5))
-    >>> for _ in range(3):
-    ...     _ = account.charge(PureLoss(epsilon=1), who="ana", purpose="report")
-    >>> [(point.entry, point.used) for point in burn_down(account)]
+    >>> from discreet.testing import temporary_account
+    >>> with temporary_account(epsilon=5) as account:
+    ...     for _ in range(3):
+    ...         _ = account.charge(PureLoss(epsilon=1), who="ana", purpose="report")
+    ...     [(point.entry, point.used) for point in burn_down(account)]
     [(1, 0.0), (2, 0.2), (3, 0.4), (4, 0.6)]
-    >>> ledger.close(); folder.cleanup()
     """
     most = whole(points, name="points")
     definition = account._definition(fresh=True)
@@ -139,8 +131,11 @@ def plot_burn_down(account: Account, *, path: str | Path) -> Path:
 
     The ending of ``path`` decides the format: .png, .svg, .pdf.
 
-    >>> plot_burn_down.__name__
-    'plot_burn_down'
+    >>> import os, tempfile
+    >>> from discreet.testing import temporary_account
+    >>> with temporary_account(epsilon=1) as account:
+    ...     plot_burn_down(account, path=os.path.join(tempfile.mkdtemp(), "burn.svg")).suffix
+    '.svg'
     """
     points = burn_down(account, points=1000)
     try:

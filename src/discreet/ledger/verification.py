@@ -63,8 +63,13 @@ class Verification:
     def save(self, path: str | Path) -> None:
         """Write it to a file.
 
-        >>> Verification.save.__name__
-        'save'
+        >>> import os, tempfile
+        >>> from discreet.testing import temporary_ledger
+        >>> file = os.path.join(tempfile.mkdtemp(), "verified.json")
+        >>> with temporary_ledger() as ledger:
+        ...     ledger.verify().save(file)
+        >>> Verification.load(file).size
+        1
         """
         names = ("checkpoint", "size", "time", "frontier", "last", "facts")
         document = {"format": _FORM, **{name: getattr(self, name) for name in names}}
@@ -74,8 +79,10 @@ class Verification:
     def load(cls, path: str | Path) -> "Verification":
         """Read it back.
 
-        >>> Verification.load.__name__
-        'load'
+        >>> Verification.load("no such file")
+        Traceback (most recent call last):
+            ...
+        discreet.errors.ParameterError: no such file holds no result of a verification.
         """
         try:
             document = json.loads(Path(path).read_text(encoding="utf-8"))

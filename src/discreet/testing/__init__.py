@@ -1,10 +1,18 @@
-"""Helpers for tests, yours and ours: a repeatable source, checks of a sampler's law, a server.
+"""Helpers for tests, yours and ours: a source, a ledger, a server, and checks of a law.
 
 Nothing here is for production. A seeded source is predictable, and says so wherever it shows.
 """
 
 from discreet.testing._law import cdf_gap, dkw_band
+from discreet.testing._ledger import temporary_account, temporary_ledger
 from discreet.testing._postgres import PostgresServer
 from discreet.testing._seeded import SeededSource
 
-__all__ = ["PostgresServer", "SeededSource", "cdf_gap", "dkw_band"]
+__all__ = [
+    "PostgresServer",
+    "SeededSource",
+    "cdf_gap",
+    "dkw_band",
+    "temporary_account",
+    "temporary_ledger",
+]

@@ -101,7 +101,15 @@ class PostgresServer:
         return f"postgresql://owner:{self._password}@{_LOOPBACK}:{self._port}/{database}"
 
     def new_database(self) -> str:
-        """Create an empty database and return its URL."""
+        """Create an empty database and return its URL.
+
+        >>> PostgresServer().new_database()
+        Traceback (most recent call last):
+            ...
+        discreet.errors.DiscreetError: this server is not running. Start it with: with server: ...
+        """
+        if self._process is None:
+            raise DiscreetError("this server is not running. Start it with: with server: ...")
         try:
             import psycopg
         except ImportError:
@@ -116,9 +124,16 @@ class PostgresServer:
         """Start the server on its data, and return when it takes connections.
 
         The port stays the same over restarts, so that clients can come back.
+
+        >>> PostgresServer().start()
+        Traceback (most recent call last):
+            ...
+        discreet.errors.DiscreetError: this server has no data. Make it with: with server: ...
         """
         if self._process is not None:
             return
+        if self._folder is None:
+            raise DiscreetError("this server has no data. Make it with: with server: ...")
         deadline = time.monotonic() + _PATIENCE
         while True:
             if not self._port:
@@ -133,7 +148,10 @@ class PostgresServer:
             time.sleep(0.05)
 
     def stop(self, *, mode: Literal["fast", "immediate"] = "fast") -> None:
-        """Stop the server: in order, or at once as after a power cut (it recovers on start)."""
+        """Stop the server: in order, or at once as after a power cut (it recovers on start).
+
+        >>> PostgresServer().stop()  # nothing to stop
+        """
         if self._process is not None:
             ways = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
             self._process.send_signal(ways[mode])
@@ -144,7 +162,10 @@ class PostgresServer:
             self._process = None
 
     def kill(self) -> None:
-        """End every process of the server with SIGKILL; harmless where none runs."""
+        """End every process of the server with SIGKILL; harmless where none runs.
+
+        >>> PostgresServer().kill()  # nothing to kill
+        """
         if self._process is not None:
             # Each child leads a process group of its own, so no single signal reaches them all.
             children = _children(self._process.pid)
@@ -155,7 +176,11 @@ class PostgresServer:
             self._process = None
 
     def log(self) -> str:
-        """Return what the server wrote since it was last started."""
+        """Return what the server wrote since it was last started.
+
+        >>> PostgresServer().log()  # it has not said anything yet
+        ''
+        """
         if self._folder is None or not (self._folder / "log").exists():
             return ""
         return (self._folder / "log").read_text(errors="replace")
