@@ -33,7 +33,7 @@ from discreet.ledger import Ledger
 from discreet.ledger._book import Book
 from discreet.ledger._keyring import Keyring
 from discreet.ledger._requests import loss_document, new_key, request
-from discreet.ledger._sqlite import SqliteStore, _connect
+from discreet.ledger._sqlite import SqliteStore, connect_sqlite
 from discreet.ledger.verifier import check_receipt
 from discreet.privacy import Guarantee, Unit
 from discreet.testing import PostgresServer
@@ -134,7 +134,7 @@ def ours(location: str, key: str | None = None) -> Client:
 
 
 def ours_on_a_slow_disk(path: str) -> Client:
-    store = SqliteStore(Path(path), create=False, connect=lambda uri: Slow(_connect(uri)))
+    store = SqliteStore(Path(path), create=False, connect=lambda uri: Slow(connect_sqlite(uri)))
     account = Ledger(store, Keyring(Path(path + ".key")), read_only=False)["people"]
     return lambda: account.charge(LOSS, who="ana", purpose="benchmark")
 

@@ -288,7 +288,7 @@ import os, sys
 from discreet.ledger import _sqlite
 class Dying:
     def __init__(self, uri):
-        self.real = _sqlite._connect(uri)
+        self.real = _sqlite.connect_sqlite(uri)
     def execute(self, sql, *parameters):
         if sys.argv[2] in sql:
             os.kill(os.getpid(), 9)
@@ -421,7 +421,7 @@ def test_a_full_file_is_reported_and_nothing_is_written(path):
 
     class Limited:
         def __init__(self, uri):
-            self.real = _sqlite._connect(uri)
+            self.real = _sqlite.connect_sqlite(uri)
 
         def execute(self, sql, *parameters):
             if sql == "BEGIN IMMEDIATE" and full["is"]:

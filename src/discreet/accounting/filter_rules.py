@@ -6,7 +6,6 @@ rules, in whole numbers.
 
 from collections.abc import Mapping
 from fractions import Fraction
-from operator import and_
 from typing import Literal, final
 
 from discreet._exact import Number, exact, show
@@ -147,8 +146,11 @@ class FilterRules:
         >>> FilterRules(Guarantee(epsilon=1)).fits((0, 0))
         True
         """
-        within = [total <= units.limit for total, units in zip(sums, self.units, strict=True)]
-        return any(map(and_, within[::2], within[1::2]))
+        units = self.units
+        for i in range(0, len(units), 2):
+            if sums[i] <= units[i].limit and sums[i + 1] <= units[i + 1].limit:
+                return True
+        return False
 
     def share(self, sums: Sums) -> float:
         """Return the share used of the track with most room; in a track the scarcer sum counts.

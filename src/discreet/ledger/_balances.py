@@ -18,10 +18,10 @@ def add(a: Sums, b: Sums) -> Sums:
     >>> add((1, 2), (10, math.inf))
     (11, inf)
     """
-    if math.inf not in a and math.inf not in b:
+    try:
         return tuple(map(operator.add, a, b))
-    # Adding a float to a large int would round it or overflow; only infinity is ever a float here.
-    return tuple(math.inf if math.inf in (x, y) else x + y for x, y in zip(a, b, strict=True))
+    except OverflowError:  # a sum beyond the floats meets infinity, the only float there is
+        return tuple(math.inf if math.inf in (x, y) else x + y for x, y in zip(a, b, strict=True))
 
 
 def write_sums(sums: Sums) -> str:

@@ -61,6 +61,9 @@ class Book:
     def _work(self, transaction: Transaction, proposals: Sequence[dict[str, Any]]) -> list[bytes]:
         head = transaction.head()
         known = transaction.by_keys([proposal["entry"]["key"] for proposal in proposals])
+        for row in known.values():
+            if head is None or not 0 <= row.index < head.size:
+                raise TamperingFound("an entry lies outside of the log.", entry=row.index)
         done = {key: row.body for key, row in known.items()}
         view = self._fresh_view(transaction, head)
         draft = _Draft(head, self._clock())

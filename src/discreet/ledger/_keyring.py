@@ -1,11 +1,13 @@
 """Find the key that a ledger is signed with now, also just after somebody rotated it."""
 
+import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import final
 
 from discreet.errors import LedgerError, LedgerUnavailable
-from discreet.ledger._keys import SigningKey
+from discreet.ledger._keys import SigningKey, sync_folder
 
 __all__ = ["Keyring"]
 
@@ -26,13 +28,14 @@ class Keyring:
 
     @property
     def exists(self) -> bool:
-        """Whether there is a key file."""
+        """Whether there is a key of a ledger that was founded."""
         return self.path.exists()
 
     def any(self) -> SigningKey:
         """Return a key of this ledger, old or new: they have the same name and salt."""
         if not self._keys:
-            key = SigningKey.load(self.path)
+            path = self.path if self.path.exists() else self.next_path
+            key = SigningKey.load(path)
             self._keys[key.vkey] = key
         return next(iter(self._keys.values()))
 
@@ -54,14 +57,18 @@ class Keyring:
         return self._keys[vkey]
 
     def make(self, name: str) -> SigningKey:
-        """Make the key of a new ledger, or take the one that somebody else just made."""
+        """Make the key of a new ledger, or take the one that somebody else is just making.
+
+        It takes its place by :meth:`settle`, once the ledger is there. So a key in its place
+        without a ledger tells of a ledger that was lost.
+        """
         key = SigningKey.generate(name)
         try:
-            key.save(self.path)
+            key.save(self.next_path)
         except LedgerUnavailable:
             raise
         except LedgerError:
-            return self.any()
+            key = SigningKey.load(self.next_path)
         self._keys[key.vkey] = key
         return key
 
@@ -72,7 +79,8 @@ class Keyring:
         self._keys[new.vkey] = new
         return new
 
-    def finish_rotation(self) -> None:
-        """Put the next key in the place of the old one."""
-        SigningKey.load(self.next_path).save(self.path, replace=True)
-        self.next_path.unlink()
+    def settle(self) -> None:
+        """Put the next key in its place, unless another process has done so."""
+        with suppress(FileNotFoundError):
+            os.replace(self.next_path, self.path)
+        sync_folder(self.path.parent)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, final
 
 from discreet.errors import LedgerError, ParameterError, TamperingFound
+from discreet.ledger._entries import Entry, decode
 from discreet.ledger._store import Head, Row, Snapshot
 from discreet.ledger._tree import consistency, inclusion, root
 from discreet.ledger.verifier import Checkpoint, parse_checkpoint
@@ -35,6 +36,10 @@ class Log:
         if row is None:
             raise LedgerError(f"this ledger has no entry {index}; it has {self.head().size}.")
         return row
+
+    def entry(self, index: int) -> Entry:
+        """Return one entry, read."""
+        return decode(self.row(index).body)
 
     def node(self, level: int, k: int) -> bytes:
         """Return the hash of a complete subtree."""
@@ -110,12 +115,12 @@ class Log:
 
     def witnessed_note(self) -> str:
         """Return the last checkpoint that a witness cosigned."""
-        notes = self.witnessed_notes(last=1)
-        if not notes:
+        indices = self.witnessed()
+        if not indices:
             raise LedgerError("no witness has cosigned this ledger. Run: discreet ledger witness")
-        return notes[0]
+        return str(self.entry(indices[-1])["note"])
 
-    def witnessed_notes(self, *, last: int = 0) -> list[str]:
-        """Return all checkpoints that a witness cosigned, or the last few."""
-        indices: list[int] = json.loads(self._view.facts(["witnessed"]).get("witnessed", "[]"))
-        return [str(json.loads(self.row(index).body)["note"]) for index in indices[-last:]]
+    def witnessed(self) -> list[int]:
+        """Return the entries in which witnesses cosigned."""
+        found: list[int] = json.loads(self._view.facts(["witnessed"]).get("witnessed", "[]"))
+        return found

@@ -416,7 +416,7 @@ def _open_beside(like: Path, suffix: str) -> int:
         return os.open(path, flags, 0o600)
     with contextlib.suppress(OSError):
         same = os.stat(like)
-        os.fchmod(file, same.st_mode & 0o666)
+        os.fchmod(file, same.st_mode & 0o666 | 0o600)  # a file made read-only may be freed again
         if os.geteuid() == 0:
             os.fchown(file, same.st_uid, same.st_gid)
     return file

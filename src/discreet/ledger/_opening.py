@@ -2,10 +2,9 @@
 
 import os
 import secrets
-import time
 from pathlib import Path
 
-from discreet.errors import LedgerError, LedgerUnavailable, ParameterError
+from discreet.errors import LedgerError, LedgerUnavailable, ParameterError, TamperingFound
 from discreet.ledger._book import Book, read_answer
 from discreet.ledger._entries import FORMAT
 from discreet.ledger._keyring import Keyring
@@ -14,10 +13,17 @@ from discreet.ledger._sqlite import SqliteStore
 from discreet.ledger._store import Store
 from discreet.ledger.verifier import Checkpoint, NotProven, parse_checkpoint
 
-__all__ = ["KEY_VARIABLE", "checkpoint_at", "found", "keyring_at", "note_at", "store_at"]
+__all__ = [
+    "KEY_VARIABLE",
+    "check_never_used",
+    "checkpoint_at",
+    "found",
+    "keyring_at",
+    "note_at",
+    "store_at",
+]
 
 KEY_VARIABLE = "DISCREET_LEDGER_KEY"
-_PATIENCE = 5.0  # seconds that founding a ledger may take somebody else
 _SERVERS = ("postgresql://", "postgres://")
 
 
@@ -43,7 +49,7 @@ def store_at(location: str, keyring: Keyring | None, *, create: bool, read_only:
                 f"--ledger {location}"
             )
         if keyring is not None and keyring.exists:
-            # Somebody who deletes the file must not get a fresh budget for it.
+            # Before a file is made: somebody who deletes one must not get a fresh budget for it.
             raise LedgerError(
                 f"the ledger {location} is gone, but its key {keyring.path} is there. Restore the "
                 "ledger from a backup. To begin a new one, for other people's data, move the key "
@@ -54,9 +60,6 @@ def store_at(location: str, keyring: Keyring | None, *, create: bool, read_only:
 
 def found(store: Store, keyring: Keyring, *, testing: bool, name: str | None) -> None:
     """Write the first entry of a new ledger."""
-    if keyring.exists:
-        _wait_for_founder(store, keyring)
-        return
     key = keyring.make(name or f"discreet-ledger/{secrets.token_hex(8)}")
     entry = {
         "kind": "ledger",
@@ -68,21 +71,22 @@ def found(store: Store, keyring: Keyring, *, testing: bool, name: str | None) ->
     }
     (answer,) = store.combine([request(entry)], Book(keyring.key).work)
     read_answer(answer)
+    keyring.settle()
 
 
-def _wait_for_founder(store: Store, keyring: Keyring) -> None:
-    """Give another process that is just founding this ledger the time to do so."""
-    end = time.monotonic() + _PATIENCE
-    while time.monotonic() < end:
-        with store.read() as view:
-            if view.head() is not None:
-                return
-        time.sleep(0.05)
-    # Somebody who empties the database must not get a fresh budget for it.
-    raise LedgerError(
-        f"the ledger is empty, but its key {keyring.path} is there. Restore the ledger from a "
-        "backup. To begin a new one, for other people's data, move the key away first."
-    )
+def check_never_used(store: Store, keyring: Keyring | None) -> None:
+    """Refuse to found a ledger where there was one: that would be a fresh budget for old data."""
+    is_keyed = keyring is not None and keyring.exists  # first: whoever founds it settles it last
+    with store.read() as view:
+        if view.facts(["ledger"]):
+            return  # another process has just founded it
+        if view.head() is not None or any(view.counts()):
+            raise TamperingFound("this ledger has lost what it began with. Verify a backup of it.")
+    if is_keyed:
+        raise LedgerError(
+            f"the ledger is empty, but its key {keyring.path} is there. Restore the ledger from a "  # type: ignore[union-attr]
+            "backup. To begin a new one, for other people's data, move the key away first."
+        )
 
 
 def checkpoint_at(pinned: str | os.PathLike[str]) -> Checkpoint:

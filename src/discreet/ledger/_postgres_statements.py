@@ -84,6 +84,9 @@ PUT_HEAD = Statement(
     "SET size = excluded.size, time = excluded.time, last = excluded.last, "
     "frontier = excluded.frontier, note = excluded.note",
 )
+COUNTS = Statement(
+    "counts", "SELECT (SELECT count(*) FROM entries), (SELECT count(*) FROM answers)"
+)
 PUT_ANSWERS = Statement(
     "put_answers",
     "INSERT INTO answers (idx, body) SELECT * FROM unnest($1::bigint[], $2::bytea[]) "

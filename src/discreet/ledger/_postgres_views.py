@@ -137,6 +137,13 @@ class View:
             yield from ((index, body) for index, body in page)
             last = page[-1][0]
 
+    def counts(self) -> tuple[int, int]:
+        entries, answers = self._all(sql.COUNTS)[0]
+        return entries, answers
+
+    def check(self) -> None:
+        """A server looks after its own pages: data_checksums, amcheck."""
+
 
 class Changes(View):
     """A view that also writes: at the commit, or before it must show what it wrote.

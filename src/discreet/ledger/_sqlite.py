@@ -11,224 +11,40 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import starmap
 from pathlib import Path
-from typing import Any, NoReturn, Protocol, final
+from typing import final
 
 from discreet.errors import LedgerUnavailable
 from discreet.ledger._mailbox import Mailbox
 from discreet.ledger._schema import VERSION, VERSION_QUERY, check_version, migrations
-from discreet.ledger._store import Head, Row, Snapshot, Work
+from discreet.ledger._sqlite_errors import (
+    ADVICE,
+    BUSY,
+    CANTOPEN,
+    DISTRUSTED,
+    FULL,
+    NOTADB,
+    READONLY,
+    code_of,
+    explained,
+    fail,
+)
+from discreet.ledger._sqlite_views import Changes, Connection, View
+from discreet.ledger._store import Head, Snapshot, Work
 
-__all__ = ["SqliteStore"]
+__all__ = ["SqliteStore", "connect_sqlite"]
 
 PATIENCE = 60.0  # seconds that another program may keep the database locked
 IDLE_READERS = 8  # connections kept for the next reader
-PAGE = 500  # rows fetched at a time when going through many
 SMALLEST = 512  # bytes of a database; SQLite takes a shorter file for an empty one
-MOST_NAMES = 512  # in one question; older SQLite takes 999 parameters at most
-
-_ROW = "SELECT idx, account, key, body, hashes FROM entries "
-_UPSERT_FACT = (
-    "INSERT INTO facts (name, value) VALUES (?, ?) "
-    "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-)
-_HEAD = "SELECT size, time, last, frontier, note FROM head"
-_PUT_HEAD = (
-    "INSERT OR REPLACE INTO head (one, size, time, last, frontier, note) VALUES (1, ?, ?, ?, ?, ?)"
-)
-
-
-class Cursor(Protocol):
-    """What is used of a cursor."""
-
-    def fetchone(self) -> Any: ...
-    def fetchall(self) -> list[Any]: ...
-
-
-class Connection(Protocol):
-    """What is used of a connection; those of ``sqlite3`` and of ``apsw`` have it."""
-
-    def execute(self, sql: str, parameters: Any = (), /) -> Cursor: ...
-    def executemany(self, sql: str, parameters: Iterable[Any], /) -> Any: ...
-    def close(self) -> None: ...
-
 
 Connect = Callable[[str], Connection]
 
 
-def _connect(uri: str) -> Connection:
+def connect_sqlite(uri: str) -> Connection:
     return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
-
-
-# Errors: what happened, whether anything was written, what to do.
-
-_BUSY, _LOCKED, _READONLY, _IOERR, _CORRUPT, _FULL = 5, 6, 8, 10, 11, 13
-_CANTOPEN, _PROTOCOL, _NOTADB = 14, 15, 26
-_ADVICE = {
-    1: "is not as this program left it ({error}). Restore it from a backup",
-    3: "may not be opened. Ask its owner for permission",
-    _BUSY: "was kept locked by another program for too long. Close that program and try again",
-    _READONLY: "may only be read. Make the file and its folder writable, or open it read_only",
-    _IOERR: "could not be read or written ({error}). Check the disk, then try again",
-    _CORRUPT: "is damaged ({error}). Restore it from a backup and verify it",
-    _FULL: "has no room left. Free some space on its disk and try again",
-    _CANTOPEN: "could not be opened. Check that the path is a file, and that it and its folder "
-    "may be read and written",
-    _NOTADB: "is not a database. Give the path of a ledger, or of a file that does not exist yet",
-}
-_ADVICE |= {_LOCKED: _ADVICE[_BUSY], _PROTOCOL: _ADVICE[_BUSY], 23: _ADVICE[3]}
-# After these a connection may remember what is no longer so.
-_DISTRUSTED = {_IOERR, _CORRUPT, _CANTOPEN, _NOTADB}
-
-
-# A file system written in Python for apsw raises these by name, without a number.
-_BY_NAME = {"IOError": _IOERR, "FullError": _FULL, "ReadOnlyError": _READONLY, "BusyError": _BUSY}
-
-
-def _code(error: BaseException) -> int | None:
-    """Return the primary result code of a database error, of either library."""
-    code = getattr(error, "sqlite_errorcode", None)  # sqlite3
-    if type(error).__module__ == "apsw":
-        code = getattr(error, "result", _BY_NAME.get(type(error).__name__))
-    return code & 0xFF if isinstance(code, int) else None
-
-
-def _explained(error: Exception, path: Path, *, may_be_recorded: bool = False) -> Exception:
-    """Return the error that a user should see: the same one, if the database is not at fault."""
-    advice = _ADVICE.get(_code(error) or 0)
-    if advice is None:
-        return error
-    outcome = (
-        "Whether the last step was written is not known; ask again with the same key"
-        if may_be_recorded
-        else "Nothing was written"
-    )
-    # What SQLite says of these errors names tables and files, never values.
-    return LedgerUnavailable(
-        f"the ledger {path} {advice.format(error=error)}. {outcome}.",
-        may_be_recorded=may_be_recorded,
-    )
-
-
-def _fail(error: Exception, path: Path) -> NoReturn:
-    explained = _explained(error, path)
-    if explained is error:
-        raise error
-    raise explained from error
-
-
-class _View:
-    """One consistent view through one connection."""
-
-    def __init__(self, connection: Connection, path: Path) -> None:
-        self._connection: Connection | None = connection
-        self._path = path
-
-    def _end(self) -> None:
-        self._connection = None
-
-    @property
-    def _db(self) -> Connection:
-        if self._connection is None:
-            raise LedgerUnavailable(
-                "this view of the ledger is closed. Use it inside its with block."
-            )
-        return self._connection
-
-    def _all(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        try:
-            return self._db.execute(sql, parameters).fetchall()
-        except Exception as error:
-            _fail(error, self._path)
-
-    def head(self) -> Head | None:
-        found = self._all(_HEAD)
-        if not found:
-            return None
-        size, time, last, frontier, note = found[0]
-        return Head(size=size, time=time, last=last, frontier=frontier, note=note)
-
-    def facts(self, names: Sequence[str], /) -> dict[str, str]:
-        return dict(self._among("SELECT name, value FROM facts WHERE name IN ", names))
-
-    def facts_under(self, prefix: str, /) -> Iterator[tuple[str, str]]:
-        # Page by page, each from where the last one ended: an iterator that is left half way
-        # keeps no statement open, and the facts may change meanwhile.
-        sql = "SELECT name, value FROM facts WHERE name {} ? ORDER BY name LIMIT ?"
-        page = self._all(sql.format(">="), (prefix, PAGE))
-        while page:
-            for name, value in page:
-                if not name.startswith(prefix):
-                    return
-                yield name, value
-            page = self._all(sql.format(">"), (page[-1][0], PAGE))
-
-    def rows(self, start: int, stop: int, /, *, account: str | None = None) -> Iterator[Row]:
-        which = "" if account is None else "account = ? AND "
-        sql = f"{_ROW}WHERE {which}idx >= ? AND idx < ? ORDER BY idx LIMIT ?"
-        first: tuple[str, ...] = () if account is None else (account,)
-        while page := self._all(sql, (*first, start, stop, PAGE)):
-            yield from starmap(Row, page)
-            start = page[-1][0] + 1
-
-    def row(self, index: int, /) -> Row | None:
-        found = self._all(f"{_ROW}WHERE idx = ?", (index,))
-        return Row(*found[0]) if found else None
-
-    def by_keys(self, keys: Sequence[str], /) -> dict[str, Row]:
-        return {found[2]: Row(*found) for found in self._among(f"{_ROW}WHERE key IN ", keys)}
-
-    def answer(self, index: int, /) -> bytes | None:
-        found = self._all("SELECT body FROM answers WHERE idx = ?", (index,))
-        return found[0][0] if found else None
-
-    def answers(self) -> Iterator[tuple[int, bytes]]:
-        last = -1
-        sql = "SELECT idx, body FROM answers WHERE idx > ? ORDER BY idx LIMIT 16"
-        while page := self._all(sql, (last,)):
-            yield from page
-            last = page[-1][0]
-
-    def _among(self, sql: str, names: Sequence[str]) -> Iterator[Any]:
-        """Go through the rows that are ``IN`` names, asking for at most so many at once."""
-        for start in range(0, len(names), MOST_NAMES):
-            some = tuple(names[start : start + MOST_NAMES])
-            # Filled up to a power of two, so that SQLite has few different statements to prepare.
-            room = 1 << (len(some) - 1).bit_length()
-            some += some[-1:] * (room - len(some))
-            yield from self._all(f"{sql}({','.join('?' * room)})", some)
-
-
-class _Changes(_View):
-    """A view that also writes."""
-
-    put: Head | None = None
-
-    def append(self, rows: Sequence[Row], /) -> None:
-        sql = "INSERT INTO entries (idx, account, key, body, hashes) VALUES (?, ?, ?, ?, ?)"
-        self._each(sql, rows)
-
-    def put_facts(self, facts: Mapping[str, str | None], /) -> None:
-        self._each(_UPSERT_FACT, [item for item in facts.items() if item[1] is not None])
-        gone = [(name,) for name, value in facts.items() if value is None]
-        if gone:
-            self._each("DELETE FROM facts WHERE name = ?", gone)
-
-    def put_head(self, head: Head, /) -> None:
-        self.put = head
-        self._each(_PUT_HEAD, [(head.size, head.time, head.last, head.frontier, head.note)])
-
-    def put_answers(self, answers: Iterable[tuple[int, bytes]], /) -> None:
-        self._each("INSERT OR REPLACE INTO answers (idx, body) VALUES (?, ?)", answers)
-
-    def _each(self, sql: str, parameters: Iterable[Any]) -> None:
-        try:
-            self._db.executemany(sql, parameters)
-        except Exception as error:
-            _fail(error, self._path)
 
 
 # Stores that a fork would leave with connections of their parent.
@@ -278,7 +94,7 @@ class SqliteStore:
     ) -> None:
         self._path = Path(path).absolute()
         self._read_only = read_only
-        self._connect = _connect if connect is None else connect
+        self._connect = connect_sqlite if connect is None else connect
         self._is_closed = False
         self._is_frozen = False  # read without any lock, since none can be taken
         self._mailbox: Mailbox | None = None
@@ -323,7 +139,7 @@ class SqliteStore:
         self._check_same_file()
         stamp = self._stamp() if self._is_frozen else None
         connection = self._borrow()
-        view = _View(connection, self._path)
+        view = View(connection, self._path)
         is_sound = False
         try:
             view._all("BEGIN")
@@ -373,7 +189,7 @@ class SqliteStore:
             ) from error
         try:
             with self.read() as view:
-                source = view._db if isinstance(view, _View) else None
+                source = view._db if isinstance(view, View) else None
                 if not isinstance(source, sqlite3.Connection):
                     raise TypeError("a backup needs the connections of sqlite3")
                 copy = sqlite3.connect(path.as_uri(), uri=True, isolation_level=None)
@@ -381,7 +197,7 @@ class SqliteStore:
                     copy.execute("PRAGMA synchronous=FULL")
                     source.backup(copy)
                 except sqlite3.Error as error:
-                    _fail(error, path)
+                    fail(error, path)
                 finally:
                     copy.close()
             _sync(path)
@@ -397,7 +213,7 @@ class SqliteStore:
         """Carry out requests in one transaction; if anything fails, nothing is written."""
         self._check_same_file()
         connection = self._writer or self._open_writer()
-        changes = _Changes(connection, self._path)
+        changes = Changes(connection, self._path)
         is_committing = False
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -411,11 +227,11 @@ class SqliteStore:
             self._roll_back(connection)
             if not isinstance(error, Exception):
                 raise
-            if is_committing and _code(error) not in (_FULL, _BUSY, _READONLY):
+            if is_committing and code_of(error) not in (FULL, BUSY, READONLY):
                 raise self._after_failed_commit(error, changes.put) from error
-            if _code(error.__cause__ or error) in _DISTRUSTED:
+            if code_of(error.__cause__ or error) in DISTRUSTED:
                 self._drop_writer()
-            _fail(error, self._path)
+            fail(error, self._path)
         changes._end()
         return answers
 
@@ -441,11 +257,11 @@ class SqliteStore:
         with contextlib.suppress(Exception):
             self._drop_writer()
             connection = self._open_writer()
-            if put is not None and _View(connection, self._path).head() != put:
+            if put is not None and View(connection, self._path).head() != put:
                 (number,) = connection.execute("PRAGMA user_version").fetchone()
                 connection.execute(f"PRAGMA user_version = {(number + 1) % 1_000_000}")
                 may_be_recorded = False
-        return _explained(error, self._path, may_be_recorded=may_be_recorded)
+        return explained(error, self._path, may_be_recorded=may_be_recorded)
 
     # Opening
 
@@ -461,9 +277,11 @@ class SqliteStore:
             )
         # Looked at before anything is opened for writing: a file that is something else must
         # stay as it is.
+        if is_there and not self._read_only:
+            self._free_companions()
         found = self._found_version() if is_there else 0
         if not found and is_there and 0 < self._stamp()[1] < SMALLEST:
-            raise LedgerUnavailable(f"the file {self._path} {_ADVICE[_NOTADB]}.")
+            raise LedgerUnavailable(f"the file {self._path} {ADVICE[NOTADB]}.")
         if not found and not create:
             raise LedgerUnavailable(f"the file {self._path} is empty. It is not a ledger.")
         if not self._read_only:
@@ -472,14 +290,23 @@ class SqliteStore:
                 self._migrate()
         self._identity = self._identify()
 
+    def _free_companions(self) -> None:
+        """Make the files beside it writable that were made while the ledger itself was not."""
+        mode = os.stat(self._path).st_mode & 0o666
+        for suffix in ("-wal", "-shm", "-lock", "-mailbox"):
+            with contextlib.suppress(OSError):
+                if mode & 0o200 and not os.stat(f"{self._path}{suffix}").st_mode & 0o200:
+                    os.chmod(f"{self._path}{suffix}", mode)
+
     def _found_version(self) -> int:
-        connection = self._open_connection("ro")
+        # For writing where that is allowed: a power cut may have left work to be undone first.
+        connection = self._open_connection("ro" if self._read_only else "rw")
         try:
             return _version(connection, self._path, read_only=self._read_only)
         except LedgerUnavailable as error:
             # On a read-only medium the files that coordinate readers and writers cannot be made.
             # There are no writers either, unless they have a log.
-            was_refused = _code(error.__cause__ or error) in (_CANTOPEN, _READONLY)
+            was_refused = code_of(error.__cause__ or error) in (CANTOPEN, READONLY)
             if self._is_frozen or not (was_refused and self._read_only) or self._stamp()[2]:
                 raise
             self._is_frozen = True
@@ -502,7 +329,7 @@ class SqliteStore:
                         connection.execute(statement)
                 connection.execute("COMMIT")
             except Exception as error:
-                _fail(error, self._path)
+                fail(error, self._path)
             finally:
                 _close(connection)
             _sync(self._path.parent)
@@ -524,7 +351,7 @@ class SqliteStore:
             connection = self._connect(f"{self._path.as_uri()}?mode={mode}{frozen}")
             connection.execute(f"PRAGMA busy_timeout={int(PATIENCE * 1000)}")
         except Exception as error:
-            _fail(error, self._path)
+            fail(error, self._path)
         return connection
 
     def _open_writer(self) -> Connection:
@@ -539,7 +366,7 @@ class SqliteStore:
             connection.execute("PRAGMA journal_size_limit=16777216")
         except Exception as error:
             _close(connection)
-            _fail(error, self._path)
+            fail(error, self._path)
         self._writer = connection
         return connection
 
@@ -548,8 +375,12 @@ class SqliteStore:
             if self._idle:
                 return self._idle.pop()
         connection = self._open_connection("ro" if self._read_only else "rw")
-        connection.execute("PRAGMA query_only=1")
-        connection.execute("PRAGMA cache_size=-16384")
+        try:
+            connection.execute("PRAGMA query_only=1")
+            connection.execute("PRAGMA cache_size=-16384")
+        except Exception as error:
+            _close(connection)
+            fail(error, self._path)
         return connection
 
     def _give_back(self, connection: Connection, *, is_sound: bool) -> None:
@@ -622,7 +453,7 @@ def _version(connection: Connection, path: Path, *, read_only: bool) -> int:
             with contextlib.suppress(Exception):  # somebody else's table of that name
                 found = connection.execute(VERSION_QUERY).fetchone()
     except Exception as error:
-        _fail(error, path)
+        fail(error, path)
     if found is None or any(kind not in ("table", "index") for kind, _ in kinds):
         raise LedgerUnavailable(
             f"the file {path} is a database, but not one that a ledger wrote. Nothing was "

@@ -67,6 +67,12 @@ class Snapshot(Protocol):
     def answers(self) -> Iterator[tuple[int, bytes]]:
         """Go through all kept answers in order."""
 
+    def counts(self) -> tuple[int, int]:
+        """Return how many entries and how many answers there are, wherever they were put."""
+
+    def check(self) -> None:
+        """Raise :class:`TamperingFound` where the storage contradicts itself."""
+
 
 class Transaction(Snapshot, Protocol):
     """A view that also writes; all of it becomes durable together, or none of it."""

@@ -10,7 +10,6 @@ from array import array
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, final
@@ -20,8 +19,8 @@ from discreet.ledger._entries import decode
 from discreet.ledger._log import Log
 from discreet.ledger._store import Head, Row, Snapshot, Store, Transaction
 from discreet.ledger._tree import Tree
-from discreet.ledger.verification import Replay, Verification, witnessed_sizes
-from discreet.ledger.verifier import leaf_hash
+from discreet.ledger.verification import Replay, Verification, check_answer
+from discreet.ledger.verifier import NotProven, leaf_hash, parse_checkpoint
 
 __all__ = ["Export", "load_into", "write"]
 
@@ -102,15 +101,21 @@ class Export:
         1 entries verified
         """
         replay = Replay(self._row, pinned=pinned, vkey=vkey)
-        for size in witnessed_sizes(self._witnessed()):
-            replay.watch(size)
+        for note in self._witnessed():
+            with suppress(NotProven):  # a bad one shows where it stands in the log
+                replay.watch(parse_checkpoint(note).size)
         replay.add_all(self.rows(), size=self.size, progress=progress)
+        answers = 0
         for index, answer in self.answers():
             kept = self._row(index)
-            entry = {} if kept is None else decode(kept.body)
-            if entry.get("answer") != sha256(answer).hexdigest():
-                raise TamperingFound(f"the answer kept for entry {index} was altered.", entry=index)
-        return replay.finish(self.checkpoint)
+            check_answer({} if kept is None else decode(kept.body), index, answer)
+            answers += 1
+        result = replay.finish(self.checkpoint)
+        if answers != result.releases:
+            raise TamperingFound("the answer to a release is gone, or one too many is there.")
+        if parse_checkpoint(self.checkpoint).origin != self.origin:
+            raise TamperingFound("the first line names another ledger than the checkpoint.")
+        return result
 
     def _witnessed(self) -> Iterator[str]:
         """Go through the checkpoints that witnesses signed, before anything is verified."""

@@ -115,6 +115,7 @@ class Ledger:
             with store.read() as view:
                 known = view.facts(["ledger"])
             if not known:
+                opening.check_never_used(store, keyring)
                 if read_only or keyring is None or not create:
                     raise LedgerUnavailable(
                         "this ledger is empty. Open it once for writing, and say where its key "
@@ -328,7 +329,7 @@ class Ledger:
                 if self.size == index:
                     raise
                 continue  # somebody wrote meanwhile, and the signatures are for one place only
-            keyring.finish_rotation()
+            keyring.settle()
             return receipt
         raise LedgerUnavailable("the ledger is too busy to rotate its key. Try again later.")
 

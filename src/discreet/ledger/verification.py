@@ -1,8 +1,7 @@
 """Check a whole ledger: every entry against the rules, every hash, signature and balance."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -10,7 +9,13 @@ from typing import Final, final
 
 from discreet.accounting import FilterRules
 from discreet.accounting.filter_rules import Sums
-from discreet.errors import DiscreetError, LedgerError, ParameterError, TamperingFound
+from discreet.errors import (
+    DiscreetError,
+    LedgerError,
+    LedgerUnavailable,
+    ParameterError,
+    TamperingFound,
+)
 from discreet.ledger._balances import Balance
 from discreet.ledger._entries import FORMAT, NOTHING_BEFORE, Entry, decode
 from discreet.ledger._holds import is_near
@@ -27,7 +32,7 @@ from discreet.ledger.verifier import (
     parse_checkpoint,
 )
 
-__all__ = ["Replay", "Verification", "verify", "witnessed_sizes"]
+__all__ = ["Replay", "Verification", "check_answer", "verify"]
 
 _FORM: Final = "discreet-verified/1"
 _REMEMBERED: Final = 2048  # entries back to which a reference needs no second reading
@@ -54,6 +59,7 @@ class Verification:
     frontier: str
     last: str
     facts: dict[str, str] = field(repr=False)
+    releases: int = 0
     start: int = 0
 
     def __str__(self) -> str:
@@ -71,7 +77,7 @@ class Verification:
         >>> Verification.load(file).size
         1
         """
-        names = ("checkpoint", "size", "time", "frontier", "last", "facts")
+        names = ("checkpoint", "size", "time", "frontier", "last", "facts", "releases")
         document = {"format": _FORM, **{name: getattr(self, name) for name in names}}
         write_file(Path(path), f"{json.dumps(document, sort_keys=True)}\n".encode(), replace=True)
 
@@ -102,31 +108,55 @@ def verify(
     progress: Callable[[int, int], None] | None = None,
 ) -> Verification:
     """Check what a store holds; see :meth:`discreet.ledger.Ledger.verify`."""
-    head = view.head()
+    try:
+        return _verify(view, pinned=pinned, vkey=vkey, since=since, progress=progress)
+    except DiscreetError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
+        raise TamperingFound("the storage holds something that was never put there.") from error
+
+
+def _verify(
+    view: Snapshot,
+    *,
+    pinned: Sequence[str],
+    vkey: str | None,
+    since: Verification | None,
+    progress: Callable[[int, int], None] | None,
+) -> Verification:
+    head, counts = view.head(), view.counts()
     if head is None:
+        if any(counts):
+            raise TamperingFound("the stored end of the log is gone.")
         raise LedgerError("this ledger is empty.")
     start = since.size if since else 0
     if head.size < start:
         raise _rolled_back(head.size, start)
     replay = Replay(view.row, pinned=pinned, vkey=vkey, since=since)
-    log = Log(view)
-    try:
-        for size in witnessed_sizes(log.witnessed_notes()):
-            replay.watch(size, log.root_at(size) if size < start else None)
-    except (LedgerError, ValueError, KeyError, TypeError) as error:
-        raise TamperingFound("the stored witnessed state is not what the log leads to.") from error
+    _watch_witnessed(replay, Log(view), start)
     replay.add_all(view.rows(start, _BEYOND), size=head.size, progress=progress)
     result = replay.finish(head.note)
-    if (head.size, head.time, head.last.hex(), head.frontier.hex()) != (
-        result.size,
-        result.time,
-        result.last,
-        result.frontier,
-    ):
+    if counts[0] != result.size:
+        raise TamperingFound("there are entries outside of the log, where nothing was signed.")
+    stored = (head.size, head.time, head.last.hex(), head.frontier.hex())
+    if stored != (result.size, result.time, result.last, result.frontier):
         raise TamperingFound("the stored end of the log is not where it ends.", entry=result.size)
     _check_facts(replay, view)
-    _check_answers(replay, view)
+    _check_answers(view, counts[1], result.releases)
+    view.check()
     return result
+
+
+def _watch_witnessed(replay: "Replay", log: Log, start: int) -> None:
+    """Prepare for witnesses. What cannot be read here will show where it stands in the log."""
+    for index in log.witnessed():
+        try:
+            size = parse_checkpoint(log.entry(index)["note"]).size
+            replay.watch(size, log.root_at(size) if size < start else None)
+        except LedgerUnavailable:
+            raise
+        except (LedgerError, ValueError, KeyError, TypeError):
+            continue
 
 
 _BEYOND: Final = 2**62  # an entry behind the end of the log is as bad as a missing one
@@ -157,6 +187,7 @@ class Replay:
         self._time = since.time if since else ""
         self._recent: dict[int, Entry] = {}
         self._roots: dict[int, bytes | None] = {}  # of the sizes that witnesses have signed
+        self._releases = since.releases if since else 0
         self._pins = _pins(pinned, since)
         self._check_pin()
 
@@ -204,8 +235,9 @@ class Replay:
         index = self._tree.size
         if row.index != index:
             raise TamperingFound(f"entry {index} is missing, or out of its place.", entry=index)
-        body = row.body.encode()
-        leaf = sha256(b"\x00" + body).digest()
+        if type(row.body) is not str:
+            raise TamperingFound(f"entry {index} is no text.", entry=index)
+        leaf = sha256(b"\x00" + row.body.encode("utf-8", "surrogatepass")).digest()
         hashes = self._tree.add(leaf)
         if row.hashes is not None and hashes != row.hashes:
             raise TamperingFound(f"entry {index} is not what was hashed.", entry=index)
@@ -214,7 +246,11 @@ class Replay:
             self._check_form(index, entry, row)
             changes = RULES[entry["kind"]](entry, self.view, _cost)
             self._check_after(entry, changes)
-        except TamperingFound:
+            if entry["kind"] == "witness":
+                self._check_witness(index, entry)
+        except TamperingFound as error:
+            if error.entry is None:
+                raise TamperingFound(f"entry {index}: {error}", entry=index) from error
             raise
         except (DiscreetError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise TamperingFound(
@@ -231,12 +267,14 @@ class Replay:
             self._roots[index + 1] = self._tree.root()
         if index + 1 in self._pins:
             self._check_pin()
-        if entry["kind"] == "witness":
-            self._check_witness(index, entry)
+        if entry["kind"] == "release":
+            self._releases += 1
 
     def finish(self, note: str) -> Verification:
         """Compare the end of the log with what was signed."""
         last = max(self.size - 1, 0)
+        if not self.size:
+            raise TamperingFound("there is no entry in it, not even the first.", entry=0)
         known = json.loads(self.view.text("ledger") or "{}")
         if self._vkey not in (None, *known["vkeys"]):
             raise TamperingFound(
@@ -265,18 +303,19 @@ class Replay:
             frontier=self._tree.frontier.hex(),
             last=self._last,
             facts=self.facts(),
+            releases=self._releases,
             start=self._since.size if self._since else 0,
         )
 
     def _check_form(self, index: int, entry: Entry, row: Row) -> None:
+        account = entry["name"] if entry["kind"] == "account" else entry.get("account")
+        if (entry["index"], account, entry["key"]) != (index, row.account, row.key):
+            raise TamperingFound(f"entry {index} is filed under another name.", entry=index)
         if entry["previous"] != self._last:
             # Its own hash was right, so the one before was altered together with its hash.
             raise TamperingFound(
                 f"entry {index - 1} is not what entry {index} follows.", entry=max(index - 1, 0)
             )
-        account = entry["name"] if entry["kind"] == "account" else entry.get("account")
-        if (entry["index"], account, entry["key"]) != (index, row.account, row.key):
-            raise TamperingFound(f"entry {index} is filed under another name.", entry=index)
         if entry["time"] < self._time:
             raise TamperingFound(f"entry {index} is older than the one before it.", entry=index)
         if index == 0 and (entry["kind"] != "ledger" or entry["format"] != FORMAT):
@@ -351,13 +390,6 @@ def _is_near(before: Balance, recorded: Balance, computed: Balance) -> bool:
     )
 
 
-def witnessed_sizes(notes: Iterable[str]) -> Iterator[int]:
-    """Go through the sizes that these checkpoints speak of; bad ones show when they are read."""
-    for note in notes:
-        with suppress(NotProven):
-            yield parse_checkpoint(note).size
-
-
 def _pins(pinned: Sequence[str], since: Verification | None) -> dict[int, list[bytes]]:
     pins: dict[int, list[bytes]] = {}
     for note in [*pinned, *([since.checkpoint] if since else [])]:
@@ -395,9 +427,21 @@ def _check_facts(replay: Replay, view: Snapshot) -> None:
         raise TamperingFound(f"the stored {kind} state lacks what the log leads to.")
 
 
-def _check_answers(replay: Replay, view: Snapshot) -> None:
+def _check_answers(view: Snapshot, count: int, releases: int) -> None:
+    seen = 0
     for index, answer in view.answers():
         row = view.row(index)
-        entry = {} if row is None else decode(row.body)
-        if entry.get("kind") != "release" or entry["answer"] != sha256(answer).hexdigest():
-            raise TamperingFound(f"the answer kept for entry {index} was altered.", entry=index)
+        check_answer({} if row is None else decode(row.body), index, answer)
+        seen += 1
+    if not count == seen == releases:
+        rows = (row for row in view.rows(0, _BEYOND) if decode(row.body)["kind"] == "release")
+        gone = next((row.index for row in rows if view.answer(row.index) is None), None)
+        why = "the answer to a release is gone, or there is one too many."
+        raise TamperingFound(why, entry=gone)
+
+
+def check_answer(entry: Entry, index: int, answer: bytes) -> None:
+    """Raise unless this is the answer that a release entry commits to."""
+    is_it = type(answer) is bytes and entry.get("answer") == sha256(answer).hexdigest()
+    if entry.get("kind") != "release" or not is_it:
+        raise TamperingFound(f"the answer kept for entry {index} was altered.", entry=index)

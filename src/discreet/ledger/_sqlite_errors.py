@@ -1,0 +1,76 @@
+"""What SQLite reports, as errors that say what happened, what was written and what to do."""
+
+from pathlib import Path
+from typing import NoReturn
+
+from discreet.errors import LedgerUnavailable
+
+__all__ = [
+    "ADVICE",
+    "BUSY",
+    "CANTOPEN",
+    "DISTRUSTED",
+    "FULL",
+    "NOTADB",
+    "READONLY",
+    "code_of",
+    "explained",
+    "fail",
+]
+
+BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL = 5, 6, 8, 10, 11, 13
+CANTOPEN, PROTOCOL, NOTADB = 14, 15, 26
+ADVICE = {
+    1: "is not as this program left it ({error}). Restore it from a backup",
+    3: "may not be opened. Ask its owner for permission",
+    BUSY: "was kept locked by another program for too long. Close that program and try again",
+    READONLY: "may only be read. Make the file and its folder writable, or open it read_only",
+    IOERR: "could not be read or written ({error}). Check the disk, then try again",
+    CORRUPT: "is damaged ({error}). Restore it from a backup and verify it",
+    FULL: "has no room left. Free some space on its disk and try again",
+    CANTOPEN: "could not be opened. Check that the path is a file, and that it and its folder "
+    "may be read and written",
+    NOTADB: "is not a database. Give the path of a ledger, or of a file that does not exist yet",
+}
+ADVICE |= {LOCKED: ADVICE[BUSY], PROTOCOL: ADVICE[BUSY], 23: ADVICE[3]}
+# After these a connection may remember what is no longer so.
+DISTRUSTED = {IOERR, CORRUPT, CANTOPEN, NOTADB}
+
+
+# A file system written in Python for apsw raises these by name, without a number.
+_BY_NAME = {"IOError": IOERR, "FullError": FULL, "ReadOnlyError": READONLY, "BusyError": BUSY}
+
+
+def code_of(error: BaseException) -> int | None:
+    """Return the primary result code of a database error, of either library."""
+    code = getattr(error, "sqlite_errorcode", None)  # sqlite3
+    if type(error).__module__ == "apsw":
+        code = getattr(error, "result", _BY_NAME.get(type(error).__name__))
+    return code & 0xFF if isinstance(code, int) else None
+
+
+def explained(error: Exception, path: Path, *, may_be_recorded: bool = False) -> Exception:
+    """Return the error that a user should see: the same one, if the database is not at fault."""
+    if isinstance(error, UnicodeDecodeError) or "decode to UTF-8" in str(error):
+        # Said without quoting it: the text may be anything.
+        return LedgerUnavailable(f"the ledger {path} is damaged. Restore it from a backup.")
+    advice = ADVICE.get(code_of(error) or 0)
+    if advice is None:
+        return error
+    outcome = (
+        "Whether the last step was written is not known; ask again with the same key"
+        if may_be_recorded
+        else "Nothing was written"
+    )
+    # What SQLite says of these errors names tables and files, never values.
+    return LedgerUnavailable(
+        f"the ledger {path} {advice.format(error=error)}. {outcome}.",
+        may_be_recorded=may_be_recorded,
+    )
+
+
+def fail(error: Exception, path: Path) -> NoReturn:
+    told = explained(error, path)
+    if told is error:
+        raise error
+    raise told from error
