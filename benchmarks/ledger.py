@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.accounting import LaplaceLoss, PureLoss
+from discreet.accounting.filter_rules import PRICING
 from discreet.errors import BudgetExceeded
 from discreet.ledger import Ledger
 from discreet.ledger._book import Book
@@ -340,17 +341,22 @@ def growth_part(folder: Path, size: int, seconds: float) -> dict[str, float]:
 def fill(path: str, count: int) -> None:
     """Write many charges in large batches."""
     store = SqliteStore(Path(path), create=False)
-    book = Book(Keyring(Path(path + ".key")).key)
+    keyring = Keyring(Path(path + ".key"))
+    book = Book(keyring)
     entry = {
         "kind": "charge",
         "account": "people",
         "who": "ana",
         "purpose": "benchmark",
         "noise": "secure",
+        "pricing": PRICING,
         "loss": loss_document(LOSS),
     }
     while count > 0:
-        batch = [request({**entry, "key": new_key()}) for _ in range(min(count, 5_000))]
+        batch = [
+            keyring.any().seal(request({**entry, "key": new_key()}))
+            for _ in range(min(count, 5_000))
+        ]
         store.combine(batch, book.work)
         count -= len(batch)
     store.close()

@@ -4,7 +4,7 @@ import json
 import logging
 import math
 import threading
-from datetime import date
+from datetime import date, timedelta
 from fractions import Fraction
 
 import pytest
@@ -23,6 +23,7 @@ from discreet.errors import (
     LedgerError,
     ParameterError,
     SessionOver,
+    TamperingFound,
 )
 from discreet.ledger import Ledger
 from discreet.mechanisms import DiscreteLaplace
@@ -148,7 +149,10 @@ class TestKeys:
     def test_the_same_request_again_charges_once(self, ledger, account):
         first = account.charge(TENTH, **ASK, key="monday")
         size = ledger.size
-        assert account.charge(TENTH, **ASK, key="monday") == first
+        assert not first.is_repeated
+        again = account.charge(TENTH, **ASK, key="monday")
+        assert again == first
+        assert again.is_repeated, "so that nobody draws noise twice for one charge"
         assert ledger.size == size
         assert account.used == pytest.approx(0.1)
 
@@ -296,20 +300,40 @@ class TestPeriods:
     def test_a_clock_set_back_or_forward_frees_nothing(self, ledger):
         account = pure(ledger, epsilon=10)
         account.limit(Guarantee(epsilon=Fraction(1, 10)), analyst="*", every="month")
-        times = iter(
-            ["2031-05-01T00:00:00.000000Z", "2026-01-01T00:00:00.000000Z"]
-            + ["2031-06-01T00:00:00.000000Z"] * 2
-        )
-        ledger._book._clock = lambda: next(times)
+        here = date.fromisoformat(ledger.history()[-1]["time"][:10])
+        ahead = here + timedelta(days=60)
+        clock = [f"{ahead}T00:00:00.000000Z"]
+        ledger._book._clock = lambda: clock[0]
         account.charge(TENTH, **ASK)
-        with pytest.raises(BudgetExceeded, match="2031-05"):  # not a fresh January
+        clock[0] = f"{here - timedelta(days=300)}T00:00:00.000000Z"
+        with pytest.raises(BudgetExceeded, match=f"{ahead:%Y-%m}"):  # not a fresh month
             account.charge(TENTH, **ASK)
+        clock[0] = "2099-01-01T00:00:00.000000Z"
+        for _ in range(2):
+            with pytest.raises(LedgerError, match="discreet ledger clock"):
+                account.charge(TENTH, **ASK)
+        assert account.used == pytest.approx(0.01)
+        ledger.accept_clock(who="chris", reason="it is 2099")
         account.charge(TENTH, **ASK)
-        with pytest.raises(BudgetExceeded, match="2031-06"):
+        with pytest.raises(BudgetExceeded, match="2099-01"):
             account.charge(TENTH, **ASK)
-        assert [entry["time"][:7] for entry in ledger.history()][-2:] == ["2031-05", "2031-06"]
         assert account.used == pytest.approx(0.02), "the total never begins anew"
         ledger.verify()
+
+    def test_a_period_has_one_name(self, ledger):
+        account = ledger.create(
+            "visits",
+            unit=Unit.column("user").per("week"),
+            neighbours="add_remove",
+            guarantee=Guarantee(epsilon=1),
+        )
+        account.charge(PureLoss(epsilon=1), **ASK, periods="2026-W46")
+        for again in ("2026-W46", date(2026, 11, 9), date(2026, 11, 15)):
+            with pytest.raises(BudgetExceeded):
+                account.charge(TENTH, **ASK, periods=again)
+        for odd in ("2026-W4\uff16", "\u0662\u0660\u0662\u0666-W46", "2026-W99", "2026-W46 "):
+            with pytest.raises(ParameterError, match="a week is named like"):
+                account.charge(TENTH, **ASK, periods=odd)
 
     def test_allowances_are_no_use_where_the_unit_has_a_period(self, ledger):
         account = ledger.create(
@@ -430,6 +454,16 @@ class TestJobs:
             job.spend(self.step)
         job.close()
 
+    def test_a_repeated_reservation_is_the_same_job(self, ledger):
+        account = pure(ledger)
+        job = account.reserve(TENTH * 5, **ASK, key="nightly")
+        job.spend(TENTH * 2)
+        again = account.reserve(TENTH * 5, **ASK, key="nightly")
+        assert (again.index, again.left) == (job.index, 3)
+        again.close()
+        with pytest.raises(LedgerError, match="no open job"):
+            account.reserve(TENTH * 5, **ASK, key="nightly")
+
     def test_a_reservation_that_does_not_fit_is_refused_whole(self, ledger):
         account = gaussian_account(ledger)
         size = ledger.size
@@ -523,6 +557,32 @@ class TestReleases:
             account.answer(self.mechanism, lambda: 1 // 0, **ASK, query="count")
         account.answer(self.mechanism, lambda: 412, **ASK, query="count")
         assert account.used == pytest.approx(0.02)
+
+    def test_nothing_comes_out_of_a_job_that_never_began(self, ledger, account):
+        job = account.reserve(TENTH * 3, **ASK)
+        with pytest.raises(LedgerError, match="no step"):
+            account.release(job.receipt, b"model")
+        job.close()
+        with pytest.raises(LedgerError, match="no step"):
+            account.release(job.receipt, b"model")
+        with account.reserve(TENTH * 3, **ASK) as job:
+            job.spend(TENTH)
+        account.release(job.receipt, b"model")
+        ledger.verify()
+
+    def test_what_others_keep_is_no_answer_of_ours(self, account):
+        receipt = account.charge(TENTH, **ASK, query="count")
+        account.release(receipt, b"42")
+        account.limit(Guarantee(epsilon=1), analyst="bob")
+        assert account.recall("count", who="bob", purpose="x") is None
+        assert share(account, "analyst=bob") == 0
+        assert account.answer(self.mechanism, lambda: 1, **ASK, query="count").value is not None
+
+    def test_error_bars_are_compared_at_the_same_confidence(self, account):
+        account.answer(self.mechanism, lambda: 412, **ASK, query="count", confidence=0.5)
+        better = DiscreteLaplace(sensitivity=1, scale=50)
+        again = account.answer(better, lambda: 412, **ASK, query="count", confidence=0.99)
+        assert not again.is_recalled
 
     def test_a_charge_pays_for_one_answer(self, ledger, account):
         receipt = account.charge(TENTH, **ASK)
@@ -663,6 +723,51 @@ class TestOpening:
             account.charge(TENTH, **ASK)
         assert sorted(f.name for f in tmp_path.glob("*.key*")) == ["budget.db.key"]
         ledger.verify(vkey=old)
+
+    def test_an_interrupted_rotation_loses_no_key(self, ledger, account, tmp_path, monkeypatch):
+        keyring = ledger._keyring
+        monkeypatch.setattr(type(keyring), "settle", lambda self, vkey: None)  # a crash before it
+        ledger.rotate()
+        ledger.close()
+        monkeypatch.undo()
+        with Ledger.open(tmp_path / "budget.db") as again:
+            again["salaries"].charge(TENTH, **ASK)
+            assert sorted(f.name for f in tmp_path.glob("*.key*")) == ["budget.db.key"]
+            (tmp_path / "budget.db.key.next").write_text("somebody's key")
+            with pytest.raises(LedgerError):
+                again.rotate()
+            (tmp_path / "budget.db.key.next").unlink()
+            again.rotate()
+            again.verify()
+
+    def test_an_interrupted_founding_leaves_a_usable_key(self, tmp_path, monkeypatch):
+        from discreet.ledger._keyring import Keyring
+
+        monkeypatch.setattr(Keyring, "settle", lambda self, vkey: None)
+        Ledger.open(tmp_path / "new.db").close()
+        monkeypatch.undo()
+        with Ledger.open(tmp_path / "new.db") as again:
+            pure(again).charge(TENTH, **ASK)
+            again.verify()
+
+    def test_a_better_price_formula_does_not_condemn_old_entries(self, ledger, monkeypatch):
+        from discreet.ledger import _holds, verification
+
+        account = pure(ledger)
+        account.charge(TENTH, **ASK)
+        price = verification.price
+        monkeypatch.setattr(_holds, "PRICING", 2)
+        cheaper = lambda loss, rules: tuple(n - n // 100 for n in price(loss, rules))  # noqa: E731
+        dearer = lambda loss, rules: tuple(n + n // 100 for n in price(loss, rules))  # noqa: E731
+        monkeypatch.setattr(verification, "price", cheaper)
+        assert (
+            ledger.verify().facts["budget/salaries/total"]
+            == (ledger.history()[-1]["after"]["total"])
+        )
+        monkeypatch.setattr(verification, "price", dearer)
+        with pytest.raises(TamperingFound, match="balance") as found:
+            ledger.verify()
+        assert found.value.entry == 2
 
     def test_logs_carry_numbers_only(self, ledger, account, caplog):
         with caplog.at_level(logging.DEBUG, logger="discreet.ledger"):

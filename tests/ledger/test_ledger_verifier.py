@@ -644,3 +644,44 @@ def test_the_file_stands_alone(files, tmp_path):
     run = subprocess.run(asked, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stderr) == (0, "")
     assert "proven" in run.stdout
+
+
+P = 2**255 - 19
+D = -121665 * pow(121666, -1, P) % P
+
+
+def small_order_points():
+    """Return all encodings of the eight points of small order, from the curve's equation."""
+    root = pow(2, (P - 1) // 4, P)  # of -1
+
+    def x_of(y):
+        square = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
+        x = pow(square, (P + 3) // 8, P)
+        return x if x * x % P == square else x * root % P
+
+    def double(point):
+        (x, y), k = point, D * point[0] * point[0] * point[1] * point[1] % P
+        over = 2 * x * y * pow(1 + k, -1, P), (y * y + x * x) * pow(1 - k, -1, P)
+        return over[0] % P, over[1] % P
+
+    found = set()
+    for encoding in verifier._SMALL_ORDER:
+        y = int.from_bytes(encoding, "little") % P
+        point = (x_of(y), y)
+        for _ in range(3):
+            point = double(point)
+        assert point == (0, 1), encoding.hex()
+        found.add(y)
+    return found
+
+
+def test_the_refused_keys_are_the_points_of_small_order():
+    # y of the points of order 1, 2, 4 and 8, two of the latter: five numbers in all.
+    assert len(small_order_points()) == 5
+    for encoding in verifier._SMALL_ORDER:
+        for sign in (0, 0x80):
+            public = bytes((*encoding[:31], encoding[31] | sign))
+            key = verifier.VerifierKey("example.com/ledger", verifier.LOG, public)
+            told = base64.b64encode(bytes([verifier.LOG]) + public).decode()
+            with pytest.raises(verifier.NotProven, match="anybody"):
+                verifier.parse_vkey(f"{key.name}+{key.key_id.hex()}+{told}")

@@ -11,6 +11,7 @@ __all__ = ["Units"]
 # twelve digits, thirds, sevenths, weeks and dozens whole numbers of units, so that ten tenths fill
 # a limit of one to the last unit; whatever is not whole is rounded up.
 _FINENESS = 2**64 * 3**4 * 5**12 * 7**2 * 11 * 13
+_LONGEST = 4096  # binary digits of a number of units that is worth writing down
 
 
 @final
@@ -48,7 +49,8 @@ class Units:
             return math.inf
         numerator, denominator = amount.as_integer_ratio()
         top, bottom = _ratio(self.exponent)
-        return -(-numerator * top // (denominator * bottom))
+        units = -(-numerator * top // (denominator * bottom))
+        return units if units.bit_length() <= _LONGEST else math.inf  # as good as
 
     def widened(self, limit: Fraction) -> "Units":
         """Return the same units up to another limit, rounded down."""

@@ -18,11 +18,14 @@ from discreet.accounting.loss import Loss
 from discreet.errors import ParameterError
 from discreet.privacy import Guarantee, Neighbours
 
-__all__ = ["FilterRules", "Kind", "Sums"]
+__all__ = ["PRICING", "FilterRules", "Kind", "Sums"]
 
 Kind = Literal["basic", "zcdp", "renyi", "combined"]
 Sums = tuple[int | float, ...]
 """A divergence and a delta for each track, in units; infinite where nothing is proved."""
+
+PRICING = 1
+"""Which formulas :meth:`FilterRules.price` uses: raised whenever one of them changes."""
 
 _KINDS = ("basic", "zcdp", "renyi", "combined")
 _REMEMBERED = 4096  # losses whose prices are kept, so that repeated ones are looked up
@@ -189,6 +192,10 @@ class FilterRules:
         0.125
         """
         old = self.guarantee
+        if not isinstance(guarantee, Guarantee):
+            raise ParameterError(
+                "a guarantee is Guarantee(epsilon=..., delta=...).", parameter="guarantee"
+            )
         if guarantee.epsilon < old.epsilon or guarantee.delta < old.delta:
             raise ParameterError(
                 f"a guarantee can only be widened: epsilon at least {show(old.epsilon)} and delta "

@@ -85,7 +85,7 @@ def register(app: typer.Typer) -> None:
     ledger.callback(invoke_without_command=True)(overview)
     commands: tuple[Callable[..., None], ...] = (
         *(init, create, limit, grant, accounts, show, history),
-        *(proofs.verify, proofs.prove, proofs.checkpoint, witness, rotate),
+        *(proofs.verify, proofs.prove, proofs.checkpoint, witness, rotate, clock),
         *(copies.export, copies.import_, copies.backup),
     )
     for command in commands:
@@ -349,6 +349,23 @@ def history(
         echo_json(facts)
     else:
         views.print_history(Console(), facts, with_account=name is None)
+
+
+def clock(
+    who: Annotated[str, typer.Option(metavar="NAME", help="Who confirms it.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why so much time has passed.")],
+    ledger: LedgerOption = BUDGET,
+    key: KeyOption = None,
+) -> None:
+    """Confirm this machine's clock after a long silence, so that the ledger is written again.
+
+    A clock that jumps far ahead would open allowances of the future, hence the question.
+
+    Example: [bold]discreet ledger clock --who chris --reason "back from the archive"[/bold]
+    """
+    with writing(ledger, key) as book:
+        receipt = book.accept_clock(who=who, reason=reason)
+    tell(f"Entry {receipt.index} confirms that it is {receipt.entries[0]['time']}.")
 
 
 def rotate(ledger: LedgerOption = BUDGET, key: KeyOption = None) -> None:

@@ -38,10 +38,19 @@ def import_(
     key: KeyOption = None,
     public: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The public key that the ledger must have begun with."),
+        typer.Option(
+            metavar="FILE", help="A public key that the ledger must have been signed with."
+        ),
+    ] = None,
+    pinned: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A checkpoint that the export must extend."),
     ] = None,
 ) -> None:
     """Make a ledger from an export, once every entry of it was verified.
+
+    An old export would bring back what was spent since: say with [bold]--pinned[/bold] which
+    checkpoint it must extend.
 
     Example: [bold]discreet ledger import budget.ndjson --ledger restored.db[/bold]
     """
@@ -50,7 +59,7 @@ def import_(
     check_new(ledger)
     vkey = None if public is None else read_vkey(public)
     with refusals(), progress("verifying") as told:
-        book = Ledger.imported(file, ledger, key=key, vkey=vkey, progress=told)
+        book = Ledger.imported(file, ledger, key=key, vkey=vkey, pinned=pinned, progress=told)
         with book:
             size = book.size
     tell(f"Made {place(ledger)} of {size} verified entries.")

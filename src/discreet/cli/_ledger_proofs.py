@@ -142,6 +142,10 @@ def prove(
     witnessed: Annotated[
         bool, typer.Option("--witnessed", help="In the last checkpoint that a witness cosigned.")
     ] = False,
+    answer: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where to write the answer that a release commits to."),
+    ] = None,
     ledger: LedgerOption = BUDGET,
 ) -> None:
     """Write a receipt: an entry, with the proof that it is in the log, for who has no ledger.
@@ -153,6 +157,9 @@ def prove(
     """
     with reading(ledger) as book:
         document = book.prove(index, witnessed=witnessed).to_json()
+        kept = None if answer is None else book.answer_of(index)
+    if answer is not None and kept is not None:
+        answer.write_bytes(kept)
     if out is None:
         typer.echo(document, nl=False)
     else:

@@ -18,7 +18,7 @@ from discreet.cli._ledger_open import (
     write_file,
     writing,
 )
-from discreet.errors import LedgerError, ParameterError, TamperingFound
+from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
     from discreet.ledger import Ledger, Witness
@@ -123,17 +123,13 @@ def _ask(ledger: str, file: Path, *, since: int | None, witness_key: Path | None
 
 
 def _last_seen(book: "Ledger", vkey: str | None) -> int:
-    """Return the size that the last witness cosigned, if it is this one; 0 where nobody has."""
-    from discreet.ledger.verifier import check_cosignatures, parse_checkpoint
+    """Return the size that a witness cosigned last, or any witness; 0 where none has."""
+    from discreet.ledger.verifier import parse_checkpoint
 
-    try:
-        note = str((book.prove(0, witnessed=True).proof or {})["checkpoint"])
-    except TamperingFound:
-        raise
-    except LedgerError:
-        return 0
-    is_its = vkey is None or bool(check_cosignatures(note, [vkey]))
-    return parse_checkpoint(note).size if is_its else 0
+    for note, signer in reversed(book.witnessed()):
+        if vkey in (None, signer):
+            return parse_checkpoint(note).size
+    return 0
 
 
 def _answer(

@@ -28,6 +28,7 @@ def about(entry: Mapping[str, Any]) -> str:
         "release": "answer to charge {charge}",
         "reask": "answer of entry {release} again",
         "ledger": "the ledger {origin}",
+        "clock": "the clock is confirmed",
         "rotate": "a new key signs",
     }
     if kind == "source":

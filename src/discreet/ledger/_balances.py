@@ -100,12 +100,13 @@ def _read(text: str) -> Balance:
     try:
         return Balance(read_sums(spent), read_sums(held) if held else None)
     except ValueError as error:
-        raise unreadable("budget") from error
+        raise unreadable("a budget") from error
 
 
 def unreadable(kind: str) -> TamperingFound:
     """Build the error for stored state that nobody here has written."""
+    whose = f" of {kind}" if kind else ""
     return TamperingFound(
-        f"the stored {kind} state cannot be read. Find out what was altered with: "
-        "discreet ledger verify"
+        f"the stored state{whose} cannot be read. Find out what was altered with: discreet ledger "
+        "verify"
     )

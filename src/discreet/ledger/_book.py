@@ -3,26 +3,36 @@
 A request proposes an entry. Whoever holds the store's lock runs :meth:`Book.work` on everything
 that waits. A request that is refused leaves no trace; one that was carried out before, recognised
 by its key, gets the answer it got then.
+
+Requests and answers may pass through a mailbox that others can write. So both are sealed with the
+ledger's secret, and an answer together with its request: without the key nobody can have something
+signed, or make somebody believe that a charge was made.
 """
 
 import json
+import logging
+import math
 from base64 import b64decode
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from discreet._version import __version__
 from discreet.accounting import FilterRules
-from discreet.accounting.filter_rules import Sums
+from discreet.accounting.filter_rules import PRICING, Sums
 from discreet.errors import (
     AccountNotFound,
     BudgetExceeded,
     DiscreetError,
     LedgerError,
+    LedgerUnavailable,
     ParameterError,
     TamperingFound,
 )
 from discreet.ledger import _entries as entries
 from discreet.ledger._balances import read_sums
 from discreet.ledger._entries import Entry, decode, encode
+from discreet.ledger._forms import check_form
+from discreet.ledger._keyring import Keyring
 from discreet.ledger._keys import SigningKey
 from discreet.ledger._notes import sign_checkpoint
 from discreet.ledger._rules import RULES
@@ -31,20 +41,25 @@ from discreet.ledger._tree import append, root
 from discreet.ledger._view import View, price
 from discreet.ledger.verifier import leaf_hash
 
-__all__ = ["Book", "read_answer"]
+__all__ = ["Book", "account_of", "read_answer"]
 
-REFUSED: Final = b"!"  # the answer to a refused request begins with it; others are the entry
-_REMEMBERED: Final = 100_000  # facts; the least recently used ones are not worth finding out
-_IGNORED: Final = frozenset(("after", "holds", "index", "previous", "time"))
+_WRITTEN, _REPEATED, _REFUSED = b"+", b"=", b"!"
+_REMEMBERED: Final = 100_000  # facts kept between transactions
+_IGNORED: Final = frozenset(("after", "holds", "index", "previous", "pricing", "time"))
+_logger = logging.getLogger("discreet.ledger")
+
+
+def account_of(entry: Entry) -> str | None:
+    """Return the account that an entry is filed under."""
+    name: str | None = entry["name"] if entry["kind"] == "account" else entry.get("account")
+    return name
 
 
 class Book:
-    """Writes the log of one ledger. ``key`` finds the signing key that others know by a vkey."""
+    """Writes the log of one ledger."""
 
-    def __init__(
-        self, key: Callable[[str], SigningKey], *, clock: Callable[[], str] = entries.now
-    ) -> None:
-        self._key = key
+    def __init__(self, keyring: Keyring, *, clock: Callable[[], str] = entries.now) -> None:
+        self._keyring = keyring
         self._clock = clock
         self._view: View | None = None
         self._at: tuple[int, bytes] | None = None  # where the log ended when the view was read
@@ -53,33 +68,43 @@ class Book:
     def work(self, transaction: Transaction, requests: Sequence[bytes]) -> list[bytes]:
         """Carry out requests in one transaction; see :class:`discreet.ledger._store.Store`."""
         try:
-            return self._work(transaction, [json.loads(request) for request in requests])
+            return self._work(transaction, requests)
         except BaseException:
             self._view = None  # it may hold changes that will never be written
             raise
 
-    def _work(self, transaction: Transaction, proposals: Sequence[dict[str, Any]]) -> list[bytes]:
+    def _work(self, transaction: Transaction, requests: Sequence[bytes]) -> list[bytes]:
         head = transaction.head()
-        known = transaction.by_keys([proposal["entry"]["key"] for proposal in proposals])
-        for row in known.values():
-            if head is None or not 0 <= row.index < head.size:
-                raise TamperingFound("an entry lies outside of the log.", entry=row.index)
-        done = {key: row.body for key, row in known.items()}
         view = self._fresh_view(transaction, head)
+        seal = self._key(view)
+        proposals = [_opened(seal.unsealed(request)) for request in requests]
+        done = self._done(transaction, head, proposals)
         draft = _Draft(head, self._clock())
         answers: list[bytes] = []
         kept: list[tuple[int, bytes]] = []
-        for proposal in proposals:
+        for request, proposal in zip(requests, proposals, strict=True):
             size = draft.size
-            try:
-                answers.append(self._carry_out(proposal, view, draft, done).encode())
-            except DiscreetError as refusal:
-                answers.append(_write_refusal(refusal))
-            if "answer" in proposal and draft.size > size:
+            answer = self._answer(proposal, view, draft, done)
+            if proposal and "answer" in proposal and draft.size > size:
                 kept.append((size, b64decode(proposal["answer"])))
+            answers.append(seal.seal(answer, to=request))
         if draft.rows:
             self._write(transaction, view, draft, kept)
         return answers
+
+    def _done(
+        self,
+        transaction: Transaction,
+        head: Head | None,
+        proposals: Sequence[dict[str, Any] | None],
+    ) -> dict[str, str]:
+        """Return the entries that were written for these requests before, by their keys."""
+        keys = [proposal["entry"]["key"] for proposal in proposals if proposal]
+        found = transaction.by_keys(keys)
+        for row in found.values():
+            if head is None or not 0 <= row.index < head.size:
+                raise TamperingFound("an entry lies outside of the log.", entry=row.index)
+        return {key: row.body for key, row in found.items()}
 
     def _fresh_view(self, transaction: Transaction, head: Head | None) -> View:
         self._transaction = transaction
@@ -87,11 +112,17 @@ class Book:
         if self._view is None or self._at != here or len(self._view) > _REMEMBERED:
             self._view = View(
                 read=lambda names: self._open().facts(names),
-                under=lambda prefix: self._open().facts_under(prefix),
                 entry=self._entry,
             )
             self._at = here
         return self._view
+
+    def _key(self, view: View) -> SigningKey:
+        """Return the key that the log names now; another process may have rotated it."""
+        known = view.text("ledger")
+        if known is None:
+            return self._keyring.any()
+        return self._keyring.key(json.loads(known)["vkeys"][-1])
 
     def _open(self) -> Transaction:
         assert self._transaction is not None
@@ -103,22 +134,44 @@ class Book:
             raise LedgerError("an entry refers to one that does not exist.")
         return decode(row.body)
 
+    def _answer(
+        self, proposal: dict[str, Any] | None, view: View, draft: "_Draft", done: dict[str, str]
+    ) -> bytes:
+        """Carry out one request, whatever is wrong with it; nobody else's must suffer."""
+        try:
+            if proposal is None:
+                raise LedgerError("this request was not made by somebody who has the key.")
+            entry: Entry = proposal["entry"]
+            if entry["key"] in done:
+                return _REPEATED + _same_request(entry, done[entry["key"]]).encode()
+            return _WRITTEN + self._carry_out(proposal, view, draft, done).encode()
+        except LedgerUnavailable:
+            raise
+        except DiscreetError as refusal:
+            return _write_refusal(refusal)
+        except Exception as error:
+            _logger.warning(json.dumps({"event": "failed", "error": type(error).__name__}))
+            return _write_refusal(LedgerError("this request could not be carried out."))
+
     def _carry_out(
         self, proposal: dict[str, Any], view: View, draft: "_Draft", done: dict[str, str]
     ) -> str:
         entry: Entry = proposal["entry"]
-        key = entry["key"]
-        if key in done:
-            return _same_request(entry, done[key])
-        entry |= {"index": draft.size, "time": draft.time, "previous": draft.last.hex()}
+        time = draft.time_of(entry["kind"])
+        entry |= {"index": draft.size, "time": time, "previous": draft.last.hex()}
+        if "after" in entry or "holds" in entry:
+            raise LedgerError("a request does not say what comes out of it.")
+        if "pricing" in entry:
+            entry["pricing"] = PRICING
+        check_form(entry, is_new=True)
         changes = RULES[entry["kind"]](entry, view, _cost_of(proposal, view))
         if changes.after:
             entry["after"] = {name: balance.text for name, balance in changes.after.items()}
         entry |= changes.fields
         body = encode(entry)
-        view.put(changes.facts)
         draft.add(entry, body)
-        done[key] = body
+        view.put(changes.facts)
+        done[entry["key"]] = body
         return body
 
     def _write(
@@ -128,8 +181,7 @@ class Book:
         draft: "_Draft",
         kept: Sequence[tuple[int, bytes]],
     ) -> None:
-        # Looked up each time: the ledger may have got another key, from us or from another process.
-        key = self._key(json.loads(view.text("ledger") or "{}")["vkeys"][-1])
+        key = self._key(view)  # again: the draft may have rotated it
         transaction.append(draft.rows)
         transaction.put_facts(view.take())
         if kept:
@@ -154,32 +206,59 @@ class _Draft:
         self.last = head.last if head else bytes(32)
         self.frontier = head.frontier if head else b""
         # A clock that was set back must not open a period again, so time stands still meanwhile.
-        self.time = max(now, head.time) if head else now
+        self.time = head.time if head else now
+        self._now = max(now, self.time)
+        self._is_far = head is not None and self._now > entries.latest(head.time)
         self.rows: list[Row] = []
+
+    def time_of(self, kind: str) -> str:
+        """Return the time of an entry that is written now."""
+        if self._is_far and kind != "clock":
+            raise LedgerError(
+                f"the last entry is more than {entries.LONGEST_SILENCE} days older than this "
+                "machine's clock. If the clock is right, confirm it with: discreet ledger clock"
+            )
+        return self._now
 
     def add(self, entry: Entry, body: str) -> None:
         leaf = leaf_hash(body.encode())
         hashes, self.frontier = append(self.frontier, self.size, leaf)
-        account = entry["name"] if entry["kind"] == "account" else entry.get("account")
-        self.rows.append(Row(self.size, account, entry["key"], body, hashes))
+        self.rows.append(Row(self.size, account_of(entry), entry["key"], body, hashes))
         self.size += 1
         self.last = leaf
+        self.time, self._is_far = self._now, False
+
+
+def _opened(request: bytes | None) -> dict[str, Any] | None:
+    """Return what a request proposes, or None where nobody who may ask has written it."""
+    if request is None:
+        return None
+    proposal: dict[str, Any] = json.loads(request)
+    return proposal
 
 
 def _cost_of(proposal: dict[str, Any], view: View) -> Callable[[Entry, str, FilterRules], Sums]:
-    """Use the prices that came with a request while the account's terms are still the same.
+    """Use the prices that came with a request while terms and program are still the same.
 
     Pricing a training run takes milliseconds; that must not happen while everybody waits.
     """
     costs = proposal.get("costs") or {}
+    # Entries say by which formulas they were priced: ours, since we write them.
+    is_ours = proposal.get("code") == __version__ and proposal["entry"].get("pricing") == PRICING
     terms = proposal.get("terms")
 
     def cost(entry: Entry, line: str, rules: FilterRules) -> Sums:
-        if line in costs and terms == view.definition(entry["account"]).version:
-            return read_sums(costs[line])
+        if is_ours and line in costs and terms == view.definition(entry["account"]).version:
+            found = read_sums(costs[line])
+            if len(found) == len(rules.units) and all(_is_price(one) for one in found):
+                return found
         return price(entry["loss"], rules)
 
     return cost
+
+
+def _is_price(amount: int | float) -> bool:
+    return amount == math.inf or (type(amount) is int and amount >= 0)
 
 
 def _same_request(entry: Entry, body: str) -> str:
@@ -216,12 +295,18 @@ def _write_refusal(refusal: DiscreetError) -> bytes:
     else:
         said = [[str(refusal)], {}]
     name = type(refusal).__name__
-    return REFUSED + json.dumps([name if name in _REFUSALS else "LedgerError", *said]).encode()
+    return _REFUSED + json.dumps([name if name in _REFUSALS else "LedgerError", *said]).encode()
 
 
-def read_answer(answer: bytes) -> str:
-    """Return the entry that was written, or raise why none was."""
-    if not answer.startswith(REFUSED):
-        return answer.decode()
-    name, positional, named = json.loads(answer[len(REFUSED) :])
-    raise _REFUSALS[name](*positional, **named)
+def read_answer(key: SigningKey, request: bytes, answer: bytes) -> tuple[str, bool] | None:
+    """Return the entry that was written and whether that was before, or raise why none was.
+
+    None says that whoever answered has another key.
+    """
+    found = key.unsealed(answer, to=request)
+    if found is None:
+        return None
+    if found.startswith(_REFUSED):
+        name, positional, named = json.loads(found[1:])
+        raise _REFUSALS[name](*positional, **named)
+    return found[1:].decode(), found.startswith(_REPEATED)

@@ -1,13 +1,14 @@
 """Group commit among threads: whoever comes first carries out what the others wait for.
 
-There is no background thread to start, stop or lose in a fork. A thread that finds nobody at work
-leads: it takes all that waits, itself included, through one durable transaction. What arrives
-meanwhile forms the next batch, led by the first of those who wait.
+There is no background thread to start, stop or lose in a fork. Threads queue for one lock. Who
+gets it takes all that waits, the own request included, through one durable transaction; the
+others find their answers when their turn comes.
 """
 
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import final
 
 __all__ = ["Combiner"]
@@ -17,17 +18,14 @@ _MOST = 2000  # requests in one batch: bounds memory, and how long the last one 
 
 @final
 class _Waiting:
-    """A request, and a baton: released when there is an answer, or when it is its turn to lead."""
+    """A request, and what became of it."""
 
-    __slots__ = ("answer", "baton", "error", "leads", "request")
+    __slots__ = ("answer", "error", "request")
 
     def __init__(self, request: bytes) -> None:
         self.request = request
         self.answer: bytes | None = None
-        self.error: BaseException | None = None
-        self.leads = False
-        self.baton = threading.Lock()
-        self.baton.acquire()
+        self.error: Exception | None = None
 
 
 @final
@@ -41,9 +39,8 @@ class Combiner:
 
     def __init__(self, carry_out: Callable[[Sequence[bytes]], list[bytes]]) -> None:
         self._carry_out = carry_out
-        self._lock = threading.Lock()
+        self._leading = threading.Lock()
         self._waiting: deque[_Waiting] = deque()
-        self._is_led = False
 
     def submit(self, request: bytes) -> bytes:
         """Return the answer to a request once it is durable, or raise what went wrong.
@@ -51,53 +48,35 @@ class Combiner:
         >>> Combiner(lambda requests: list(requests)).submit(b"echo")
         b'echo'
         """
-        while True:
-            mine = _Waiting(request)
-            with self._lock:
-                self._waiting.append(mine)
-                mine.leads, self._is_led = not self._is_led, True
-            if not mine.leads:
-                self._wait(mine)
-            if mine.leads:
-                self._lead()
-            if mine.error is not None:
-                raise mine.error
-            if mine.answer is not None:
-                return mine.answer
-            # Whoever led was interrupted. Requests are recognised, so asking again is safe.
-
-    def _wait(self, mine: _Waiting) -> None:
+        mine = _Waiting(request)
         try:
-            mine.baton.acquire()
-        except BaseException:  # Ctrl-C: step out, and pass on the lead if it was just handed over
-            with self._lock:
-                if mine in self._waiting:
-                    self._waiting.remove(mine)
-            if mine.leads:
-                self._hand_over()
+            self._waiting.append(mine)
+            with self._leading:
+                # Also where an interrupted leader had taken the request along: requests are
+                # recognised, so asking again is safe.
+                if mine.answer is None and mine.error is None:
+                    self._lead(mine)
+        except BaseException:
+            with suppress(ValueError):  # taken along, or done
+                self._waiting.remove(mine)
             raise
+        if mine.error is not None:
+            raise mine.error
+        assert mine.answer is not None
+        return mine.answer
 
-    def _lead(self) -> None:
-        """Carry out one batch and hand over; the leader's own request is in it."""
-        with self._lock:
-            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MOST))]
+    def _lead(self, mine: _Waiting) -> None:
+        """Carry out one batch: the own request and what waits."""
+        batch = [mine]
+        while self._waiting and len(batch) < _MOST:
+            other = self._waiting.popleft()
+            if other is not mine:
+                batch.append(other)
         try:
             answers = self._carry_out([waiting.request for waiting in batch])
-            for waiting, answer in zip(batch, answers, strict=True):
-                waiting.answer = answer
         except Exception as error:
             for waiting in batch:
                 waiting.error = error
-        finally:
-            self._hand_over()
-            for waiting in batch:
-                waiting.baton.release()
-
-    def _hand_over(self) -> None:
-        with self._lock:
-            if not self._waiting:
-                self._is_led = False
-                return
-            heir = self._waiting[0]
-            heir.leads = True
-        heir.baton.release()
+            return
+        for waiting, answer in zip(batch, answers, strict=True):
+            waiting.answer = answer

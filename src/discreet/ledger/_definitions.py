@@ -179,7 +179,7 @@ def _read(text: str) -> Definition:
     try:
         return _parsed(json.loads(text))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise unreadable("account") from error
+        raise unreadable("an account") from error
 
 
 def _parsed(document: Mapping[str, Any]) -> Definition:

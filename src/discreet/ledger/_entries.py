@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
@@ -18,11 +19,13 @@ __all__ = [
     "encode",
     "following",
     "label",
+    "latest",
     "now",
     "period_label",
 ]
 
 FORMAT: Final = 1
+LONGEST_SILENCE: Final = 100  # days: a clock that jumps further is believed wrong
 NOTHING_BEFORE: Final = "0" * 64  # what the first entry names as the hash of the one before it
 
 Entry = dict[str, Any]  # a JSON object; the rules check what they read of it
@@ -30,10 +33,10 @@ Entry = dict[str, Any]  # a JSON object; the rules check what they read of it
 _encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 _decoder = json.JSONDecoder()
 _LABELS: Final = {
-    Period.day: re.compile(r"\d{4}-\d\d-\d\d"),
-    Period.week: re.compile(r"\d{4}-W\d\d"),
-    Period.month: re.compile(r"\d{4}-\d\d"),
-    Period.year: re.compile(r"\d{4}"),
+    Period.day: re.compile(r"\d{4}-\d\d-\d\d", re.ASCII),
+    Period.week: re.compile(r"\d{4}-W\d\d", re.ASCII),
+    Period.month: re.compile(r"\d{4}-\d\d", re.ASCII),
+    Period.year: re.compile(r"\d{4}", re.ASCII),
 }
 
 
@@ -93,12 +96,9 @@ def period_label(value: object, period: Period) -> str:
     if isinstance(value, date):  # a datetime is one, too
         return _label_of_day(f"{value:%Y-%m-%d}", period)
     if isinstance(value, str) and _LABELS[period].fullmatch(value):
-        try:
-            _first_day(value, period)
-        except ValueError:
-            pass
-        else:
-            return value
+        # Through the calendar and back: a period that could be named twice had two budgets.
+        with suppress(ValueError):
+            return _label_of_day(_first_day(value, period).isoformat(), period)
     example = _label_of_day("2026-11-15", period)
     raise ParameterError(
         f"a {period} is named like {example!r}, or by a date that lies in it.", parameter="periods"
@@ -113,7 +113,23 @@ def following(text: str, period: Period) -> str:
     """
     first = _first_day(text, period)
     days = {Period.day: 1, Period.week: 7, Period.month: 31, Period.year: 366}[period]
-    return _label_of_day((first + timedelta(days=days)).isoformat(), period)
+    try:
+        return _label_of_day((first + timedelta(days=days)).isoformat(), period)
+    except OverflowError:  # the calendar ends with the year 9999
+        return text
+
+
+def latest(time: str) -> str:
+    """Return how late the entry after one of this time may be without a custodian's word.
+
+    >>> latest("2026-11-15T08:00:00.000000Z")
+    '2027-02-23T08:00:00.000000Z'
+    """
+    try:
+        until = datetime.fromisoformat(time) + timedelta(days=LONGEST_SILENCE)
+    except OverflowError:
+        return time
+    return until.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _first_day(text: str, period: Period) -> date:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from discreet.accounting import FilterRules, Loss
-from discreet.accounting.filter_rules import Sums
+from discreet.accounting.filter_rules import PRICING, Sums
 from discreet.errors import LedgerError
 from discreet.ledger._balances import add, read_sums, write_sums
 
-__all__ = ["Hold", "is_near"]
+__all__ = ["Hold", "is_priced"]
 
 
 @final
@@ -94,19 +94,26 @@ class Hold:
         """Return what is given back when the job ends."""
         return self.spent(left, first=not started)
 
-    def checked(self, computed: "Hold") -> "Hold":
+    def checked(self, computed: "Hold", *, pricing: int) -> "Hold":
         """Return this hold, which is on record, if it is the one that is asked for."""
         pairs = [(self.whole, computed.whole), (self.dead, computed.dead)]
         pairs += list(zip(self.each, computed.each, strict=True))
         if self.times != computed.times or not all(
-            is_near(a, b) for one, other in pairs for a, b in zip(one, other, strict=True)
+            is_priced(a, b, pricing=pricing)
+            for one, other in pairs
+            for a, b in zip(one, other, strict=True)
         ):
             raise LedgerError("a reservation holds something else than its loss costs.")
         return self
 
 
-def is_near(recorded: int | float, computed: int | float) -> bool:
-    """Say whether two prices agree but for the last digits of a logarithm on another machine."""
+def is_priced(recorded: int | float, computed: int | float, *, pricing: int) -> bool:
+    """Say whether a price on record is the computed one.
+
+    The last digits of a logarithm may differ between machines. Where it was found by other
+    formulas it may be higher, as it was before somebody proved a better bound: that is safe.
+    """
     if math.inf in (recorded, computed):
-        return recorded == computed
-    return abs(recorded - computed) * 10**9 <= computed + 10**9
+        return recorded == computed or (recorded == math.inf and pricing != PRICING)
+    short = computed - recorded
+    return (short if pricing != PRICING else abs(short)) * 10**9 <= computed

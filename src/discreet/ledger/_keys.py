@@ -30,13 +30,14 @@ class SigningKey:
     True
     """
 
-    __slots__ = ("_private", "_salt", "key_id", "name", "sign", "vkey")
+    __slots__ = ("_private", "_salt", "_sealing", "key_id", "name", "sign", "vkey")
 
     def __init__(self, name: str, private: bytes, salt: bytes) -> None:
         if len(salt) != 32:
             raise ParameterError("the salt must have 32 bytes.", parameter="salt")
         self._private, self.vkey, self.key_id = _opened(name, private, LOG)
         self._salt, self.name = salt, name
+        self._sealing = hmac.digest(salt, b"discreet-ledger seal v1" + private, "sha256")
         self.sign = self._private.sign  # no detour: every durable step waits for it
 
     @classmethod
@@ -70,6 +71,28 @@ class SigningKey:
         if "\x00" in domain:
             raise ParameterError("a domain must not contain NUL.", parameter="domain")
         return hmac.digest(self._salt, f"{domain}\x00{text}".encode(), "sha256").hex()
+
+    def seal(self, message: bytes, *, to: bytes = b"") -> bytes:
+        """Return a message that others who know the secret can tell from a forged one.
+
+        An answer is sealed ``to`` its request, so that it cannot be given to another one.
+
+        >>> key = SigningKey.generate("example.com/ledger")
+        >>> key.unsealed(key.seal(b"yes", to=b"question"), to=b"question")
+        b'yes'
+        """
+        return hmac.digest(self._sealing, to[:32] + message, "sha256") + message
+
+    def unsealed(self, sealed: bytes, *, to: bytes = b"") -> bytes | None:
+        """Return the message, or None where it was not sealed with this secret.
+
+        >>> key = SigningKey.generate("example.com/ledger")
+        >>> print(key.unsealed(bytes(40)), key.unsealed(key.seal(b"yes", to=b"a"), to=b"b"))
+        None None
+        """
+        message = sealed[32:]
+        seal = hmac.digest(self._sealing, to[:32] + message, "sha256")
+        return message if hmac.compare_digest(seal, sealed[:32]) else None
 
     def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
         """Write the secrets to a file that only its owner can read; never over another one.

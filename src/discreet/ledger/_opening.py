@@ -1,5 +1,6 @@
 """From what a user typed to an open store, its keys, and a first entry."""
 
+import json
 import os
 import secrets
 from pathlib import Path
@@ -69,9 +70,12 @@ def found(store: Store, keyring: Keyring, *, testing: bool, name: str | None) ->
         "testing": bool(testing),
         "key": "ledger",
     }
-    (answer,) = store.combine([request(entry)], Book(keyring.key).work)
-    read_answer(answer)
-    keyring.settle()
+    asked = key.seal(request(entry))
+    (answer,) = store.combine([asked], Book(keyring).work)
+    read_answer(key, asked, answer)  # raises why it was refused
+    with store.read() as view:
+        vkeys = json.loads(view.facts(["ledger"])["ledger"])["vkeys"]
+    keyring.settle(vkeys[-1])  # ours, or that of who was faster
 
 
 def check_never_used(store: Store, keyring: Keyring | None) -> None:

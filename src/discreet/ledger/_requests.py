@@ -7,19 +7,19 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
+from discreet._version import __version__
 from discreet.accounting import Loss, to_json
 from discreet.errors import ParameterError
 from discreet.ledger._balances import write_sums
-from discreet.ledger._definitions import EACH, Definition
+from discreet.ledger._definitions import Definition
 from discreet.ledger._entries import Entry, encode
+from discreet.ledger._forms import NAME, is_name
 from discreet.noise import Source
 
 __all__ = ["loss_document", "new_key", "noise_of", "request", "text"]
 
-_LONGEST = 200
 
-
-def text(value: object, *, name: str, longest: int = _LONGEST) -> str:
+def text(value: object, *, name: str, longest: int = NAME) -> str:
     """Return a name that can stand in a log: not empty, not long, on one line.
 
     >>> text("ana", name="who")
@@ -29,13 +29,7 @@ def text(value: object, *, name: str, longest: int = _LONGEST) -> str:
         ...
     discreet.errors.ParameterError: who must be a text of 1 to 200 printable characters.
     """
-    if (
-        not isinstance(value, str)
-        or not 1 <= len(value) <= longest
-        or not value.isprintable()
-        or value != value.strip()
-        or value == EACH
-    ):
+    if not isinstance(value, str) or not is_name(value, longest):
         raise ParameterError(
             f"{name} must be a text of 1 to {longest} printable characters.", parameter=name
         )
@@ -71,7 +65,12 @@ def noise_of(source: Source) -> str:
     >>> noise_of(SYSTEM)
     'secure'
     """
-    return "secure" if source.is_secure else "seeded"
+    is_secure = getattr(source, "is_secure", None)
+    if is_secure is None:
+        raise ParameterError(
+            "source must be a source of noise, such as discreet.noise.SYSTEM.", parameter="source"
+        )
+    return "secure" if is_secure else "seeded"
 
 
 def request(
@@ -88,6 +87,7 @@ def request(
     """
     proposal: dict[str, Any] = {"entry": entry}
     if definition is not None and loss is not None:
+        proposal["code"] = __version__
         proposal["terms"] = definition.version
         proposal["costs"] = _costs(definition, loss, entry)
     if answer is not None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NoReturn
 
-from discreet.errors import LedgerUnavailable
+from discreet.errors import LedgerError, LedgerUnavailable
 
 __all__ = [
     "ADVICE",
@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL = 5, 6, 8, 10, 11, 13
-CANTOPEN, PROTOCOL, NOTADB = 14, 15, 26
+CANTOPEN, PROTOCOL, CONSTRAINT, NOTADB = 14, 15, 19, 26
 ADVICE = {
     1: "is not as this program left it ({error}). Restore it from a backup",
     3: "may not be opened. Ask its owner for permission",
@@ -54,6 +54,8 @@ def explained(error: Exception, path: Path, *, may_be_recorded: bool = False) ->
     if isinstance(error, UnicodeDecodeError) or "decode to UTF-8" in str(error):
         # Said without quoting it: the text may be anything.
         return LedgerUnavailable(f"the ledger {path} is damaged. Restore it from a backup.")
+    if code_of(error) == CONSTRAINT:
+        return LedgerError("this would write an entry twice. Nothing was written.")
     advice = ADVICE.get(code_of(error) or 0)
     if advice is None:
         return error

@@ -1,6 +1,6 @@
 """The ledger's present state as the rules see it: facts read on demand, changes pending."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from discreet.accounting import FilterRules, Loss, from_json
@@ -38,18 +38,16 @@ def loss_of(document: object) -> Loss:
 class View:
     """Facts by name, parsed once. Nothing is written before :meth:`take` hands out the changes.
 
-    ``read`` and ``under`` fetch facts, ``entry`` an earlier entry.
+    ``read`` fetches facts, ``entry`` an earlier entry.
     """
 
     def __init__(
         self,
         *,
         read: Callable[[Sequence[str]], dict[str, str]],
-        under: Callable[[str], Iterator[tuple[str, str]]],
         entry: Callable[[int], Entry],
     ) -> None:
         self._read = read
-        self._under = under
         self.entry = entry
         self._known: dict[str, Value] = {}
         self._changed: set[str] = set()
@@ -70,17 +68,10 @@ class View:
         value = self.get(name)
         return value.text if isinstance(value, Balance) else value
 
-    def under(self, prefix: str) -> dict[str, str]:
-        """Return all facts that begin like this, pending changes included."""
-        found = dict(self._under(prefix))
-        for name in self._changed:
-            if name.startswith(prefix):
-                value = self._known[name]
-                if value is None:
-                    found.pop(name, None)
-                else:
-                    found[name] = value.text if isinstance(value, Balance) else value
-        return found
+    def pending(self) -> dict[str, str | None]:
+        """Return all facts that changed and were not taken; None stands for one that is gone."""
+        values = {name: self._known[name] for name in self._changed}
+        return {n: v.text if isinstance(v, Balance) else v for n, v in values.items()}
 
     def definition(self, account: object) -> Definition:
         """Return an account's terms."""
@@ -105,10 +96,7 @@ class View:
 
     def take(self) -> dict[str, str | None]:
         """Hand out what changed since the last time, to be written."""
-        changes = {}
-        for name in self._changed:
-            value = self._known[name]
-            changes[name] = value.text if isinstance(value, Balance) else value
+        changes = self.pending()
         self._changed.clear()
         return changes
 

@@ -1,29 +1,26 @@
 """An account: the budget of one population, and everything that draws on it."""
 
 import json
-import math
 from collections.abc import Callable, Sequence
 from datetime import date
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
+from discreet._exact import whole
 from discreet._version import __version__
 from discreet.accounting import ComposedLoss, FilterRules, Loss
+from discreet.accounting.filter_rules import PRICING
 from discreet.errors import BudgetExceeded, LedgerError, ParameterError
+from discreet.ledger import _answering as answering
 from discreet.ledger import _requests as requests
 from discreet.ledger._balances import Balance
 from discreet.ledger._definitions import EACH, TOTAL, Definition, Line
 from discreet.ledger._entries import Entry, now, period_label
-from discreet.ledger._rules import check_periods
+from discreet.ledger._rules_spending import check_periods
 from discreet.ledger.jobs import Job
 from discreet.ledger.quotes import Budget, BudgetQuote, Offer, Quote, least_noise
 from discreet.ledger.receipts import Receipt
-from discreet.ledger.releases import (
-    Mechanism,
-    Release,
-    read_answer_document,
-    write_answer_document,
-)
+from discreet.ledger.releases import Mechanism, Release
 from discreet.noise import SYSTEM, Source
 from discreet.privacy import Guarantee, Neighbours, Period, Unit
 
@@ -189,7 +186,8 @@ class Account:
     ) -> Receipt:
         """Charge a loss, durably, or raise :class:`BudgetExceeded` and charge nothing.
 
-        Touch the data only after this has returned. ``query`` is the canonical text of the
+        Touch the data only after this has returned, and draw noise once for each charge: where
+        the receipt ``is_repeated``, that was done before. ``query`` is the canonical text of the
         question and ``version`` names the data it is asked of; only a salted fingerprint of both
         is stored. ``periods`` says which periods of the data are touched, where the unit has a
         period. Repeating a request with the same ``key`` never charges twice. ``source`` is where
@@ -240,6 +238,8 @@ class Account:
         entry = self._priced("reserve", who=who, purpose=purpose, source=source)
         entry["by_steps"] = bool(by_steps)
         receipt = self._pay(entry, loss, periods=periods, key=key)
+        if receipt.is_repeated:
+            return self.resume(receipt.index)
         parts = loss.parts if isinstance(loss, ComposedLoss) else ((loss, 1),)
         return Job(self, receipt, [times for _, times in parts])
 
@@ -256,12 +256,15 @@ class Account:
         ...     account.resume(job.index).left  # as after a crash
         8
         """
+        index = whole(index, name="index", minimum=0)
+        fact = f"job/{index}"
         with self._ledger._read() as view:
-            job = json.loads(view.facts([f"job/{index}"]).get(f"job/{index}", "null"))
-            row = view.row(index)
-        if job is None or row is None or job["account"] != self.name:
+            job = json.loads(view.facts([fact]).get(fact, "null"))
+            is_open = job is not None and job["account"] == self.name and "over" not in job
+            row = view.row(index) if is_open else None
+        if row is None:
             raise LedgerError(
-                f"entry {index!r} is no open job of account {self.name!r}. It is over, or belongs "
+                f"entry {index} is no open job of account {self.name!r}. It is over, or belongs "
                 "to another account."
             )
         return Job(self, Receipt(bodies=(row.body,)), job["left"])
@@ -279,12 +282,17 @@ class Account:
         ...     [entry["kind"] for entry in released.entries]
         ['charge', 'release']
         """
+        if not isinstance(receipt, Receipt):
+            raise ParameterError("release what a receipt has paid for.", parameter="receipt")
+        if not isinstance(answer, bytes):
+            raise ParameterError("answer must be bytes, such as JSON encoded.", parameter="answer")
         index = receipt.index
         entry = {
             "kind": "release",
             "charge": index,
             "answer": sha256(answer).hexdigest(),
-            "plan": sha256(plan.encode()).hexdigest(),
+            # With the salt, like the question: a plan has literals in it that can be guessed.
+            "plan": self._ledger._fingerprint("plan", _written(plan, "plan")),
             "code": f"discreet {__version__}",
             "key": f"release/{index}",
         }
@@ -316,26 +324,18 @@ class Account:
         >>> release.error, release.receipt.index
         (12.0, 2)
         """
-        error = float(mechanism.error(confidence=confidence))
-        if query is not None:
-            known = self.recall(
-                query, version=version, periods=periods, who=who, purpose=purpose, within=error
-            )
-            if known is not None:
-                return known
-        receipt = self.charge(
-            mechanism.loss,
-            who=who,
-            purpose=purpose,
+        fingerprint = None if query is None else self._fingerprint(query, version, periods)
+        asked = {"who": who, "purpose": purpose, "version": version, "periods": periods}
+        return answering.answer(
+            self,
+            mechanism,
+            compute,
             query=query,
-            version=version,
-            periods=periods,
+            fingerprint=fingerprint,
+            confidence=confidence,
             source=source,
+            asked=asked,
         )
-        value = mechanism.release(compute(), source=source)
-        kept = write_answer_document(value=value, error=error, confidence=confidence)
-        receipt = self.release(receipt, kept, plan=f"{type(mechanism).__name__}: {query or ''}")
-        return Release(value=value, error=error, confidence=confidence, receipt=receipt)
 
     def recall(
         self,
@@ -345,9 +345,11 @@ class Account:
         periods: Periods = None,
         who: str,
         purpose: str,
-        within: float = math.inf,
+        within: tuple[float, float] | None = None,
     ) -> Release[Any] | None:
-        """Return what was released for this question before, or None where its error is too large.
+        """Return what was released for this question before, or None.
+
+        ``within`` asks for an error bar at most so wide, and its confidence.
 
         Free for an analyst who has seen it. Anybody else pays from the own budgets, and the total
         pays nothing, since nothing new is learnt about anybody.
@@ -363,29 +365,7 @@ class Account:
         True
         """
         fingerprint = self._fingerprint(query, version, periods)
-        name = f"ask/{self.name}/{fingerprint}"
-        with self._ledger._read() as view:
-            ask = json.loads(view.facts([name]).get(name, "null"))
-            if ask is None:
-                return None
-            kept = view.answer(ask["release"])
-            rows = [view.row(ask["charge"]), view.row(ask["release"])]
-        bodies = tuple(row.body for row in rows if row is not None)
-        document = {} if kept is None else read_answer_document(kept)
-        if len(bodies) != 2 or not document.get("error", math.inf) <= within:
-            return None
-        receipt = Receipt(bodies=bodies)
-        if who not in ask["who"]:
-            paid = self._priced("reask", who=who, purpose=purpose, source=SYSTEM)
-            entry = {**paid, "query": fingerprint, "release": ask["release"]}
-            receipt = receipt.extended(self._append(entry).bodies[0])
-        return Release(
-            value=document["value"],
-            error=document["error"],
-            confidence=document["confidence"],
-            receipt=receipt,
-            is_recalled=True,
-        )
+        return answering.recall(self, fingerprint, who=who, purpose=purpose, within=within)
 
     def register(
         self,
@@ -495,8 +475,7 @@ class Account:
         return self._ledger._definition(self.name, fresh=fresh)
 
     def _fingerprint(self, query: str, version: str | None, periods: Periods) -> str:
-        if not query:
-            raise ParameterError("query must be the text of a question.", parameter="query")
+        _written(query, "query")
         labels = self._labels(self._definition(), periods)
         return self._ledger._fingerprint("query", json.dumps([self.name, query, version, labels]))
 
@@ -504,7 +483,11 @@ class Account:
         check_periods(definition, bool(periods))
         if not periods or definition.unit.period is None:
             return []
-        several = [periods] if isinstance(periods, str | date) else list(periods)
+        if not isinstance(periods, str | date | Sequence):
+            raise ParameterError("periods are labels or dates.", parameter="periods")
+        if isinstance(periods, str | date):
+            periods = [periods]
+        several = list(periods)
         return sorted({period_label(one, definition.unit.period) for one in several})
 
     def _balances(self, budgets: Sequence[tuple[str, FilterRules]]) -> list[Balance]:
@@ -522,6 +505,7 @@ class Account:
             "who": requests.text(who, name="who"),
             "purpose": requests.text(purpose, name="purpose"),
             "noise": requests.noise_of(source),
+            "pricing": PRICING,
         }
 
     def _pay(self, entry: Entry, loss: Loss, *, periods: Periods, key: str | None) -> Receipt:
@@ -554,14 +538,26 @@ class Account:
 
 
 def _quoted(name: str, rules: FilterRules, balance: Balance, loss: Loss) -> BudgetQuote:
+    price = rules.price(loss)  # first, since it refuses what is no loss
     rules.relation(loss, rules.neighbours)
-    after = balance.after_charge(rules.price(loss)).total
+    after = balance.after_charge(price).total
     return BudgetQuote(
         name=name,
         fits=rules.fits(after),
         used=rules.share(balance.total),
         used_after=rules.share(after),
     )
+
+
+def _written(value: object, name: str) -> str:
+    """Return a text that can be encoded, before anything is charged for it."""
+    if not isinstance(value, str) or (not value and name == "query"):
+        raise ParameterError(f"{name} must be a text.", parameter=name)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ParameterError(f"{name} has characters that are none.", parameter=name) from None
+    return value
 
 
 def _name_or_each(value: str, name: str) -> str:

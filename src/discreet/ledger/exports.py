@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, final
 
 from discreet.errors import LedgerError, ParameterError, TamperingFound
+from discreet.ledger._book import account_of
 from discreet.ledger._entries import decode
 from discreet.ledger._log import Log
 from discreet.ledger._store import Head, Row, Snapshot, Store, Transaction
@@ -104,7 +105,7 @@ class Export:
         for note in self._witnessed():
             with suppress(NotProven):  # a bad one shows where it stands in the log
                 replay.watch(parse_checkpoint(note).size)
-        replay.add_all(self.rows(), size=self.size, progress=progress)
+        replay.add_all(self._without_repeats(), size=self.size, progress=progress)
         answers = 0
         for index, answer in self.answers():
             kept = self._row(index)
@@ -116,6 +117,17 @@ class Export:
         if parse_checkpoint(self.checkpoint).origin != self.origin:
             raise TamperingFound("the first line names another ledger than the checkpoint.")
         return result
+
+    def _without_repeats(self) -> Iterator[Row]:
+        """Go through the entries; a database sees to it itself that no key comes twice."""
+        keys: set[str | None] = set()
+        for row in self.rows():
+            if row.key in keys:
+                raise TamperingFound(
+                    f"entry {row.index} repeats an earlier request.", entry=row.index
+                )
+            keys.add(row.key)
+            yield row
 
     def _witnessed(self) -> Iterator[str]:
         """Go through the checkpoints that witnesses signed, before anything is verified."""
@@ -189,8 +201,7 @@ def _row(index: int, line: bytes) -> Row:
     try:
         body = line.decode()
         entry = decode(body)
-        account = entry["name"] if entry["kind"] == "account" else entry.get("account")
-        return Row(index, account, entry.get("key"), body, None)
+        return Row(index, account_of(entry), entry.get("key"), body, None)
     except (ValueError, KeyError, TypeError) as error:
         raise TamperingFound(f"entry {index} cannot be read.", entry=index) from error
 
@@ -206,6 +217,8 @@ def load_into(store: Store, export: Export, verified: Verification) -> None:
             transaction.append(
                 [row._replace(hashes=tree.add(leaf_hash(row.body.encode()))) for row in chunk]
             )
+        if (tree.size, tree.frontier.hex()) != (verified.size, verified.frontier):
+            raise TamperingFound("the file changed after it was verified. Nothing was imported.")
         transaction.put_facts(dict(verified.facts))
         transaction.put_answers(export.answers())
         transaction.put_head(

@@ -7,10 +7,10 @@ import time
 from base64 import b64encode
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from discreet._exact import whole
 from discreet.accounting import FilterRules, Loss
@@ -21,14 +21,17 @@ from discreet.errors import (
     LedgerError,
     LedgerUnavailable,
     ParameterError,
+    TamperingFound,
 )
 from discreet.ledger import _opening as opening
 from discreet.ledger import _requests as requests
 from discreet.ledger import exports
+from discreet.ledger._balances import unreadable
 from discreet.ledger._book import Book, read_answer
 from discreet.ledger._combining import Combiner
 from discreet.ledger._definitions import POLICIES, Definition, Policy
 from discreet.ledger._entries import Entry, decode
+from discreet.ledger._forms import REASON
 from discreet.ledger._keyring import Keyring
 from discreet.ledger._log import Log
 from discreet.ledger._notes import add_signature
@@ -45,6 +48,9 @@ from discreet.ledger.verifier import (
 )
 from discreet.ledger.witness import Witness
 from discreet.privacy import Guarantee, Neighbours, Unit
+
+if TYPE_CHECKING:
+    from discreet.ledger._keys import SigningKey
 
 __all__ = ["Ledger"]
 
@@ -76,8 +82,9 @@ class Ledger:
         self._store = store
         self._keyring = keyring
         self._is_read_only = read_only
-        self._can_write = keyring is not None and keyring.exists and not read_only
+        self._can_write = keyring is not None and not keyring.is_empty and not read_only
         self._known: dict[str, tuple[float, Definition]] = {}
+        self._sealing: SigningKey | None = None
         self._start()
 
     @classmethod
@@ -198,7 +205,7 @@ class Ledger:
             "neighbours": rules.neighbours.value,
             "policy": policy,
             "filter": rules.settings,
-            "sources": [self._source(**source) for source in sources],
+            "sources": [self._source_of(source) for source in sources],
             "key": requests.new_key(),
         }
         self._submit(entry)
@@ -230,7 +237,7 @@ class Ledger:
                 last = whole(last, name="last", minimum=0)
             start = 0 if last is None or account is not None else max(0, size - last)
             rows = deque(view.rows(start, size, account=account), maxlen=last)
-        return [decode(row.body) for row in rows]
+            return [decode(row.body) for row in rows]
 
     def checkpoint(self) -> str:
         """Return the signed checkpoint of the log as it is now. Keep it somewhere else.
@@ -265,6 +272,37 @@ class Ledger:
             proof = log.receipt(indices, witnessed=witnessed)
         return Receipt(bodies=bodies, proof=proof)
 
+    def answer_of(self, release: int) -> bytes:
+        """Return the answer that a release entry commits to, as it was kept.
+
+        >>> from discreet.accounting import PureLoss
+        >>> from discreet.testing import temporary_account
+        >>> with temporary_account(epsilon=1) as account:
+        ...     receipt = account.charge(PureLoss(epsilon=1), who="ana", purpose="report")
+        ...     _ = account.release(receipt, b"42")
+        ...     account.ledger.answer_of(3)
+        b'42'
+        """
+        index = whole(release, name="release", minimum=0)
+        with self._read() as view:
+            kept = view.answer(index) if index < Log(view).head().size else None
+        if kept is None:
+            raise LedgerError(f"entry {index} is no release, so no answer was kept with it.")
+        return kept
+
+    def witnessed(self) -> list[tuple[str, str]]:
+        """Return the checkpoints that witnesses cosigned, and the key of each, oldest first.
+
+        >>> from discreet.testing import temporary_ledger
+        >>> with temporary_ledger() as ledger:
+        ...     ledger.witnessed()
+        []
+        """
+        with self._read() as view:
+            log = Log(view)
+            found = [log.entry(index) for index in log.witnessed()]
+            return [(str(entry["note"]), str(entry["vkey"])) for entry in found]
+
     def consistency(self, old: int) -> list[bytes]:
         """Return the proof that the first ``old`` entries are still what they were.
 
@@ -273,6 +311,7 @@ class Ledger:
         ...     ledger.consistency(1)  # nothing to prove: it has one entry still
         []
         """
+        old = whole(old, name="old", minimum=0)
         with self._read() as view:
             log = Log(view)
             return log.consistency(old, log.head().size)
@@ -312,7 +351,7 @@ class Ledger:
         """
         keyring = self._writing()
         old = keyring.key(self.vkey)
-        new = keyring.begin_rotation(old)
+        new = keyring.begin_rotation(old.vkey)
         for _ in range(100):
             index = self.size
             said = rotation_text(old.name, index, new.vkey)
@@ -329,7 +368,7 @@ class Ledger:
                 if self.size == index:
                     raise
                 continue  # somebody wrote meanwhile, and the signatures are for one place only
-            keyring.settle()
+            keyring.settle(new.vkey)
             return receipt
         raise LedgerUnavailable("the ledger is too busy to rotate its key. Try again later.")
 
@@ -413,11 +452,14 @@ class Ledger:
         *,
         key: str | os.PathLike[str] | None = None,
         vkey: str | None = None,
+        pinned: str | os.PathLike[str] | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> "Ledger":
         """Make a ledger from an export, once every entry of it was verified.
 
-        To go on writing, its key must be in place: beside the new file, or where ``key`` says.
+        An old export would bring back a budget that is spent since: say which checkpoint it must
+        extend with ``pinned``. To go on writing, its key must be in place: beside the new file, or
+        where ``key`` says.
 
         >>> import os, tempfile
         >>> from discreet.testing import temporary_ledger
@@ -429,7 +471,8 @@ class Ledger:
         1
         """
         export = exports.Export(path)
-        verified = export.verify(vkey=vkey, progress=progress)
+        notes = [] if pinned is None else [opening.note_at(pinned)]
+        verified = export.verify(vkey=vkey, pinned=notes, progress=progress)
         store = opening.store_at(os.fspath(location), None, create=True, read_only=False)
         try:
             exports.load_into(store, export, verified)
@@ -453,6 +496,25 @@ class Ledger:
         if not isinstance(self._store, SqliteStore):
             raise LedgerError("back up a server's database with pg_dump, or export the ledger.")
         self._store.backup(path)
+
+    def accept_clock(self, *, who: str, reason: str) -> Receipt:
+        """Confirm this machine's clock after a long silence.
+
+        A clock that jumps far ahead would open allowances of the future, so nothing is written
+        when the last entry is too old, until somebody says that the clock is right.
+
+        >>> from discreet.testing import temporary_ledger
+        >>> with temporary_ledger() as ledger:
+        ...     ledger.accept_clock(who="chris", reason="back from the archive").index
+        1
+        """
+        entry = {
+            "kind": "clock",
+            "who": requests.text(who, name="who"),
+            "reason": requests.text(reason, name="reason", longest=REASON),
+            "key": requests.new_key(),
+        }
+        return self._submit(entry)
 
     def close(self) -> None:
         """Let go of the database. Calling it twice does no harm.
@@ -481,7 +543,7 @@ class Ledger:
 
     def _start(self) -> None:
         self._pid = os.getpid()
-        self._book = None if self._keyring is None else Book(self._keyring.key)
+        self._book = None if self._keyring is None else Book(self._keyring)
         self._combiner = Combiner(self._carry_out)
 
     def _check(self, *, testing: bool, pinned: str | os.PathLike[str] | None) -> None:
@@ -492,13 +554,22 @@ class Ledger:
                 parameter="testing",
             )
         if self._keyring is not None and self._can_write:
-            self._keyring.key(self.vkey)
+            self._sealing = self._keyring.key(self.vkey)
+            self._keyring.settle(self.vkey)  # a crash may have kept it from its place
         if pinned is not None:
             with self._read() as view:
                 Log(view).extends(opening.checkpoint_at(pinned))
 
-    def _read(self) -> AbstractContextManager[Snapshot]:
-        return self._store.read()
+    @contextmanager
+    def _read(self) -> Iterator[Snapshot]:
+        """Open a view; what is stored in it and makes no sense was not put there by us."""
+        with self._store.read() as view:
+            try:
+                yield view
+            except DiscreetError:
+                raise
+            except (LookupError, ValueError, TypeError, AttributeError) as error:
+                raise unreadable("") from error
 
     def _time(self) -> str:
         with self._read() as view:
@@ -507,7 +578,7 @@ class Ledger:
     def _facts(self, name: str) -> dict[str, Any]:
         with self._read() as view:
             found: dict[str, Any] = json.loads(view.facts([name])[name])
-        return found
+            return found
 
     def _definition(self, name: str, *, fresh: bool = False) -> Definition:
         at, known = self._known.get(name, (0.0, None))
@@ -523,6 +594,13 @@ class Ledger:
         found = Definition.read(text)
         self._known[name] = (time.monotonic(), found)
         return found
+
+    def _source_of(self, source: Mapping[str, Any]) -> dict[str, Any]:
+        if dict(source).keys() != {"name", "version", "identities"}:
+            raise ParameterError(
+                "a source is a mapping of name, version and identities.", parameter="sources"
+            )
+        return self._source(**source)
 
     def _source(self, name: str, *, version: str, identities: Sequence[str]) -> dict[str, Any]:
         if not identities or isinstance(identities, str):
@@ -554,19 +632,29 @@ class Ledger:
         loss: Loss | None = None,
         answer: bytes | None = None,
     ) -> Receipt:
-        self._writing()
+        keyring = self._writing()
         if os.getpid() != self._pid:
             self._start()  # in the child of a fork: threads that led here are not here
         request = requests.request(entry, definition=definition, loss=loss, answer=answer)
         try:
-            body = read_answer(self._combiner.submit(request))
+            body, is_repeated = self._ask(keyring, request)
         except DiscreetError as refusal:
             _tell(entry, refused=type(refusal).__name__)
             raise
-        receipt = Receipt(bodies=(body,))
+        receipt = Receipt(bodies=(body,), is_repeated=is_repeated)
         if _logger.isEnabledFor(logging.INFO):
             _tell(entry, entry=receipt.index)
         return receipt
+
+    def _ask(self, keyring: Keyring, request: bytes) -> tuple[str, bool]:
+        for _ in range(3):
+            key = self._sealing = self._sealing or keyring.key(self.vkey)
+            sealed = key.seal(request)
+            found = read_answer(key, sealed, self._combiner.submit(sealed))
+            if found is not None:
+                return found
+            self._sealing = None  # somebody has rotated it
+        raise TamperingFound("answers come from somebody who does not have the ledger's key.")
 
     def _carry_out(self, batch: Sequence[bytes]) -> list[bytes]:
         assert self._book is not None
@@ -574,7 +662,7 @@ class Ledger:
 
     def _with_its_charge(self, log: Log, index: int) -> list[int]:
         """Return the entry itself, and before it the charge that paid for it."""
-        if type(index) is not int or index < 0:
+        if type(index) is not int or not 0 <= index < 2**63:
             raise ParameterError("prove a receipt, or the number of an entry.", parameter="receipt")
         entry = decode(log.row(index).body)
         return [int(entry["charge"]), index] if entry["kind"] == "release" else [index]

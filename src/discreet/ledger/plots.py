@@ -187,6 +187,8 @@ def _shares(definition: Definition, entry: Entry) -> dict[str, float]:
 def _jobs(view: Snapshot, account: str) -> Iterator[OpenJob]:
     for name, text in view.facts_under("job/"):
         job = json.loads(text)
+        if job.get("over"):
+            continue
         index = int(name.removeprefix("job/"))
         row = view.row(index) if job["account"] == account else None
         if row is not None:

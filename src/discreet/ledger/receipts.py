@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -23,6 +23,9 @@ class Receipt:
     :meth:`discreet.ledger.Ledger.prove` returns the same receipt with its proof. Only that can be
     saved, since only that convinces somebody who has no access to the ledger.
 
+    ``is_repeated`` says that the request was carried out before, with the same key: this is the
+    receipt of then, and whoever has used it already must not draw noise on it again.
+
     >>> charge = '{"account":"salaries","index":7,"kind":"charge","who":"ana"}'
     >>> receipt = Receipt(bodies=(charge,))
     >>> receipt.index, receipt.account, receipt.is_proven
@@ -31,6 +34,7 @@ class Receipt:
 
     bodies: tuple[str, ...]
     proof: Mapping[str, Any] | None = None
+    is_repeated: bool = field(default=False, compare=False)
 
     @property
     def entries(self) -> tuple[Entry, ...]:

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import Any, Generic, Protocol, TypeVar, final
 
 from discreet.accounting import Loss
@@ -39,7 +40,9 @@ class Mechanism(Protocol):
 class Release(Generic[T]):
     """A released value: with probability ``confidence`` it is within ``error`` of the exact one.
 
-    ``is_recalled`` says that the same question was answered before and this is that answer.
+    ``document`` are the bytes to whose digest the log commits: with the receipt they convince
+    somebody else. ``is_recalled`` says that the same question was answered before, and this is
+    that answer.
 
     >>> from discreet.ledger.receipts import Receipt
     >>> receipt = Receipt(bodies=('{"account":"salaries","index":7}',))
@@ -51,6 +54,7 @@ class Release(Generic[T]):
     error: float
     confidence: float
     receipt: Receipt
+    document: bytes = field(default=b"", repr=False)
     is_recalled: bool = False
 
     def __str__(self) -> str:
@@ -63,9 +67,11 @@ def write_answer_document(*, value: object, error: float, confidence: float) -> 
     """Write a released value as the bytes whose digest goes into the log.
 
     >>> write_answer_document(value=412, error=6, confidence=0.95)
-    b'{"confidence":0.95,"error":6,"value":412}'
+    b'{"confidence":0.95,"error":6,"nonce":"...","value":412}'
     """
-    document = {"value": value, "error": error, "confidence": confidence}
+    # The digest of a small number could be found by trying; nobody can try the nonce.
+    nonce = token_hex(16)
+    document = {"value": value, "error": error, "confidence": confidence, "nonce": nonce}
     try:
         text = json.dumps(
             document, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_plain
@@ -86,11 +92,18 @@ def _plain(value: object) -> object:
     return plain()
 
 
-def read_answer_document(answer: bytes) -> dict[str, Any]:
-    """Read it back.
+def read_answer_document(answer: bytes | None) -> dict[str, Any] | None:
+    """Read it back; None where it is something else that a caller kept.
 
     >>> read_answer_document(b'{"confidence":0.95,"error":6,"value":412}')["value"]
     412
+    >>> print(read_answer_document(b"42"))
+    None
     """
-    document: dict[str, Any] = json.loads(answer)
+    try:
+        document = json.loads(answer or b"")
+    except ValueError:
+        return None
+    if type(document) is not dict or not {"value", "error", "confidence"} <= document.keys():
+        return None
     return document

@@ -1,6 +1,7 @@
 """Check a whole ledger: every entry against the rules, every hash, signature and balance."""
 
 import json
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -16,19 +17,24 @@ from discreet.errors import (
     ParameterError,
     TamperingFound,
 )
-from discreet.ledger._balances import Balance
-from discreet.ledger._entries import FORMAT, NOTHING_BEFORE, Entry, decode
-from discreet.ledger._holds import is_near
+from discreet.ledger._balances import Balance, write_sums
+from discreet.ledger._book import account_of
+from discreet.ledger._changes import Changes
+from discreet.ledger._entries import NOTHING_BEFORE, Entry, decode, latest
+from discreet.ledger._forms import check_form
+from discreet.ledger._holds import is_priced
 from discreet.ledger._keys import write_file
 from discreet.ledger._log import Log
-from discreet.ledger._rules import RULES, Changes
+from discreet.ledger._rules import RULES
 from discreet.ledger._store import Row, Snapshot
-from discreet.ledger._tree import Tree
+from discreet.ledger._tree import Tree, inclusion, root
 from discreet.ledger._view import View, price
 from discreet.ledger.verifier import (
     NotProven,
     check_checkpoint,
     check_cosignatures,
+    check_inclusion,
+    leaf_hash,
     parse_checkpoint,
 )
 
@@ -152,7 +158,7 @@ def _watch_witnessed(replay: "Replay", log: Log, start: int) -> None:
     for index in log.witnessed():
         try:
             size = parse_checkpoint(log.entry(index)["note"]).size
-            replay.watch(size, log.root_at(size) if size < start else None)
+            replay.watch(size, log.root_at(size) if size <= start else None)
         except LedgerUnavailable:
             raise
         except (LedgerError, ValueError, KeyError, TypeError):
@@ -179,7 +185,6 @@ class Replay:
         facts = since.facts if since else {}
         self.view = View(
             read=lambda names: {name: facts[name] for name in names if name in facts},
-            under=lambda prefix: iter([(n, v) for n, v in facts.items() if n.startswith(prefix)]),
             entry=self._entry,
         )
         self._tree = Tree(bytes.fromhex(since.frontier), since.size) if since else Tree()
@@ -202,7 +207,9 @@ class Replay:
 
     def facts(self) -> dict[str, str]:
         """Return the state that the entries lead to."""
-        return self.view.under("")
+        before = self._since.facts if self._since else {}
+        now = {**before, **self.view.pending()}
+        return {name: value for name, value in now.items() if value is not None}
 
     def add_all(
         self,
@@ -243,7 +250,8 @@ class Replay:
             raise TamperingFound(f"entry {index} is not what was hashed.", entry=index)
         try:
             entry = decode(row.body)
-            self._check_form(index, entry, row)
+            check_form(entry, is_new=False)
+            self._check_place(index, entry, row)
             changes = RULES[entry["kind"]](entry, self.view, _cost)
             self._check_after(entry, changes)
             if entry["kind"] == "witness":
@@ -307,19 +315,21 @@ class Replay:
             start=self._since.size if self._since else 0,
         )
 
-    def _check_form(self, index: int, entry: Entry, row: Row) -> None:
-        account = entry["name"] if entry["kind"] == "account" else entry.get("account")
-        if (entry["index"], account, entry["key"]) != (index, row.account, row.key):
+    def _check_place(self, index: int, entry: Entry, row: Row) -> None:
+        if (entry["index"], account_of(entry), entry["key"]) != (index, row.account, row.key):
             raise TamperingFound(f"entry {index} is filed under another name.", entry=index)
         if entry["previous"] != self._last:
             # Its own hash was right, so the one before was altered together with its hash.
             raise TamperingFound(
                 f"entry {index - 1} is not what entry {index} follows.", entry=max(index - 1, 0)
             )
-        if entry["time"] < self._time:
+        if not self._time <= entry["time"]:
             raise TamperingFound(f"entry {index} is older than the one before it.", entry=index)
-        if index == 0 and (entry["kind"] != "ledger" or entry["format"] != FORMAT):
-            raise TamperingFound("the first entry founds no ledger of this format.", entry=0)
+        is_new_day = index > 0 and entry["time"][:10] != self._time[:10]
+        if is_new_day and entry["kind"] != "clock" and entry["time"] > latest(self._time):
+            raise LedgerError("nobody confirmed that so much time has passed before it.")
+        if (index == 0) != (entry["kind"] == "ledger"):
+            raise LedgerError("a ledger is founded by its first entry.")
 
     def _check_after(self, entry: Entry, changes: Changes) -> None:
         """Compare the balances on record with those that the rules lead to."""
@@ -330,25 +340,41 @@ class Replay:
             text = recorded[budget]
             if text == balance.text:
                 continue
-            # A logarithm may differ in its last digits on the machine that wrote the entry.
             name = f"budget/{entry['account']}/{budget}"
-            before = Balance.read(self.view.text(name) or "0 " * (len(balance.spent) - 1) + "0")
-            if not _is_near(before, Balance.read(text), balance):
+            before = self.view.text(name) or write_sums((0,) * len(balance.spent))
+            if not _covers(entry, Balance.read(before), Balance.read(text), balance):
                 raise LedgerError(f"its balance of {budget!r} is wrong.")
             changes.facts[name] = Balance.read(text)
 
     def _entry(self, index: int) -> Entry:
         found = self._recent.get(index)
-        if found is None:
-            row = self._row(index)
-            if row is None:
-                raise LedgerError("an entry refers to one that does not exist.")
-            found = decode(row.body)
-        return found
+        if found is not None:
+            return found
+        row = self._row(index)
+        if row is None:
+            raise LedgerError("an entry refers to one that does not exist.")
+        if self._since is not None and index < self._since.size:
+            self._check_still_there(row)
+        return decode(row.body)
+
+    def _check_still_there(self, row: Row) -> None:
+        """Prove an entry that was verified earlier and is read again, perhaps altered since."""
+        assert self._since is not None
+        size, frontier = self._since.size, bytes.fromhex(self._since.frontier)
+
+        def node(level: int, k: int) -> bytes:
+            holder = self._row(((k + 1) << level) - 1)
+            return b"" if holder is None else (holder.hashes or b"")[32 * level : 32 * level + 32]
+
+        try:
+            proof = inclusion(row.index, size, node)
+            check_inclusion(leaf_hash(row.body.encode()), row.index, size, proof, root(frontier))
+        except NotProven as error:
+            raise TamperingFound(f"entry {row.index} was altered.", entry=row.index) from error
 
     def _check_pin(self) -> None:
-        for root in self._pins.pop(self.size, ()):
-            if root != self._tree.root():
+        for pinned in self._pins.pop(self.size, ()):
+            if pinned != self._tree.root():
                 raise TamperingFound(
                     f"the first {self.size} entries are not those of the checkpoint: the ledger "
                     "was rewritten, or it is a fork.",
@@ -373,20 +399,18 @@ def _cost(entry: Entry, line: str, rules: FilterRules) -> Sums:
     return price(entry["loss"], rules)
 
 
-def _is_near(before: Balance, recorded: Balance, computed: Balance) -> bool:
-    """Say whether a change of balance on record is the computed one but for its last digits."""
-    if (recorded.held is None) != (computed.held is None):
+def _covers(entry: Entry, before: Balance, recorded: Balance, computed: Balance) -> bool:
+    """Say whether the change of a balance on record is what the entry costs."""
+    if entry["kind"] not in ("charge", "reask") or recorded.held != computed.held:
         return False
-    zero = (0,) * len(computed.spent)
-    triples = [
-        *zip(before.spent, recorded.spent, computed.spent, strict=True),
-        *zip(before.held or zero, recorded.held or zero, computed.held or zero, strict=True),
-    ]
     return all(
-        was == is_ == should
-        if float("inf") in (was, is_, should)
-        else is_near(is_ - was, should - was)
-        for was, is_, should in triples
+        is_priced(
+            now if now == math.inf else now - was,
+            due if due == math.inf else due - was,
+            pricing=entry["pricing"],
+        )
+        for was, now, due in zip(before.spent, recorded.spent, computed.spent, strict=True)
+        if was != math.inf or now != math.inf
     )
 
 

@@ -23,7 +23,20 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 LOG, COSIGNER = 0x01, 0x04  # signature types of C2SP signed-note and tlog-cosignature
 LARGEST = 2**63 - 1  # of sizes and times
 LONGEST = 2**24  # characters of a document
-CHARGES = ("charge", "reserve", "spend")
+# Points of small order, with the sign left out: a signature under one fits many texts.
+_SMALL_ORDER = frozenset(
+    bytes.fromhex(point)
+    for point in (
+        "00" * 32,
+        "01" + "00" * 31,
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+        "ec" + "ff" * 30 + "7f",
+        "ed" + "ff" * 30 + "7f",
+        "ee" + "ff" * 30 + "7f",
+    )
+)
+CHARGES = ("charge", "reserve")
 
 
 class NotProven(ValueError):
@@ -220,6 +233,8 @@ def parse_vkey(text: str) -> VerifierKey:
     key = VerifierKey(_name(name), raw[0], raw[1:])
     if key.algorithm not in (LOG, COSIGNER) or key.key_id.hex() != key_id:
         raise NotProven("a public key does not fit its key ID, or is of an unknown kind")
+    if bytes((*key.public[:31], key.public[31] & 0x7F)) in _SMALL_ORDER:
+        raise NotProven("a public key is one under which anybody can sign anything")
     return key
 
 
