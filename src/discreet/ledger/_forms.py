@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, final
 
@@ -11,7 +10,7 @@ from discreet.ledger._definitions import EACH, POLICIES, Line
 from discreet.ledger._entries import FORMAT, Entry
 from discreet.privacy import Neighbours
 
-__all__ = ["ACCOUNT_NAME", "NAME", "REASON", "check_form", "is_line", "is_name"]
+__all__ = ["ACCOUNT_NAME", "NAME", "PAID", "REASON", "check_form", "is_line", "is_name", "is_time"]
 
 NAME: Final = 200  # characters at most
 ACCOUNT_NAME: Final = 100
@@ -63,7 +62,12 @@ def _is_hash(value: object) -> bool:
     return type(value) is str and _HASH.fullmatch(value) is not None
 
 
-def _is_time(value: object) -> bool:
+def is_time(value: object) -> bool:
+    """Say whether this is a moment, written the only way it can be.
+
+    >>> is_time("2026-11-15T08:00:00.000000Z"), is_time("2026-11-15")
+    (True, False)
+    """
     return type(value) is str and _TIME.fullmatch(value) is not None
 
 
@@ -109,18 +113,25 @@ def _are_steps(value: Any) -> bool:
 
 
 def _are_balances(value: Any) -> bool:
-    return type(value) is dict and all(type(one) is str for one in value.values())
+    return type(value) is dict and all(map(_is_string, value.values()))
 
 
 def _one_of(*allowed: object) -> Check:
-    return lambda value: any(value is one or value == one for one in allowed)
+    kinds = {type(one) for one in allowed}
+    return lambda value: type(value) in kinds and value in allowed
 
 
 @final
-@dataclass(frozen=True)
 class _Form:
-    needed: Mapping[str, Check]
-    allowed: Mapping[str, Check] = field(default_factory=dict)
+    """The members of a kind: those it needs, of which the rules add some, and those it may have."""
+
+    def __init__(
+        self, needed: Mapping[str, Check], allowed: Mapping[str, Check] | None = None
+    ) -> None:
+        self.allowed = allowed or {}
+        self.checks = tuple(needed.items())
+        self.names = frozenset(needed)
+        self.names_before = self.names - {"after", "holds"}
 
 
 _EVERY: Final[Mapping[str, Check]] = {
@@ -128,10 +139,10 @@ _EVERY: Final[Mapping[str, Check]] = {
     "key": _is_key,
     "kind": _is_string,
     "previous": _is_hash,
-    "time": _is_time,
+    "time": is_time,
 }
 _OF_ACCOUNT: Final[Mapping[str, Check]] = {**_EVERY, "account": _is_account}
-_PAID: Final[Mapping[str, Check]] = {
+PAID: Final[Mapping[str, Check]] = {
     **_OF_ACCOUNT,
     "after": _are_balances,
     "loss": _is_dict,
@@ -154,7 +165,7 @@ _FORMS: Final[Mapping[str, _Form]] = {
         }
     ),
     "budget": _Form({**_OF_ACCOUNT, "filter": _is_dict, "line": is_line}),
-    "charge": _Form(_PAID, {"periods": _are_periods, "query": _is_hash}),
+    "charge": _Form(PAID, {"periods": _are_periods, "query": _is_hash}),
     "clock": _Form({**_EVERY, "reason": _is_reason, "who": is_name}),
     "grant": _Form(
         {
@@ -195,7 +206,7 @@ _FORMS: Final[Mapping[str, _Form]] = {
         }
     ),
     "reserve": _Form(
-        {**_PAID, "by_steps": _one_of(True, False), "holds": _is_dict}, {"periods": _are_periods}
+        {**PAID, "by_steps": _one_of(True, False), "holds": _is_dict}, {"periods": _are_periods}
     ),
     "rotate": _Form({**_EVERY, "by_new": _is_string, "by_old": _is_string, "vkey": _is_string}),
     "settle": _Form({**_OF_ACCOUNT, "after": _are_balances, "job": _is_count}),
@@ -203,7 +214,6 @@ _FORMS: Final[Mapping[str, _Form]] = {
     "spend": _Form({**_OF_ACCOUNT, "after": _are_balances, "job": _is_count, "steps": _are_steps}),
     "witness": _Form({**_EVERY, "note": _is_string, "vkey": _is_string}),
 }
-_DERIVED: Final = frozenset(("after", "holds"))  # what the rules themselves add
 
 
 def check_form(entry: Entry, *, is_new: bool) -> None:
@@ -214,20 +224,24 @@ def check_form(entry: Entry, *, is_new: bool) -> None:
     >>> check_form({"kind": "charge", "who": ""}, is_new=True)
     Traceback (most recent call last):
         ...
-    discreet.errors.LedgerError: an entry of kind 'charge' lacks 'index'.
+    discreet.errors.LedgerError: an entry of kind 'charge' lacks 'account'.
     """
     kind = entry.get("kind")
     form = _FORMS.get(kind) if type(kind) is str else None
     if form is None:
         raise LedgerError("an entry is of no known kind.")
-    for name, check in form.needed.items():
-        if name not in entry:
-            if is_new and name in _DERIVED:
-                continue
-            raise LedgerError(f"an entry of kind {kind!r} lacks {name!r}.")
-        if not check(entry[name]):
+    needed = form.names_before if is_new else form.names
+    if entry.keys() != needed:
+        _check_others(entry, form, needed)
+    for name, check in form.checks:
+        if name in needed and not check(entry[name]):
             raise LedgerError(f"an entry of kind {kind!r} has a bad {name!r}.")
-    if len(entry) > len(form.needed) - (len(_DERIVED & form.needed.keys()) if is_new else 0):
-        for name in entry.keys() - form.needed.keys():
-            if name not in form.allowed or not form.allowed[name](entry[name]):
-                raise LedgerError(f"an entry of kind {kind!r} has no {name!r} like this.")
+
+
+def _check_others(entry: Entry, form: _Form, needed: frozenset[str]) -> None:
+    kind = entry["kind"]
+    for name in sorted(needed - entry.keys()):
+        raise LedgerError(f"an entry of kind {kind!r} lacks {name!r}.")
+    for name in sorted(entry.keys() - needed):
+        if name not in form.allowed or not form.allowed[name](entry[name]):
+            raise LedgerError(f"an entry of kind {kind!r} has no {name!r} like this.")

@@ -20,11 +20,12 @@ from discreet.errors import (
 from discreet.ledger._balances import Balance, write_sums
 from discreet.ledger._book import account_of
 from discreet.ledger._changes import Changes
-from discreet.ledger._entries import NOTHING_BEFORE, Entry, decode, latest
-from discreet.ledger._forms import check_form
+from discreet.ledger._entries import NOTHING_BEFORE, Entry, decode, encode, latest
+from discreet.ledger._forms import check_form, is_time
 from discreet.ledger._holds import is_priced
 from discreet.ledger._keys import write_file
 from discreet.ledger._log import Log
+from discreet.ledger._repeats import Repeats
 from discreet.ledger._rules import RULES
 from discreet.ledger._store import Row, Snapshot
 from discreet.ledger._tree import Tree, inclusion, root
@@ -190,9 +191,10 @@ class Replay:
         self._tree = Tree(bytes.fromhex(since.frontier), since.size) if since else Tree()
         self._last = since.last if since else NOTHING_BEFORE
         self._time = since.time if since else ""
-        self._recent: dict[int, Entry] = {}
+        self._recent: dict[int, str] = {}
         self._roots: dict[int, bytes | None] = {}  # of the sizes that witnesses have signed
         self._releases = since.releases if since else 0
+        self._repeats = Repeats(self.view)
         self._pins = _pins(pinned, since)
         self._check_pin()
 
@@ -239,23 +241,44 @@ class Replay:
 
     def add(self, row: Row) -> None:
         """Check the next entry."""
-        index = self._tree.size
-        if row.index != index:
+        tree = self._tree
+        index = tree.size
+        number, _, _, body, stored = row
+        if number != index:
             raise TamperingFound(f"entry {index} is missing, or out of its place.", entry=index)
-        if type(row.body) is not str:
-            raise TamperingFound(f"entry {index} is no text.", entry=index)
-        leaf = sha256(b"\x00" + row.body.encode("utf-8", "surrogatepass")).digest()
-        hashes = self._tree.add(leaf)
-        if row.hashes is not None and hashes != row.hashes:
+        try:
+            leaf = sha256(b"\x00" + body.encode()).digest()
+        except (AttributeError, UnicodeEncodeError):
+            raise TamperingFound(f"entry {index} is no text.", entry=index) from None
+        if tree.add(leaf) != stored and stored is not None:
             raise TamperingFound(f"entry {index} is not what was hashed.", entry=index)
+        time = self._repeats.replay(row, self._last, self._time)
+        if time is None:
+            time = self._replay(index, row)
+        elif time[:10] != self._time[:10] and time > latest(self._time):
+            raise _unconfirmed(index)
+        self._last, self._time = leaf.hex(), time
+        if len(self._recent) >= _REMEMBERED:
+            self._recent.clear()
+        self._recent[index] = body
+        if index + 1 in self._roots:
+            self._roots[index + 1] = tree.root()
+        if index + 1 in self._pins:
+            self._check_pin()
+
+    def _replay(self, index: int, row: Row) -> str:
+        """Replay an entry by the rules, and return its time."""
         try:
             entry = decode(row.body)
-            check_form(entry, is_new=False)
-            self._check_place(index, entry, row)
-            changes = RULES[entry["kind"]](entry, self.view, _cost)
-            self._check_after(entry, changes)
-            if entry["kind"] == "witness":
-                self._check_witness(index, entry)
+            if (entry["index"], entry["key"], account_of(entry)) != (index, row.key, row.account):
+                raise TamperingFound(f"entry {index} is filed under another name.", entry=index)
+            if encode(entry) != row.body:
+                raise LedgerError("it is not written the one way that entries are.")
+            self._check_place(index, entry)
+            self._apply(index, entry)
+            if entry["kind"] == "charge":
+                self._repeats.learn(entry, row, self._last)
+            return str(entry["time"])
         except TamperingFound as error:
             if error.entry is None:
                 raise TamperingFound(f"entry {index}: {error}", entry=index) from error
@@ -264,19 +287,17 @@ class Replay:
             raise TamperingFound(
                 f"entry {index} should never have been written: {error}", entry=index
             ) from error
+
+    def _apply(self, index: int, entry: Entry) -> None:
+        """Let the rules decide anew about an entry, and compare what they say with the record."""
+        check_form(entry, is_new=False)
+        changes = RULES[entry["kind"]](entry, self.view, _cost)
+        self._check_after(entry, changes)
         self.view.put(changes.facts)
-        self._last = leaf.hex()
-        self._time = entry["time"]
-        recent = self._recent
-        recent[index] = entry
-        if index >= _REMEMBERED:
-            recent.pop(index - _REMEMBERED, None)
-        if index + 1 in self._roots:
-            self._roots[index + 1] = self._tree.root()
-        if index + 1 in self._pins:
-            self._check_pin()
         if entry["kind"] == "release":
             self._releases += 1
+        elif entry["kind"] == "witness":
+            self._check_witness(index, entry)
 
     def finish(self, note: str) -> Verification:
         """Compare the end of the log with what was signed."""
@@ -315,21 +336,26 @@ class Replay:
             start=self._since.size if self._since else 0,
         )
 
-    def _check_place(self, index: int, entry: Entry, row: Row) -> None:
-        if (entry["index"], account_of(entry), entry["key"]) != (index, row.account, row.key):
-            raise TamperingFound(f"entry {index} is filed under another name.", entry=index)
+    def _check_place(self, index: int, entry: Entry) -> None:
         if entry["previous"] != self._last:
             # Its own hash was right, so the one before was altered together with its hash.
             raise TamperingFound(
                 f"entry {index - 1} is not what entry {index} follows.", entry=max(index - 1, 0)
             )
-        if not self._time <= entry["time"]:
-            raise TamperingFound(f"entry {index} is older than the one before it.", entry=index)
-        is_new_day = index > 0 and entry["time"][:10] != self._time[:10]
-        if is_new_day and entry["kind"] != "clock" and entry["time"] > latest(self._time):
-            raise LedgerError("nobody confirmed that so much time has passed before it.")
+        if entry["time"] != self._time:
+            self._check_time(index, entry)
         if (index == 0) != (entry["kind"] == "ledger"):
             raise LedgerError("a ledger is founded by its first entry.")
+
+    def _check_time(self, index: int, entry: Entry) -> None:
+        time = entry["time"]
+        if not is_time(time):
+            raise LedgerError("its time is none.")
+        if time < self._time:
+            raise TamperingFound(f"entry {index} is older than the one before it.", entry=index)
+        is_new_day = index > 0 and time[:10] != self._time[:10]
+        if is_new_day and entry["kind"] != "clock" and time > latest(self._time):
+            raise _unconfirmed(index)
 
     def _check_after(self, entry: Entry, changes: Changes) -> None:
         """Compare the balances on record with those that the rules lead to."""
@@ -347,9 +373,9 @@ class Replay:
             changes.facts[name] = Balance.read(text)
 
     def _entry(self, index: int) -> Entry:
-        found = self._recent.get(index)
-        if found is not None:
-            return found
+        recent = self._recent.get(index)
+        if recent is not None:
+            return decode(recent)
         row = self._row(index)
         if row is None:
             raise LedgerError("an entry refers to one that does not exist.")
@@ -393,6 +419,13 @@ class Replay:
             raise TamperingFound(
                 f"entry {index} has a witness of another history than this one.", entry=index
             )
+
+
+def _unconfirmed(index: int) -> TamperingFound:
+    return TamperingFound(
+        f"entry {index} comes long after the one before it, and nobody has confirmed the clock.",
+        entry=index,
+    )
 
 
 def _cost(entry: Entry, line: str, rules: FilterRules) -> Sums:
