@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, final
 
 from discreet.errors import LedgerError, ParameterError, TamperingFound
+from discreet.ledger._balances import unreadable
 from discreet.ledger._entries import Entry, decode
 from discreet.ledger._store import Head, Row, Snapshot
 from discreet.ledger._tree import consistency, inclusion, root
@@ -110,7 +111,16 @@ class Log:
 
     def rotations(self) -> list[int]:
         """Return the entries that rotated the key."""
-        found: list[int] = json.loads(self._view.facts(["rotations"]).get("rotations", "[]"))
+        return self._indices("rotations")
+
+    def witnessed(self) -> list[int]:
+        """Return the entries in which witnesses cosigned."""
+        return self._indices("witnessed")
+
+    def _indices(self, fact: str) -> list[int]:
+        found = json.loads(self._view.facts([fact]).get(fact, "[]"))
+        if type(found) is not list or not all(type(one) is int and one >= 0 for one in found):
+            raise unreadable(fact)
         return found
 
     def witnessed_note(self) -> str:
@@ -119,8 +129,3 @@ class Log:
         if not indices:
             raise LedgerError("no witness has cosigned this ledger. Run: discreet ledger witness")
         return str(self.entry(indices[-1])["note"])
-
-    def witnessed(self) -> list[int]:
-        """Return the entries in which witnesses cosigned."""
-        found: list[int] = json.loads(self._view.facts(["witnessed"]).get("witnessed", "[]"))
-        return found

@@ -85,7 +85,7 @@ class Repeats:
 def _split(row: Row, last: str) -> tuple[str, str, _Parts] | None:
     """Return what comes before an entry's key, its time, and the parts that charges share."""
     body, key = row.body, row.key
-    if key is None or row.account is None:
+    if type(key) is not str or type(row.account) is not str:
         return None
     middle = body.find(last)
     start = body.find(key)

@@ -8,7 +8,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from discreet._version import __version__
-from discreet.accounting import Loss, to_json
+from discreet.accounting import (
+    ComposedLoss,
+    FinitePairLoss,
+    Loss,
+    SampledLoss,
+    ShuffledLoss,
+    TruncatedPoissonLoss,
+    WithoutReplacementLoss,
+    to_json,
+)
 from discreet.errors import ParameterError
 from discreet.ledger._balances import write_sums
 from discreet.ledger._definitions import Definition
@@ -17,6 +26,18 @@ from discreet.ledger._forms import NAME, is_name
 from discreet.noise import Source
 
 __all__ = ["loss_document", "new_key", "noise_of", "request", "text"]
+
+
+_SLOW = (
+    ComposedLoss,
+    FinitePairLoss,
+    SampledLoss,
+    ShuffledLoss,
+    TruncatedPoissonLoss,
+    WithoutReplacementLoss,
+)
+_documents: dict[Loss, dict[str, Any]] = {}
+_REMEMBERED = 4096
 
 
 def text(value: object, *, name: str, longest: int = NAME) -> str:
@@ -54,8 +75,13 @@ def loss_document(loss: Loss) -> dict[str, Any]:
     >>> loss_document(PureLoss(epsilon=1))
     {'epsilon': 1, 'kind': 'pure', 'version': 1}
     """
-    document: dict[str, Any] = json.loads(to_json(loss))
-    return document
+    known = _documents.get(loss)
+    if known is None:
+        known = json.loads(to_json(loss))
+        if len(_documents) >= _REMEMBERED:
+            _documents.clear()
+        _documents[loss] = known
+    return known
 
 
 def noise_of(source: Source) -> str:
@@ -80,19 +106,24 @@ def request(
     loss: Loss | None = None,
     answer: bytes | None = None,
 ) -> bytes:
-    """Write a request; where it has a loss, with its price in every line that it may draw on.
+    """Write a request; where its loss takes long to price, with its price in every line.
 
     >>> request({"kind": "settle", "job": 3, "key": "a"})
     b'{"entry":{"job":3,"key":"a","kind":"settle"}}'
     """
     proposal: dict[str, Any] = {"entry": entry}
-    if definition is not None and loss is not None:
+    if definition is not None and loss is not None and _takes_long(loss):
         proposal["code"] = __version__
         proposal["terms"] = definition.version
         proposal["costs"] = _costs(definition, loss, entry)
     if answer is not None:
         proposal["answer"] = b64encode(answer).decode()
     return encode(proposal).encode()
+
+
+def _takes_long(loss: Loss) -> bool:
+    """Say whether pricing a loss may take milliseconds, during which nobody else should wait."""
+    return isinstance(loss, _SLOW)
 
 
 def _costs(definition: Definition, loss: Loss, entry: Entry) -> Mapping[str, str]:

@@ -156,7 +156,11 @@ def _verify(
 
 def _watch_witnessed(replay: "Replay", log: Log, start: int) -> None:
     """Prepare for witnesses. What cannot be read here will show where it stands in the log."""
-    for index in log.witnessed():
+    try:
+        indices = log.witnessed()
+    except (TamperingFound, ValueError):
+        return
+    for index in indices:
         try:
             size = parse_checkpoint(log.entry(index)["note"]).size
             replay.watch(size, log.root_at(size) if size <= start else None)
