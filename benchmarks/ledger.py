@@ -208,7 +208,13 @@ def _client(
 def _summary(latencies: list[float], wall: float) -> dict[str, float]:
     latencies.sort()
     at = lambda share: latencies[min(int(share * len(latencies)), len(latencies) - 1)] * 1000  # noqa: E731
-    return {"rate": len(latencies) / wall, "p50_ms": at(0.5), "p99_ms": at(0.99)}
+    worst = latencies[-1] * 1000
+    return {
+        "rate": len(latencies) / wall,
+        "p50_ms": at(0.5),
+        "p99_ms": at(0.99),
+        "worst_ms": worst,
+    }
 
 
 class Table:
@@ -224,7 +230,7 @@ class Table:
         ratio = f"{found['ratio']:8.2f} x {over}" if over else ""
         print(
             f"{name:44}{found['rate']:10,.0f}/s  p50 {found['p50_ms']:7.2f} ms  "
-            f"p99 {found['p99_ms']:7.2f} ms{ratio}",
+            f"p99 {found['p99_ms']:7.2f} ms  worst {found['worst_ms']:8.1f} ms{ratio}",
             flush=True,
         )
 

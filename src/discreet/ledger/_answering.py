@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting.filter_rules import PRICING
+from discreet.ledger._entries import decode
 from discreet.ledger._requests import text
 from discreet.ledger.receipts import Receipt
 from discreet.ledger.releases import (
@@ -13,6 +14,7 @@ from discreet.ledger.releases import (
     read_answer_document,
     write_answer_document,
 )
+from discreet.ledger.verification import check_answer
 from discreet.noise import Source
 
 if TYPE_CHECKING:
@@ -104,7 +106,10 @@ def reread(
         rows = (view.row(ask["charge"]), view.row(ask["release"]))
         bodies = tuple(row.body for row in rows if row is not None)
         has_seen = who in ask["who"]
-    if kept is None or len(bodies) != 2 or not accept(kept):
+        if kept is None or len(bodies) != 2:
+            return None
+        check_answer(decode(bodies[1]), ask["release"], kept)
+    if not accept(kept):
         return None
     receipt = Receipt(bodies=bodies)
     if not has_seen:

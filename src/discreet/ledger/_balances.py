@@ -82,6 +82,12 @@ class Balance:
         """Return the balance of a budget that nobody has used."""
         return cls((0,) * len(rules.units))
 
+    def checked(self, rules: FilterRules) -> "Balance":
+        """Return it, if it is one of these rules."""
+        if len(self.spent) != len(rules.units) or (self.held and len(self.held) != len(self.spent)):
+            raise unreadable("a budget")
+        return self
+
     def after_charge(self, cost: Sums) -> "Balance":
         """Return the balance once ``cost`` was spent."""
         return Balance(add(self.spent, cost), self.held)
@@ -96,10 +102,10 @@ class Balance:
 
 @lru_cache(maxsize=4096)
 def _read(text: str) -> Balance:
-    spent, _, held = text.partition("|")
     try:
+        spent, _, held = text.partition("|")
         return Balance(read_sums(spent), read_sums(held) if held else None)
-    except ValueError as error:
+    except (ValueError, TypeError, AttributeError) as error:
         raise unreadable("a budget") from error
 
 

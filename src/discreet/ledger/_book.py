@@ -14,6 +14,7 @@ import logging
 import math
 from base64 import b64decode
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from typing import Any, Final
 
 from discreet._version import __version__
@@ -29,7 +30,7 @@ from discreet.errors import (
     TamperingFound,
 )
 from discreet.ledger import _entries as entries
-from discreet.ledger._balances import read_sums
+from discreet.ledger._balances import read_sums, unreadable
 from discreet.ledger._entries import Entry, decode, encode
 from discreet.ledger._forms import check_form
 from discreet.ledger._keyring import Keyring
@@ -69,8 +70,11 @@ class Book:
         """Carry out requests in one transaction; see :class:`discreet.ledger._store.Store`."""
         try:
             return self._work(transaction, requests)
-        except BaseException:
+        except BaseException as error:
             self._view = None  # it may hold changes that will never be written
+            is_ours = isinstance(error, DiscreetError)
+            if not is_ours and isinstance(error, LookupError | ValueError | TypeError):
+                raise unreadable("") from error
             raise
 
     def _work(self, transaction: Transaction, requests: Sequence[bytes]) -> list[bytes]:
@@ -157,6 +161,10 @@ class Book:
         self, proposal: dict[str, Any], view: View, draft: "_Draft", done: dict[str, str]
     ) -> str:
         entry: Entry = proposal["entry"]
+        cost = _cost_of(proposal, view)  # before the entry gets our own pricing
+        kept = proposal.get("answer")
+        if kept is not None and sha256(b64decode(kept)).hexdigest() != entry.get("answer"):
+            raise LedgerError("this is not the answer that the entry commits to.")
         time = draft.time_of(entry["kind"])
         entry |= {"index": draft.size, "time": time, "previous": draft.last.hex()}
         if "after" in entry or "holds" in entry:
@@ -164,7 +172,7 @@ class Book:
         if "pricing" in entry:
             entry["pricing"] = PRICING
         check_form(entry, is_new=True)
-        changes = RULES[entry["kind"]](entry, view, _cost_of(proposal, view))
+        changes = RULES[entry["kind"]](entry, view, cost)
         if changes.after:
             entry["after"] = {name: balance.text for name, balance in changes.after.items()}
         entry |= changes.fields
@@ -233,8 +241,11 @@ def _opened(request: bytes | None) -> dict[str, Any] | None:
     """Return what a request proposes, or None where nobody who may ask has written it."""
     if request is None:
         return None
-    proposal: dict[str, Any] = json.loads(request)
-    return proposal
+    try:
+        proposal: dict[str, Any] = json.loads(request)
+        return proposal if type(proposal["entry"]["key"]) is str else None
+    except (ValueError, LookupError, TypeError):
+        return None  # of a program that writes other requests
 
 
 def _cost_of(proposal: dict[str, Any], view: View) -> Callable[[Entry, str, FilterRules], Sums]:

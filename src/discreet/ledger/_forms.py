@@ -45,7 +45,9 @@ def is_line(value: object) -> bool:
     if type(value) is not str:
         return False
     try:
-        return Line.read(value).name == value
+        line = Line.read(value)
+        named = (line.analyst, line.purpose)
+        return line.name == value and all(one in (None, EACH) or is_name(one) for one in named)
     except ValueError:
         return False
 

@@ -72,7 +72,7 @@ class SigningKey:
             raise ParameterError("a domain must not contain NUL.", parameter="domain")
         return hmac.digest(self._salt, f"{domain}\x00{text}".encode(), "sha256").hex()
 
-    def seal(self, message: bytes, *, to: bytes = b"") -> bytes:
+    def seal(self, message: bytes, *, to: bytes | None = None) -> bytes:
         """Return a message that others who know the secret can tell from a forged one.
 
         An answer is sealed ``to`` its request, so that it cannot be given to another one.
@@ -81,9 +81,9 @@ class SigningKey:
         >>> key.unsealed(key.seal(b"yes", to=b"question"), to=b"question")
         b'yes'
         """
-        return hmac.digest(self._sealing, to[:32] + message, "sha256") + message
+        return hmac.digest(self._sealing, _said(to) + message, "sha256") + message
 
-    def unsealed(self, sealed: bytes, *, to: bytes = b"") -> bytes | None:
+    def unsealed(self, sealed: bytes, *, to: bytes | None = None) -> bytes | None:
         """Return the message, or None where it was not sealed with this secret.
 
         >>> key = SigningKey.generate("example.com/ledger")
@@ -91,7 +91,7 @@ class SigningKey:
         None None
         """
         message = sealed[32:]
-        seal = hmac.digest(self._sealing, to[:32] + message, "sha256")
+        seal = hmac.digest(self._sealing, _said(to) + message, "sha256")
         return message if hmac.compare_digest(seal, sealed[:32]) else None
 
     def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
@@ -153,6 +153,11 @@ class WitnessKey:
 
     def __reduce_ex__(self, protocol: object, /) -> NoReturn:
         _refuse_copy()
+
+
+def _said(to: bytes | None) -> bytes:
+    """Return what tells a request from an answer, and answers to two requests apart."""
+    return b"?" if to is None else b"!" + to[:32]
 
 
 def _refuse_copy() -> NoReturn:

@@ -77,7 +77,12 @@ def loss_document(loss: Loss) -> dict[str, Any]:
     """
     known = _documents.get(loss)
     if known is None:
-        known = json.loads(to_json(loss))
+        try:
+            known = json.loads(to_json(loss))
+        except ValueError:
+            raise ParameterError(
+                "a loss has numbers that are too long to be written down.", parameter="loss"
+            ) from None
         if len(_documents) >= _REMEMBERED:
             _documents.clear()
         _documents[loss] = known

@@ -87,7 +87,7 @@ class View:
         value = self.get(name)
         if value is None:
             return Balance.empty(rules)
-        return value if isinstance(value, Balance) else Balance.read(value)
+        return value if isinstance(value, Balance) else Balance.read(value).checked(rules)
 
     def put(self, facts: dict[str, Value]) -> None:
         """Set facts; None removes one."""

@@ -118,12 +118,15 @@ class Account:
         prefix = f"budget/{self.name}/"
         with self._ledger._read() as view:
             definition = self._definition(fresh=True)
-            found = {name.removeprefix(prefix): text for name, text in view.facts_under(prefix)}
+            found = {}
+            for fact, text in view.facts_under(prefix):
+                name = fact.removeprefix(prefix)
+                rules = definition.lines[name.partition(":")[0]]
+                found[name] = (rules, Balance.read(text).checked(rules))
         if definition.unit.period is None:
-            found.setdefault(TOTAL, Balance.empty(definition.total).text)
+            found.setdefault(TOTAL, (definition.total, Balance.empty(definition.total)))
         budgets = []
-        for name, text in found.items():
-            rules, balance = definition.lines[name.partition(":")[0]], Balance.read(text)
+        for name, (rules, balance) in found.items():
             used = rules.share(balance.total)
             held = max(0.0, used - rules.share(balance.spent))
             budgets.append(Budget(name=name, guarantee=rules.guarantee, used=used, held=held))
@@ -262,12 +265,12 @@ class Account:
             job = json.loads(view.facts([fact]).get(fact, "null"))
             is_open = job is not None and job["account"] == self.name and "over" not in job
             row = view.row(index) if is_open else None
-        if row is None:
-            raise LedgerError(
-                f"entry {index} is no open job of account {self.name!r}. It is over, or belongs "
-                "to another account."
-            )
-        return Job(self, Receipt(bodies=(row.body,)), job["left"])
+            if row is not None:
+                return Job(self, Receipt(bodies=(row.body,)), job["left"])
+        raise LedgerError(
+            f"entry {index} is no open job of account {self.name!r}. It is over, or belongs to "
+            "another account."
+        )
 
     def release(self, receipt: Receipt, answer: bytes, *, plan: str = "") -> Receipt:
         """Put on record what a charge was spent on: the answer's digest, the plan, the version.
@@ -439,7 +442,7 @@ class Account:
         Guarantee(epsilon=2, delta=0)
         """
         definition = self._definition(fresh=True)
-        if line not in definition.lines:
+        if line not in list(definition.lines):  # a list, since a line may be anything by mistake
             known = ", ".join(definition.lines)
             raise ParameterError(
                 f"account {self.name!r} has no limit {line!r}; it has {known}.", parameter="line"
@@ -476,6 +479,8 @@ class Account:
 
     def _fingerprint(self, query: str, version: str | None, periods: Periods) -> str:
         _written(query, "query")
+        if version is not None:
+            _written(version, "version")
         labels = self._labels(self._definition(), periods)
         return self._ledger._fingerprint("query", json.dumps([self.name, query, version, labels]))
 
@@ -495,7 +500,7 @@ class Account:
         with self._ledger._read() as view:
             found = view.facts(names)
         return [
-            Balance.read(found[name]) if name in found else Balance.empty(rules)
+            Balance.read(found[name]).checked(rules) if name in found else Balance.empty(rules)
             for name, (_, rules) in zip(names, budgets, strict=True)
         ]
 

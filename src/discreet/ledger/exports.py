@@ -209,6 +209,12 @@ def _row(index: int, line: bytes) -> Row:
 def load_into(store: Store, export: Export, verified: Verification) -> None:
     """Write a verified export into an empty store, all of it or nothing."""
 
+    def checked(transaction: Transaction) -> Iterator[tuple[int, bytes]]:
+        for index, answer in export.answers():
+            row = transaction.row(index)
+            check_answer({} if row is None else decode(row.body), index, answer)
+            yield index, answer
+
     def work(transaction: Transaction, requests: Sequence[bytes]) -> list[bytes]:
         if transaction.head() is not None:
             raise LedgerError("this ledger is not empty. Import into a new one.")
@@ -220,7 +226,7 @@ def load_into(store: Store, export: Export, verified: Verification) -> None:
         if (tree.size, tree.frontier.hex()) != (verified.size, verified.frontier):
             raise TamperingFound("the file changed after it was verified. Nothing was imported.")
         transaction.put_facts(dict(verified.facts))
-        transaction.put_answers(export.answers())
+        transaction.put_answers(checked(transaction))
         transaction.put_head(
             Head(
                 size=verified.size,

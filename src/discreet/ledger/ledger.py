@@ -115,6 +115,8 @@ class Ledger:
             ...
         discreet.errors.LedgerUnavailable: there is no ledger at ...
         """
+        if not isinstance(location, str | os.PathLike):
+            raise ParameterError("location must be a path or an address.", parameter="location")
         place = os.fspath(location)
         keyring = opening.keyring_at(place, key)
         store = opening.store_at(place, keyring, create=create, read_only=read_only)
@@ -139,17 +141,17 @@ class Ledger:
     @property
     def origin(self) -> str:
         """The name that its checkpoints begin with; no two ledgers share one."""
-        return str(self._facts("ledger")["origin"])
+        return str(self._known_of("origin"))
 
     @property
     def vkey(self) -> str:
         """The public key that signs now: ``discreet verify`` needs it."""
-        return str(self._facts("ledger")["vkeys"][-1])
+        return str(self._known_of("vkeys", -1))
 
     @property
     def is_testing(self) -> bool:
         """Whether it takes charges for seeded noise, so that its budgets protect nobody."""
-        return bool(self._facts("ledger")["testing"])
+        return bool(self._known_of("testing"))
 
     @property
     def size(self) -> int:
@@ -573,11 +575,13 @@ class Ledger:
 
     def _time(self) -> str:
         with self._read() as view:
-            return Log(view).head().time
+            return str(max("", Log(view).head().time))  # raises here if it is no text
 
-    def _facts(self, name: str) -> dict[str, Any]:
+    def _known_of(self, *path: str | int) -> Any:
         with self._read() as view:
-            found: dict[str, Any] = json.loads(view.facts([name])[name])
+            found = json.loads(view.facts(["ledger"])["ledger"])
+            for step in path:
+                found = found[step]
             return found
 
     def _definition(self, name: str, *, fresh: bool = False) -> Definition:
@@ -595,8 +599,8 @@ class Ledger:
         self._known[name] = (time.monotonic(), found)
         return found
 
-    def _source_of(self, source: Mapping[str, Any]) -> dict[str, Any]:
-        if dict(source).keys() != {"name", "version", "identities"}:
+    def _source_of(self, source: object) -> dict[str, Any]:
+        if not isinstance(source, Mapping) or source.keys() != {"name", "version", "identities"}:
             raise ParameterError(
                 "a source is a mapping of name, version and identities.", parameter="sources"
             )
@@ -616,7 +620,12 @@ class Ledger:
         }
 
     def _fingerprint(self, domain: str, text: str) -> str:
-        return self._writing().any().fingerprint(text, domain=domain)
+        try:
+            return self._writing().any().fingerprint(text, domain=domain)
+        except UnicodeEncodeError:
+            raise ParameterError(
+                f"{domain} has characters that are none.", parameter=domain
+            ) from None
 
     def _writing(self) -> Keyring:
         if self._keyring is None or not self._can_write:

@@ -102,7 +102,7 @@ def read_answer_document(answer: bytes | None) -> dict[str, Any] | None:
     """
     try:
         document = json.loads(answer or b"")
-    except ValueError:
+    except (ValueError, TypeError):
         return None
     if type(document) is not dict or not {"value", "error", "confidence"} <= document.keys():
         return None
