@@ -20,10 +20,11 @@ test: $(VENV)/.installed-dev ## lint, types, layers, tests, doctests, examples a
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pytest
 
-bench: .venv-bench/.installed .venv-bench-accounting/.installed ## speed and tightness beside the peers, each in one run
+bench: $(VENV)/.installed-dev .venv-bench/.installed .venv-bench-accounting/.installed ## speed and tightness beside the peers, each in one run
 	$(BENCH)/python benchmarks/noise.py
 	$(BENCH_ACCOUNTING)/python benchmarks/accounting.py
 	$(BENCH_ACCOUNTING)/python benchmarks/filters.py
+	$(BIN)/python benchmarks/ledger.py
 
 audit: $(VENV)/.installed-dev ## the slow statistical checks
 	$(BIN)/pytest -m slow

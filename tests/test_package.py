@@ -27,7 +27,8 @@ def test_importing_the_root_loads_nothing_heavy():
 
 
 @pytest.mark.parametrize(
-    "room", ["privacy", "noise", "datasets", "accounting", "mechanisms", "audit", "testing"]
+    "room",
+    ["privacy", "noise", "datasets", "accounting", "mechanisms", "ledger", "audit", "testing"],
 )
 def test_rooms_load_scipy_and_the_terminal_only_when_used(room):
     heavy = [name for name in HEAVY if name != "numpy"]

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,9 +13,11 @@ from discreet.ledger._store import Head, Row
 __all__ = ["Changes", "Connection", "View"]
 
 PAGE = 500  # rows fetched at a time when going through many
+MOST_ROWS = 128  # in one statement
 MOST_NAMES = 512  # in one question; older SQLite takes 999 parameters at most
 _INDEX = "SELECT idx FROM entries "
 _ROW = "SELECT idx, account, key, body, hashes FROM entries "
+_INSERT = "INSERT INTO entries (idx, account, key, body, hashes) VALUES "
 _UPSERT_FACT = (
     "INSERT INTO facts (name, value) VALUES (?, ?) "
     "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
@@ -156,8 +159,15 @@ class Changes(View):
     put: Head | None = None
 
     def append(self, rows: Sequence[Row], /) -> None:
-        sql = "INSERT INTO entries (idx, account, key, body, hashes) VALUES (?, ?, ?, ?, ?)"
-        self._each(sql, rows)
+        # Many rows in one statement: at every step SQLite lets other threads run, and getting back
+        # in costs more than the row. In powers of two, so that few statements must be prepared.
+        start = 0
+        while start < len(rows):
+            count = min(1 << (len(rows) - start).bit_length() - 1, MOST_ROWS)
+            values = ",".join(["(?,?,?,?,?)"] * count)
+            some = rows[start : start + count]
+            self._each(f"{_INSERT}{values}", [tuple(chain.from_iterable(some))])
+            start += count
 
     def put_facts(self, facts: Mapping[str, str | None], /) -> None:
         self._each(_UPSERT_FACT, [item for item in facts.items() if item[1] is not None])
