@@ -747,3 +747,56 @@ def test_words():
     assert about({"kind": "witness", "vkey": "example.org/w1+ab+cd"}) == (
         "cosigned by example.org/w1"
     )
+
+
+# --- answers, clocks, old exports, several witnesses ---
+
+
+def test_a_release_is_proven_together_with_its_answer(book):
+    with Ledger.open("budget.db") as ledger:
+        account = ledger.create(
+            "people",
+            unit=Unit.record(),
+            neighbours="add_remove",
+            guarantee=Guarantee(epsilon=1),
+        )
+        count = DiscreteLaplace(sensitivity=1, scale=4)
+        release = account.answer(count, lambda: 412, who="ana", purpose="report")
+        index = release.receipt.entries[1]["index"]
+    did("ledger", "prove", index, "--out", "receipt.json", "--answer", "answer.json")
+    said = facts("verify", "receipt.json", "--key", "budget.db.pub", "--answer", "answer.json")
+    assert said["proven"] is True
+    assert said["answer"] == index
+    Path("answer.json").write_bytes(Path("answer.json").read_bytes().replace(b"value", b"Value"))
+    wrong = run("verify", "receipt.json", "--key", "budget.db.pub", "--answer", "answer.json")
+    assert wrong.exit_code == 1
+    none = run("ledger", "prove", 0, "--out", "r.json", "--answer", "a.json")
+    assert none.exit_code == 2
+    assert "no release" in none.stderr
+
+
+def test_the_clock_is_confirmed_by_somebody(book):
+    assert "confirms" in did("ledger", "clock", "--who", "chris", "--reason", "back again")
+    assert [entry["kind"] for entry in facts("ledger", "history")][-1] == "clock"
+    assert run("ledger", "clock", "--who", "", "--reason", "x").exit_code == 2
+
+
+def test_an_old_export_is_not_imported_against_a_newer_checkpoint(book):
+    did("ledger", "export", "old.ndjson")
+    did("ledger", "create", "more", "--unit", "record", "--epsilon", 1)
+    did("ledger", "checkpoint", "--out", "pin.txt")
+    old = ("ledger", "import", "old.ndjson", "--ledger", "new.db")
+    refused = run(*old, "--pinned", "pin.txt")
+    assert refused.exit_code == 1
+    assert "rolled back" in refused.stderr
+    assert not Path("new.db").exists()
+    did(*old)
+
+
+def test_a_request_starts_from_where_this_witness_was_last(book):
+    did("ledger", "witness", "--witness", "w1", "--name", "w1.example")
+    did("ledger", "create", "more", "--unit", "record", "--epsilon", 1)
+    did("ledger", "witness", "--witness", "w2", "--name", "w2.example")
+    did("ledger", "witness", "--request", "ask.txt", "--witness-key", "w1/witness.pub")
+    assert Path("ask.txt").read_text().startswith("old 1\n")
+    did("ledger", "witness", "--cosign", "ask.txt", "--witness", "w1", "--out", "note.txt")

@@ -78,8 +78,8 @@ def register(app: typer.Typer) -> None:
 
     >>> app = typer.Typer()
     >>> register(app)
-    >>> len(app.registered_groups[0].typer_instance.registered_commands)
-    15
+    >>> app.registered_groups[0].name
+    'ledger'
     """
     ledger = typer.Typer(rich_markup_mode="rich")
     ledger.callback(invoke_without_command=True)(overview)
