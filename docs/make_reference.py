@@ -5,17 +5,9 @@ import inspect
 import re
 from pathlib import Path
 
-ROOMS = [
-    "accounting",
-    "audit",
-    "datasets",
-    "errors",
-    "ledger",
-    "mechanisms",
-    "noise",
-    "privacy",
-    "testing",
-]
+import discreet
+
+ROOMS = discreet._ROOMS
 
 
 def page(room: str) -> str:

@@ -9,19 +9,11 @@ from pathlib import Path
 
 import pytest
 
+import discreet
+
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-ROOMS = [
-    "accounting",
-    "audit",
-    "datasets",
-    "errors",
-    "ledger",
-    "mechanisms",
-    "noise",
-    "privacy",
-    "testing",
-]
+ROOMS = discreet._ROOMS
 
 
 def blocks():
