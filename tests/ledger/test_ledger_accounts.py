@@ -748,7 +748,8 @@ class TestOpening:
         monkeypatch.undo()
         with Ledger.open(tmp_path / "new.db") as again:
             pure(again).charge(TENTH, **ASK)
-            again.verify()
+            assert again.verify().size == 3
+        assert sorted(f.name for f in tmp_path.glob("new.db.key*")) == ["new.db.key"]
 
     def test_a_better_price_formula_does_not_condemn_old_entries(self, ledger, monkeypatch):
         from discreet.ledger import _holds, verification

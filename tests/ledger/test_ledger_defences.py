@@ -332,7 +332,8 @@ def server():
 @pytest.fixture
 def remote(server, tmp_path):
     """Return a ledger in a database, an account of it, and a stranger's connection."""
-    psycopg = pytest.importorskip("psycopg")
+    import psycopg
+
     url = server.new_database()
     with (
         Ledger.open(url, key=tmp_path / "remote.key", name="example.com/ledger") as made,

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 
+import psycopg
 import pytest
 from store_conformance import StoreConformance, head, note_down, row, size_of, write
 
@@ -29,7 +30,7 @@ from discreet.ledger._schema import VERSION, migrations
 from discreet.testing._postgres import PostgresServer
 
 pytestmark = pytest.mark.needs("postgres")
-psycopg = pytest.importorskip("psycopg")
+
 spawning = multiprocessing.get_context("spawn")
 PASSWORD = "open sesame"
 

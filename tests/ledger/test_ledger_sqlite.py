@@ -611,7 +611,8 @@ def test_a_transaction_is_over_when_its_work_is(store):
 @pytest.fixture
 def faulty(path):
     """A store on a file system that fails to sync when told to, and a way to tell it."""
-    apsw = pytest.importorskip("apsw")
+    import apsw
+
     fail = {"times": 0}
 
     class File(apsw.VFSFile):
