@@ -35,6 +35,7 @@ _ROOMS = (
     "mechanisms",
     "noise",
     "privacy",
+    "tables",
     "testing",
 )
 

@@ -15,6 +15,7 @@ __all__ = [
     "NotCopyable",
     "ParameterError",
     "PrivacyWarning",
+    "Refused",
     "SensitiveValue",
     "SessionOver",
     "TamperingFound",
@@ -150,6 +151,33 @@ class DataError(DiscreetError, ValueError):
     >>> issubclass(DataError, ValueError)
     True
     """
+
+
+class Refused(DiscreetError, ValueError):
+    """A question cannot be answered privately, or not in this form. Nothing was spent.
+
+    ``code`` names the rule, ``line`` and ``column`` (from 1) the place in the question, ``reason``
+    says why and ``remedy`` what to ask instead. None of them depends on the data.
+
+    >>> print(Refused(code="star", line=1, column=8, reason="SELECT * would show raw rows.",
+    ...               remedy="Ask for aggregates such as COUNT(*)."))
+    line 1, column 8: SELECT * would show raw rows. Nothing was spent. Ask for aggregates such as
+    COUNT(*).
+    """
+
+    def __init__(self, *, code: str, line: int, column: int, reason: str, remedy: str) -> None:
+        self.code, self.line, self.column = code, line, column
+        self.reason, self.remedy = reason, remedy
+        super().__init__(
+            f"line {line}, column {column}: {reason} Nothing was spent. {remedy}".rstrip()
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_refused, (self.code, self.line, self.column, self.reason, self.remedy))
+
+
+def _refused(code: str, line: int, column: int, reason: str, remedy: str) -> Refused:
+    return Refused(code=code, line=line, column=column, reason=reason, remedy=remedy)
 
 
 class MissingExtra(DiscreetError, ImportError):

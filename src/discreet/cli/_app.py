@@ -16,6 +16,7 @@ from discreet.cli._accounting import register as register_accounting
 from discreet.cli._explain import explanation, print_explanation
 from discreet.cli._ledger import register as register_ledger
 from discreet.cli._numbers import parse, parse_exactly
+from discreet.cli._tables import register as register_tables
 from discreet.errors import DiscreetError, TamperingFound
 
 NOT_PROVEN = 1
@@ -161,6 +162,7 @@ def explain(
         print_explanation(Console(), facts)
 
 
+register_tables(app)
 register_accounting(app)
 register_ledger(app)
 

@@ -91,6 +91,11 @@ class Account:
         return self._definition().policy
 
     @property
+    def rules(self) -> FilterRules:
+        """The filter of the total: what a loss costs there, and what share of it that is."""
+        return self._definition(fresh=True).total
+
+    @property
     def used(self) -> float:
         """The share of the total that is used or held, from 0 to 1.
 
@@ -370,6 +375,33 @@ class Account:
         fingerprint = self._fingerprint(query, version, periods)
         return answering.recall(self, fingerprint, who=who, purpose=purpose, within=within)
 
+    def reread(
+        self,
+        query: str,
+        *,
+        version: str | None = None,
+        periods: Periods = None,
+        who: str,
+        purpose: str,
+        accept: Callable[[bytes], bool],
+    ) -> tuple[Receipt, bytes] | None:
+        """Return the bytes that :meth:`release` kept for this question, and their receipt, or None.
+
+        ``accept`` looks at them before anything is paid: an answer that it declines counts as
+        none. It costs what :meth:`recall` costs.
+
+        >>> from discreet.accounting import PureLoss
+        >>> from discreet.testing import temporary_account
+        >>> asked = {"who": "ana", "purpose": "report", "query": "people"}
+        >>> with temporary_account(epsilon=1) as account:
+        ...     receipt = account.charge(PureLoss(epsilon=0.25), **asked)
+        ...     _ = account.release(receipt, b"42")
+        ...     account.reread(**asked, accept=lambda kept: True)[1]
+        b'42'
+        """
+        fingerprint = self._fingerprint(query, version, periods)
+        return answering.reread(self, fingerprint, who=who, purpose=purpose, accept=accept)
+
     def register(
         self,
         name: str,
@@ -398,6 +430,22 @@ class Account:
         if override is not None:
             entry["override"] = requests.text(override, name="override", longest=1000)
         return self._append(entry)
+
+    def sources(self) -> dict[str, str]:
+        """Return the sources registered with it, each with its version.
+
+        >>> from discreet.testing import temporary_account
+        >>> with temporary_account(epsilon=1) as account:
+        ...     _ = account.register("payroll", version="1", identities=["/data/payroll"])
+        ...     account.sources()
+        {'payroll': '1'}
+        """
+        prefix = f"registered/{self.name}/"
+        with self._ledger._read() as view:
+            return {
+                fact.removeprefix(prefix): str(json.loads(text)["version"])
+                for fact, text in view.facts_under(prefix)
+            }
 
     def limit(
         self,

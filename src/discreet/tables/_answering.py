@@ -1,0 +1,220 @@
+"""Answer a priced question once: recall it, or charge, run, and put the answer on record."""
+
+import json
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, final
+
+from discreet.ledger import Account, Receipt
+from discreet.noise import Source
+from discreet.tables._expected import name_of
+from discreet.tables._post import columns_of
+from discreet.tables._running import Prepared, Released, run
+from discreet.tables.bounds import Bounding, Groups, Norm
+from discreet.tables.metadata import Catalog
+from discreet.tables.results import Result
+from discreet.tables.sql import canonical
+from discreet.tables.statements import Engine
+
+__all__ = ["Asker", "answer", "fingerprinted", "made", "paid", "recalled"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """Who asks, of which data, with which means: the same for every question of a call."""
+
+    account: Account
+    engine: Engine
+    catalog: Catalog
+    version: str
+    confidence: Fraction
+    who: str
+    purpose: str
+    periods: Any
+    source: Source
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """What the ledger wants to know of a charge."""
+        return {
+            "who": self.who,
+            "purpose": self.purpose,
+            "version": self.version,
+            "periods": self.periods,
+        }
+
+
+def answer(prepared: Prepared, asker: Asker) -> Result:
+    """Return a kept answer that is at least as exact, or pay for a new one."""
+    known = recalled(prepared, asker)
+    if known is not None:
+        return known
+    return paid(prepared, asker)[1]
+
+
+def recalled(prepared: Prepared, asker: Asker) -> Result | None:
+    """Return what was answered before, if it was on terms at least as good."""
+
+    def is_as_good(kept: bytes) -> bool:
+        known = json.loads(kept)
+        multiplier = known.get("facts", {}).get("noise_multiplier", math.inf)
+        return bool(
+            known.get("confidence") == float(asker.confidence)
+            and known.get("delta", 1) <= float(prepared.price.delta)
+            and multiplier <= _multiplier(prepared)
+        )
+
+    query = fingerprinted(prepared, asker.catalog)
+    found = asker.account.reread(query, **asker.terms, accept=is_as_good)
+    if found is None:
+        return None
+    receipt, kept = found
+    return Result.from_json(kept, receipt=receipt, left=asker.account.remaining)
+
+
+def paid(prepared: Prepared, asker: Asker) -> tuple[Released, Result]:
+    """Charge, run, and put the answer on record."""
+    query = fingerprinted(prepared, asker.catalog)
+    # Charged before data is touched: a crash from here on wastes budget, and leaks nothing.
+    receipt = asker.account.charge(
+        prepared.price.loss, query=query, source=asker.source, **asker.terms
+    )
+    released = run(
+        prepared,
+        engine=asker.engine,
+        catalog=asker.catalog,
+        confidence=asker.confidence,
+        source=asker.source,
+    )
+    result = made(prepared, released, asker, receipt)
+    receipt = asker.account.release(receipt, result.to_json(), plan=query)
+    return released, replace(result, receipt=receipt)
+
+
+def made(prepared: Prepared, released: Released, asker: Asker, receipt: Receipt) -> Result:
+    """Return the answer to a question from what was released for it."""
+    columns = columns_of(
+        prepared.query,
+        prepared.layout,
+        released,
+        kind=prepared.price.noise.kind,
+        confidence=asker.confidence,
+    )
+    return Result(
+        columns=prepared.query.names,
+        keys=prepared.query.key_names,
+        values=columns.values,
+        errors=columns.errors,
+        lows=columns.lows,
+        highs=columns.highs,
+        reliable=columns.reliable,
+        confidence=float(asker.confidence),
+        question=prepared.question,
+        epsilon=float(prepared.price.epsilon),
+        delta=float(prepared.price.delta),
+        loss=prepared.price.loss,
+        receipt=receipt,
+        left=asker.account.remaining,
+        facts=_facts(prepared, released, asker, columns.plain),
+        notes=_notes(prepared, released),
+    )
+
+
+def fingerprinted(prepared: Prepared, catalog: Catalog) -> str:
+    """Return the canonical text of what is asked, without its price."""
+    settings = {
+        "question": json.loads(canonical(prepared.query)),
+        "bounding": _bounding(prepared.bounding),
+        "limits": [catalog.rows, catalog.groups],
+        "noise": prepared.price.noise.kind,
+    }
+    return json.dumps(settings, sort_keys=True, separators=(",", ":"))
+
+
+def _multiplier(prepared: Prepared) -> float:
+    """Return a number that falls as the answer gets more exact: that of the noise, or of ranks."""
+    if prepared.layout.parts == len(prepared.layout.ranks):
+        return float(1 / prepared.price.rank_epsilon)
+    return float(prepared.price.noise.multiplier)
+
+
+def _bounding(bounding: Bounding | None) -> dict[str, Any]:
+    if isinstance(bounding, Norm):
+        return {"kind": "norm", "limit": float(bounding.limit), "order": bounding.order}
+    if isinstance(bounding, Groups):
+        return {"kind": "groups", "groups": bounding.groups, "rows": bounding.rows}
+    return {"kind": "none"}
+
+
+def _facts(
+    prepared: Prepared, released: Released, asker: Asker, shown: dict[str, int]
+) -> dict[str, Any]:
+    """Describe what was done, for the card, the explanation and whoever asks again."""
+    query = prepared.query
+    origin = "asked" if prepared.bounding is not None else "declared"
+    if any(limit in released.limits for limit in ("rows", "norm")):
+        origin = "inferred"
+    facts: dict[str, Any] = {
+        "unit": str(asker.catalog.unit),
+        "neighbours": str(asker.catalog.neighbours),
+        "data_version": asker.version,
+        "plan": query.rows,
+        "sql": "\n\n".join(released.statements),
+        "bounding": {**_bounding(released.bounding), "origin": origin},
+        "limits": {name: float(limit) for name, limit in released.limits.items()},
+        "noise_multiplier": _multiplier(prepared),
+        "aggregates": [
+            {**_aggregate_facts(i, prepared, released), **_shown_as(i, shown)}
+            for i in range(len(query.aggregates))
+        ],
+    }
+    if query.keys:
+        facts["keys"] = {"kind": "public" if query.has_known_keys else "selected"}
+        if released.threshold is not None:
+            facts["keys"]["threshold"] = float(released.threshold)
+    return facts
+
+
+def _shown_as(index: int, shown: dict[str, int]) -> dict[str, str]:
+    """Return the column that shows an aggregate as it is, where there is one."""
+    return {"column": name for name, i in shown.items() if i == index}
+
+
+def _aggregate_facts(index: int, prepared: Prepared, released: Released) -> dict[str, Any]:
+    query, aggregate = prepared.query, prepared.query.aggregates[index]
+    facts: dict[str, Any] = {"kind": aggregate.kind, "text": name_of(aggregate, prepared)}
+    family = prepared.layout.sources[index]
+    if index in released.ranked:
+        facts["noise"] = "exponential"
+    else:
+        facts["noise"] = prepared.price.noise.kind
+        source = released.units if aggregate.kind == "count_units" else None
+        if family is not None:
+            source = released.families[family]
+        elif aggregate.kind == "count_distinct":
+            source = released.distinct[aggregate.values[0]]
+        if source is not None:
+            facts["deviation"] = source.deviation
+    clamped = [v for v in aggregate.values if v in released.bounds]
+    if clamped and not aggregate.kind.startswith("count"):
+        facts["bounds"] = [float(end) for end in released.bounds[clamped[0]]]
+        if len(clamped) > 1:
+            facts["second_bounds"] = [float(end) for end in released.bounds[clamped[1]]]
+        inferred = any(query.values[v].bounds is None for v in clamped)
+        facts["origin"] = "inferred" if inferred else "declared"
+    return facts
+
+
+def _notes(prepared: Prepared, released: Released) -> tuple[str, ...]:
+    """Say what a reader must know besides the numbers."""
+    notes = []
+    if any(prepared.query.aggregates[i].kind == "quantile" for i in prepared.layout.ranks):
+        notes.append("Intervals of quantiles hold for groups with enough rows: see explain().")
+    if released.threshold is not None:
+        notes.append(
+            f"Groups of fewer than about {float(released.threshold):.0f} weighted rows are not "
+            "shown, since their keys would tell who is in them."
+        )
+    return tuple(notes)

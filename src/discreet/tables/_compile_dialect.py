@@ -1,0 +1,34 @@
+"""The few words of SQL that engines do not agree on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from discreet.tables._compile_text import column_list
+
+__all__ = ["DUCKDB", "Dialect", "SALT"]
+
+SALT = "$salt"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """What engines do not agree on; the rest of a text is left to sqlglot.
+
+    >>> DUCKDB.hash(["unit", "key_0"])
+    'HASH($salt, unit, key_0)'
+    """
+
+    wide: str = "HUGEINT"  # holds the square of any count
+
+    def hash(self, columns: Sequence[str]) -> str:
+        """Return a number that depends on the salt and the columns, NULLs included."""
+        return f"HASH({SALT}, {column_list(columns)})"
+
+    def lowest(self, expression: str, rank: int) -> str:
+        """Return the aggregate that is the rank-th lowest value, NULL if there are fewer."""
+        return f"MIN({expression}, {rank})[{rank}]"
+
+
+DUCKDB = Dialect()

@@ -1,0 +1,161 @@
+"""Sums of cells by group, each unit bounded by its norm or to a number of groups."""
+
+import math
+from fractions import Fraction
+
+from discreet.errors import ParameterError
+from discreet.tables._compile_cells import Sheet, place_of, sheet
+from discreet.tables._compile_dialect import Dialect
+from discreet.tables._compile_rows import Chain, start
+from discreet.tables._compile_text import as_double, column_list, number
+from discreet.tables.bounds import WEIGHT_STEPS, Groups, Norm
+from discreet.tables.statements import Sums
+
+__all__ = ["keep_lowest", "sums"]
+
+_LARGEST = 1 << 62
+_SLACK = 1 - 2.0**-40  # far more than the rounding of a root, a division and two products
+_ALL_ROWS = 1 << 42  # more rows than any unit has
+
+
+def sums(statement: Sums, dialect: Dialect) -> str:
+    """Write a statement of sums."""
+    _check(statement)
+    query, place = statement.query, statement.place
+    made = sheet(statement.cells, once=statement.once)
+    extra = dict(made.shares)
+    conditions = []
+    if place is not None:
+        extra[place_of(place)] = "place"
+        conditions.append(f"value_{place.value} IS NOT NULL")
+    chain = start(query, statement.groups, conditions=conditions, extra=extra)
+    if made.halves:
+        named = [f"{expression} AS {name}" for expression, name in made.halves.items()]
+        chain.add("halved", f"SELECT *, {column_list(named)}\nFROM {chain.last}")
+    by = [f"key_{i}" for i in range(len(query.keys))] + ["place"] * (place is not None)
+    if statement.bounding is None:
+        # Every row is a unit of its own: all weights are 1, so the rows add up at once.
+        _contributions(chain, made, by, statement)
+        return chain.ending(
+            _answer([_narrow(f"COALESCE({cell}, 0)") for cell in made.cells], by, chain.last)
+        )
+    _contributions(chain, made, ["unit", *by], statement)
+    if isinstance(statement.bounding, Norm):
+        _weigh_by_norm(chain, statement.bounding, by, dialect)
+    else:
+        _keep_groups(chain, statement, by, dialect)
+    cells = [_weighted(cell) for cell in made.cells]
+    where = ""
+    if statement.least is not None:
+        least = math.ceil(statement.least * WEIGHT_STEPS)
+        where = f"\nWHERE {_weighted(f'{WEIGHT_STEPS} * row_count')} >= {least}"
+    totals = [_narrow(f"COALESCE(SUM({cell}), 0)") for cell in cells]
+    return chain.ending(_answer(totals, by, f"{chain.last}{where}", is_grouped=True))
+
+
+def _check(statement: Sums) -> None:
+    if (statement.bounding is None) != statement.query.unit_is_row:
+        raise ParameterError(
+            "units are bounded unless every row is a unit of its own.", parameter="bounding"
+        )
+    if statement.least is not None and not isinstance(statement.bounding, Norm):
+        raise ParameterError(
+            "contributions can only be left out where a norm bounds the unit.", parameter="least"
+        )
+    if statement.once and statement.bounding is None:
+        raise ParameterError("a row is a unit of its own and always counts once.", parameter="once")
+    if not statement.cells:
+        raise ParameterError("a statement needs at least one family of cells.", parameter="cells")
+
+
+def _contributions(chain: Chain, made: Sheet, by: list[str], statement: Sums) -> None:
+    """Add up the rows of each unit in each group."""
+    count = "CAST(1 AS BIGINT)" if statement.once else "COUNT(*)"
+    named = [f"{aggregate} AS {name}" for aggregate, name in made.sums.items()]
+    grouped = f"\nGROUP BY {column_list(by)}" if by else ""
+    text = f"SELECT {column_list([*by, f'{count} AS row_count', *named])}"
+    is_read_twice = "unit" in by and len(by) > 1
+    chain.add("contributions", f"{text}\nFROM {chain.last}{grouped}", keep=is_read_twice)
+
+
+def _weigh_by_norm(chain: Chain, bounding: Norm, by: list[str], dialect: Dialect) -> None:
+    """Give each unit the weight limit / norm, and NULL where that is not below 1."""
+    limit = min(Fraction(bounding.limit), Fraction(_ALL_ROWS))
+    scaled = number(as_double(limit) * _SLACK)
+    if not by:
+        # With one group the norm is the count itself: nothing to look up.
+        weight = f"CASE WHEN row_count > {math.floor(limit)} THEN {scaled} / row_count END"
+        chain.add("weighted", f"SELECT *, {weight} AS weight\nFROM contributions")
+        return
+    if bounding.order == 1:
+        norm, above = "CAST(SUM(row_count) AS DOUBLE)", f"SUM(row_count) > {math.floor(limit)}"
+    else:
+        square = f"SUM(CAST(row_count AS {dialect.wide}) * row_count)"
+        norm, above = f"SQRT(CAST({square} AS DOUBLE))", f"{square} > {math.floor(limit**2)}"
+    chain.add(
+        "weights",
+        f"SELECT unit, CASE WHEN {above} THEN {scaled} / {norm} END AS weight\n"
+        "FROM contributions\nGROUP BY unit",
+    )
+    # An inner join: a unit that for whatever reason has no weight is lost, never unbounded.
+    chain.add(
+        "weighted",
+        "SELECT contributions.*, weights.weight\n"
+        "FROM contributions\nJOIN weights ON contributions.unit = weights.unit",
+    )
+
+
+def _keep_groups(chain: Chain, statement: Sums, by: list[str], dialect: Dialect) -> None:
+    bounding = statement.bounding
+    assert isinstance(bounding, Groups)
+    if _most_groups(statement) > bounding.groups:
+        keep_lowest(chain, ["unit", *by], bounding.groups, dialect)
+    weight = (
+        f"CASE WHEN row_count > {bounding.rows} "
+        f"THEN {number(bounding.rows * _SLACK)} / row_count END"
+    )
+    chain.add("weighted", f"SELECT *, {weight} AS weight\nFROM {chain.last}")
+
+
+def _most_groups(statement: Sums) -> float:
+    """Return how many groups there can be, from public facts."""
+    points = statement.place.points if statement.place is not None else 1
+    if not statement.query.keys:
+        return points
+    return math.inf if statement.groups is None else len(statement.groups) * points
+
+
+def keep_lowest(chain: Chain, columns: list[str], most: int, dialect: Dialect) -> None:
+    """Keep, of each unit's rows in the last step, at most ``most``: those of lowest hash.
+
+    The cut-off is the first hash that is *not* kept. Fewer than ``most`` + 1 rows lie strictly
+    below it even where hashes are equal, and which ones does not depend on the order of rows.
+    """
+    whole = chain.last
+    rank = dialect.hash(columns)
+    chain.add(
+        "cuts",
+        f"SELECT unit, {dialect.lowest(rank, most + 1)} AS cut\nFROM {whole}\nGROUP BY unit",
+    )
+    chain.add(
+        "kept",
+        f"SELECT {whole}.*\nFROM {whole}\nJOIN cuts ON {whole}.unit = cuts.unit\n"
+        f"WHERE cuts.cut IS NULL OR "
+        f"{dialect.hash([f'{whole}.{column}' for column in columns])} < cuts.cut",
+    )
+
+
+def _weighted(cell: str) -> str:
+    """Return the cell of one unit and group times its weight, rounded towards zero."""
+    return f"CASE WHEN weight IS NULL THEN {cell} ELSE CAST(TRUNC(({cell}) * weight) AS BIGINT) END"
+
+
+def _narrow(total: str) -> str:
+    """Return a total as BIGINT. Clamping never moves two totals further apart."""
+    return f"CAST(LEAST(GREATEST({total}, -{_LARGEST}), {_LARGEST}) AS BIGINT)"
+
+
+def _answer(cells: list[str], by: list[str], rest: str, *, is_grouped: bool = False) -> str:
+    named = [f"{cell} AS cell_{index}" for index, cell in enumerate(cells)]
+    grouped = f"\nGROUP BY {column_list(by)}" if by and is_grouped else ""
+    return f"SELECT {column_list([*by, *named])}\nFROM {rest}{grouped}"

@@ -1,0 +1,129 @@
+"""Which numbers a question needs: the fewest cells from which all its aggregates follow."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from discreet.tables.plan import Aggregate, AggregateKind, Query
+from discreet.tables.statements import CellsKind
+
+__all__ = ["Family", "Layout", "lay_out"]
+
+_PAIRED: Final = ("covariance", "correlation")
+_RANKS: Final = ("quantile", "minimum", "maximum")
+_DEGREE: Final[dict[AggregateKind, int]] = {
+    "count_values": 0, "sum": 1, "mean": 2, "variance": 3, "deviation": 3,
+}  # fmt: skip
+_KIND: Final[tuple[CellsKind, ...]] = ("present", "sum", "linear", "quadratic")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """Cells that are released together: see :class:`discreet.tables.statements.Cells`."""
+
+    kind: CellsKind
+    values: tuple[int, ...] = ()
+    with_absent: bool = False
+
+    @property
+    def needs_bounds(self) -> bool:
+        """Whether values are clamped."""
+        return self.kind not in ("rows", "present")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """What is released for a question.
+
+    ``families`` are weighted sums over rows. ``with_units`` asks for the number of units,
+    ``distinct`` for the number of distinct values, ``ranks`` are the aggregates that are quantiles.
+    ``sources`` says for each aggregate which family it follows from, None if it is none of these.
+    """
+
+    families: tuple[Family, ...]
+    with_units: bool
+    distinct: tuple[int, ...]
+    ranks: tuple[int, ...]
+    sources: tuple[int | None, ...]
+
+    @property
+    def bounded_values(self) -> tuple[int, ...]:
+        """The values that are clamped, each once."""
+        found = {v for family in self.families if family.needs_bounds for v in family.values}
+        return tuple(sorted(found))
+
+    @property
+    def parts(self) -> int:
+        """How many releases share the price."""
+        return len(self.families) + self.with_units + len(self.distinct) + len(self.ranks)
+
+
+def lay_out(query: Query) -> Layout:
+    """Return the cells for a question.
+
+    A mean, a sum and a count of the same values come from the same two cells, a variance from
+    three: cells that add up to one row per row cost no more than a single count does
+    (docs/proofs/norm_clipping.md). The number of rows then is their sum, if rows without a value
+    have a cell, too. Where keys are selected privately the number of rows has a cell of its own,
+    since it decides which groups are shown.
+
+    >>> from discreet.tables.plan import Value
+    >>> asked = (Aggregate(kind="count"), Aggregate(kind="mean", values=(0,)))
+    >>> query = Query(rows="", keys=(), values=(Value(text="x", bounds=None),), aggregates=asked,
+    ...               output="", names=(), tables=())
+    >>> lay_out(query).families
+    (Family(kind='linear', values=(0,), with_absent=True),)
+    """
+    aggregates = query.aggregates
+    families = [*_of_values(aggregates), *_of_pairs(aggregates)]
+    counts_rows = any(one.kind == "count" for one in aggregates)
+    if not query.has_known_keys:
+        families.insert(0, Family(kind="rows"))
+    elif counts_rows:
+        families = _counting_rows(families)
+    kinds = [one.kind for one in aggregates]
+    distinct = {one.values[0] for one in aggregates if one.kind == "count_distinct"}
+    return Layout(
+        families=tuple(families),
+        with_units="count_units" in kinds,
+        distinct=tuple(sorted(distinct)),
+        ranks=tuple(i for i, kind in enumerate(kinds) if kind in _RANKS),
+        sources=tuple(_source(one, families) for one in aggregates),
+    )
+
+
+def _of_values(aggregates: Sequence[Aggregate]) -> list[Family]:
+    """Return one family for each value, of the lowest degree that serves all its aggregates."""
+    wanted: dict[int, set[int]] = {}
+    for one in aggregates:
+        if one.kind in _DEGREE:
+            wanted.setdefault(one.values[0], set()).add(_DEGREE[one.kind])
+    return [
+        # A sum together with a count follows from the cells of a mean.
+        Family(kind=_KIND[2 if degrees == {0, 1} else max(degrees)], values=(value,))
+        for value, degrees in wanted.items()
+    ]
+
+
+def _of_pairs(aggregates: Sequence[Aggregate]) -> list[Family]:
+    pairs = {one.values: None for one in aggregates if one.kind in _PAIRED}
+    return [Family(kind="moments", values=pair) for pair in pairs]
+
+
+def _counting_rows(families: list[Family]) -> list[Family]:
+    """Let the first family that can also count the rows without a value, or add one for rows."""
+    for i, family in enumerate(families):
+        if family.kind != "sum":
+            absent = Family(kind=family.kind, values=family.values, with_absent=True)
+            return [*families[:i], absent, *families[i + 1 :]]
+    return [Family(kind="rows"), *families]
+
+
+def _source(one: Aggregate, families: Sequence[Family]) -> int | None:
+    if one.kind == "count":
+        return next(i for i, f in enumerate(families) if f.kind == "rows" or f.with_absent)
+    if one.kind in _DEGREE or one.kind in _PAIRED:
+        return next(i for i, f in enumerate(families) if f.values == one.values)
+    return None

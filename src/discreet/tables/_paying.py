@@ -1,0 +1,197 @@
+"""From what an analyst offers to pay, or wants to know, to the epsilon of one release."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, final
+
+from discreet._exact import Number, positive, probability, whole
+from discreet.accounting import FilterRules
+from discreet.errors import ParameterError
+from discreet.tables._expected import expected_errors
+from discreet.tables._layout import lay_out
+from discreet.tables._running import Prepared
+from discreet.tables.bounds import Bounding, Groups, Norm
+from discreet.tables.metadata import Catalog
+from discreet.tables.plan import Query
+from discreet.tables.pricing import price
+
+__all__ = ["DELTA_SHARE", "Terms", "prepare", "share_of"]
+
+DELTA_SHARE: Final = Fraction(1, 100)
+"""The share of the account's delta that a release gets unless it says otherwise."""
+
+_SMALLEST, _LARGEST = Fraction(1, 10**6), Fraction(100)
+_PRECISION: Final = Fraction(1, 1000)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How a release is paid: exactly one of ``epsilon``, ``share`` and ``within``.
+
+    ``epsilon`` and ``delta`` are the guarantee of the release taken alone: whatever else is
+    released, this answer by itself is (epsilon, delta)-DP. The account is charged the true loss of
+    the release, which composes better than (epsilon, delta) does. ``delta`` left out is
+    DELTA_SHARE of the account's.
+
+    ``share`` is a share of the account's whole budget, as ``"5%"`` or 0.05. ``within`` asks for
+    intervals at most so wide on either side: a number, or ``"5%"`` of a size ``of`` that the
+    analyst states or has been told before.
+
+    >>> Terms(epsilon=0.5).epsilon
+    Fraction(1, 2)
+    >>> Terms(epsilon=0.5, share="5%")
+    Traceback (most recent call last):
+        ...
+    discreet.errors.ParameterError: say how to pay: exactly one of epsilon=, share= and within=.
+    """
+
+    epsilon: Number | None = None
+    delta: Number | None = None
+    share: Number | str | None = None
+    within: Number | str | None = None
+    of: Number | None = None
+    confidence: Number = Fraction(95, 100)
+    size: int | None = None
+    bounding: Bounding | None = None
+
+    def __post_init__(self) -> None:
+        if sum(one is not None for one in (self.epsilon, self.share, self.within)) != 1:
+            raise ParameterError(
+                "say how to pay: exactly one of epsilon=, share= and within=.", parameter="epsilon"
+            )
+        if self.epsilon is not None:
+            self._set("epsilon", positive(self.epsilon, name="epsilon"))
+        if self.delta is not None:
+            self._set("delta", probability(self.delta, name="delta", zero=True))
+        if self.share is not None:
+            self._set("share", _fraction(self.share, name="share"))
+        if self.size is not None:
+            self._set("size", whole(self.size, name="size"))
+        if self.bounding is not None and not isinstance(self.bounding, Norm | Groups):
+            raise ParameterError(
+                "bounding must be Norm(limit=, order=) or Groups(groups=, rows=).",
+                parameter="bounding",
+            )
+        self._set("confidence", probability(self.confidence, name="confidence"))
+        self._set("within", self._absolute())
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    def _absolute(self) -> Fraction | None:
+        """Return ``within`` as a number in the units of the answer."""
+        if self.within is None:
+            return None
+        if isinstance(self.within, str):
+            part = _fraction(self.within, name="within")
+            if self.of is None:
+                raise ParameterError(
+                    "a relative within needs of=: the size of the value that you expect, or one "
+                    "that was released before. The data itself is not looked at to find out.",
+                    parameter="of",
+                )
+            return part * abs(positive(self.of, name="of"))
+        return positive(self.within, name="within")
+
+
+def _fraction(value: object, *, name: str) -> Fraction:
+    """Return "5%" or 0.05 as a fraction."""
+    wanted = 'a share such as "5%" or 0.05'
+    if isinstance(value, str):
+        text = value.strip()
+        try:
+            number = Fraction(text.removesuffix("%").strip())
+        except (ValueError, ZeroDivisionError):
+            raise ParameterError(
+                f"{name} must be {wanted}, got {value!r}.", parameter=name
+            ) from None
+        value = number / 100 if text.endswith("%") else number
+    return probability(value, name=name, one=True)
+
+
+def share_of(rules: FilterRules, prepared: Prepared) -> float:
+    """Return the share of a whole, unused budget that a release costs."""
+    return rules.share(rules.price(prepared.price.loss))
+
+
+def prepare(
+    question: str, query: Query, *, terms: Terms, catalog: Catalog, rules: FilterRules
+) -> Prepared:
+    """Lay a question out and price it on these terms."""
+    layout = lay_out(query)
+    given = (
+        terms.delta if terms.delta is not None else DELTA_SHARE * Fraction(rules.guarantee.delta)
+    )
+
+    def at(epsilon: Fraction) -> Prepared:
+        found = price(
+            query,
+            layout,
+            catalog,
+            epsilon=epsilon,
+            delta=Fraction(given),
+            bounding=terms.bounding,
+        )
+        return Prepared(
+            question=question, query=query, layout=layout, price=found, bounding=terms.bounding
+        )
+
+    if terms.epsilon is not None:
+        return at(Fraction(terms.epsilon))
+    if terms.share is not None:
+        offered = float(terms.share)
+        return at(_largest(lambda epsilon: share_of(rules, at(epsilon)) <= offered))
+    return at(_smallest(lambda epsilon: _is_within(at(epsilon), terms, catalog)))
+
+
+def _is_within(prepared: Prepared, terms: Terms, catalog: Catalog) -> bool:
+    assert terms.within is not None
+    for one in expected_errors(
+        prepared, catalog, confidence=Fraction(terms.confidence), size=terms.size
+    ):
+        if one.half_width is None:
+            raise ParameterError(
+                f"the error of {one.text} cannot be told beforehand: {one.words}. Pay with "
+                "epsilon= or share= instead, declare rows= and bounds, or state size=, the number "
+                "of rows in a group.",
+                parameter="within",
+            )
+        if one.half_width > terms.within:  # type: ignore[operator]  # made a Fraction above
+            return False
+    return True
+
+
+def _largest(fits: Callable[[Fraction], bool]) -> Fraction:
+    """Return the largest epsilon that fits, to a thousandth."""
+    if not fits(_SMALLEST):
+        raise ParameterError(
+            "this share of the budget buys nothing: even epsilon=1e-06 costs more. Offer more, or "
+            "a smaller delta.",
+            parameter="share",
+        )
+    return _bisected(lambda epsilon: not fits(epsilon))[0]
+
+
+def _smallest(is_enough: Callable[[Fraction], bool]) -> Fraction:
+    """Return the smallest epsilon that is enough, to a thousandth."""
+    if not is_enough(_LARGEST):
+        raise ParameterError(
+            f"no epsilon up to {float(_LARGEST):g} gives so small an error. Allow a larger one.",
+            parameter="within",
+        )
+    return _bisected(is_enough)[1]
+
+
+def _bisected(is_beyond: Callable[[Fraction], bool]) -> tuple[Fraction, Fraction]:
+    """Return neighbouring epsilons, the second beyond a border and the first not."""
+    low, high = _SMALLEST, _LARGEST
+    if not is_beyond(high):
+        return high, high
+    if is_beyond(low):
+        return low, low
+    while high / low > 1 + _PRECISION:
+        middle = Fraction(float(low * high) ** 0.5).limit_denominator(10**9)
+        low, high = (low, middle) if is_beyond(middle) else (middle, high)
+    return low, high

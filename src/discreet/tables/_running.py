@@ -1,0 +1,468 @@
+"""Carry out a priced question: choose limits, aggregate, add noise. The charge comes before."""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from fractions import Fraction
+from secrets import token_hex
+from typing import TYPE_CHECKING, Final, Literal, final
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.noise import Source
+from discreet.tables import _limits as limits
+from discreet.tables import _ranks as ranks
+from discreet.tables._estimates import Noisy, estimate
+from discreet.tables._layout import Family, Layout
+from discreet.tables._noise import in_rows
+from discreet.tables._shown import Group, Shown, cells_of
+from discreet.tables._thresholds import default_least, threshold
+from discreet.tables.bounds import WEIGHT_STEPS, Bounding, Groups, Norm, root_up, sensitivity
+from discreet.tables.metadata import Catalog
+from discreet.tables.plan import Aggregate, Query
+from discreet.tables.pricing import Inference, LimitKind, Price, declared_limit
+from discreet.tables.statements import Cells, Distinct, Engine, Place, Profile, Statement, Sums
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Prepared", "Ranked", "Released", "known_groups", "run"]
+
+NOMINAL_GROUPS: Final = 100  # in the choice of limits, where the number of groups is secret
+PLACES: Final = 1 << 14  # points between the bounds of a quantile that is no whole number
+MOST_PLACES: Final = 1 << 20  # for whole numbers
+UNKNOWN_ROWS: Final = 1 << 50  # where no count tells whether a group is large enough
+_SURE: Final = 4.0  # standard errors that a released count is lowered by
+
+Integers = npt.NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A question with its price: everything that is fixed before data is touched."""
+
+    question: str
+    query: Query
+    layout: Layout
+    price: Price
+    bounding: Bounding | None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """A quantile in every group: the value and, with confidence, what it lies between."""
+
+    value: npt.NDArray[np.float64]
+    low: npt.NDArray[np.float64]
+    high: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, found: Sequence[ranks.Covering], place: Place) -> "Ranked":
+        """Turn places back into values; NaN where nothing is known."""
+        step = (place.high - place.low) / max(1, place.points - 1)
+
+        def values(places: Sequence[int | None]) -> npt.NDArray[np.float64]:
+            at = (math.nan if p is None else float(place.low + p * step) for p in places)
+            return np.fromiter(at, dtype=np.float64, count=len(places))
+
+        return cls(
+            value=values([one.place for one in found]),
+            low=values([one.low for one in found]),
+            high=values([one.high for one in found]),
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """Everything that left the data: post-processing alone comes after it.
+
+    ``shown`` are the groups, known or selected. ``families``, ``units`` and ``distinct``
+    hold noisy cells, ``ranked`` the quantiles by aggregate. ``limits`` and ``bounds`` say what was
+    used; where they were inferred, they are released, too.
+    """
+
+    shown: Shown
+    families: tuple[Noisy, ...]
+    units: Noisy | None
+    distinct: dict[int, Noisy]
+    ranked: dict[int, Ranked]
+    limits: dict[str, Fraction]
+    bounds: dict[int, tuple[Fraction, Fraction]]
+    threshold: Fraction | None
+    bounding: Bounding | None
+    statements: tuple[str, ...] = field(default=())
+
+
+def known_groups(query: Query) -> tuple[Group, ...] | None:
+    """Return all combinations of public keys, None where some are secret.
+
+    >>> from discreet.tables.plan import Key
+    >>> keys = (Key(name="a", type="BIGINT", values=(1, 2)), Key(name="b", type="BOOLEAN",
+    ...         values=(False, True)))
+    >>> known_groups(Query(rows="", keys=keys, values=(), aggregates=(), output="", names=(),
+    ...              tables=()))
+    ((1, False), (1, True), (2, False), (2, True))
+    """
+    if not query.has_known_keys:
+        return None
+    listed = ([_canonical(v, key.type) for v in key.values or ()] for key in query.keys)
+    return tuple(itertools.product(*listed))
+
+
+def _canonical(value: object, type_: str) -> object:
+    """Write dates and times the one way in which the engine's are written."""
+    if isinstance(value, str) and type_ == "DATE":
+        return date.fromisoformat(value).isoformat()
+    if isinstance(value, str) and type_.startswith("TIMESTAMP"):
+        return datetime.fromisoformat(value).isoformat(sep=" ")
+    return value
+
+
+def run(
+    prepared: Prepared, *, engine: Engine, catalog: Catalog, confidence: Fraction, source: Source
+) -> Released:
+    """Compute and add noise. Only call it once the price is paid."""
+    return _Run(prepared, engine, catalog, confidence, source).released()
+
+
+class _Run:
+    """One release under way."""
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        engine: Engine,
+        catalog: Catalog,
+        confidence: Fraction,
+        source: Source,
+    ) -> None:
+        self.query, self.layout, self.price = prepared.query, prepared.layout, prepared.price
+        self.asked = prepared.bounding
+        self.engine, self.catalog, self.confidence = engine, catalog, confidence
+        self.source = source
+        self.groups = known_groups(self.query) if self.query.keys else None
+        self.salt = token_hex(16)  # fresh, and never shown: who is dropped must not be chosen
+        self.statements: list[str] = []
+        self.limits: dict[str, Fraction] = {}
+        self._tables: dict[int, pa.Table] = {}  # of quantiles, by value
+        self.bounds = {i: v.bounds for i, v in enumerate(self.query.values) if v.bounds is not None}
+
+    def released(self) -> Released:
+        for inference in self.price.inferences:
+            self._infer(inference)
+        cut, shown, families = self._families()
+        units = self._units(shown) if self.layout.with_units else None
+        return Released(
+            shown=shown,
+            families=families,
+            units=units,
+            distinct={value: self._distinct(value, shown) for value in self.layout.distinct},
+            ranked={i: self._ranked(i, shown, self._counted(families)) for i in self.layout.ranks},
+            limits=self.limits,
+            bounds=self.bounds,
+            threshold=cut,
+            bounding=self._bounding() if self.layout.families else None,
+            statements=tuple(self.statements),
+        )
+
+    def _aggregate(self, statement: Statement) -> "pa.Table":
+        self.statements.append(self.engine.sql(statement))
+        return self.engine.aggregate(statement).reveal_without_noise()
+
+    # Limits and bounds
+
+    def _infer(self, inference: Inference) -> None:
+        """Choose one limit or bound privately and remember it."""
+        of, value = inference.of, inference.value
+        if of in ("largest", "smallest"):
+            assert value is not None
+            self._infer_bound(of, value)  # type: ignore[arg-type]
+            return
+        edges = limits.limit_edges(2 if of == "norm" else 1)
+        profile = Profile(
+            query=self.query,
+            of="rows" if of == "groups" else of,  # type: ignore[arg-type]
+            edges=edges,
+            value=value,
+            groups=self.groups,
+            once=of == "groups",
+        )
+        chosen = self._chosen(profile, edges)
+        if of != "pairs" and self.catalog.rows is not None:
+            chosen = min(chosen, Fraction(self.catalog.rows))
+        self.limits[_name(of, value)] = chosen
+
+    def _infer_bound(self, end: Literal["largest", "smallest"], value: int) -> None:
+        """Choose one end of a value's range; the lower one comes first."""
+        candidates = limits.value_edges()
+        edges = limits.just_below(candidates) if end == "smallest" else candidates
+        profile = Profile(query=self.query, of=end, edges=edges, value=value, groups=self.groups)
+        chosen = self._chosen(profile, candidates)
+        if end == "smallest":
+            self.bounds[value] = (chosen, chosen)
+        else:
+            low = self.bounds[value][0]
+            self.bounds[value] = (min(low, chosen), max(low, chosen))
+
+    def _chosen(self, profile: Profile, candidates: tuple[Fraction, ...]) -> Fraction:
+        found = self._aggregate(profile)
+        bins = np.zeros(len(candidates) + 1, dtype=np.int64)
+        bins[found["bin"].to_numpy()] = found["units"].to_numpy()
+        return limits.choose_limit(
+            bins,
+            edges=candidates,
+            above=self._good_rank(),
+            epsilon=self.price.inference_epsilon,
+            neighbours=self.catalog.neighbours,
+            group_size=self.catalog.unit.size,
+            from_below=profile.of == "smallest",
+            source=self.source,
+        )
+
+    def _good_rank(self) -> float:
+        """Return how many units a good limit cuts: fewer would cost more noise than they save."""
+        groups = len(self.groups) if self.groups else (NOMINAL_GROUPS if self.query.keys else 1)
+        return limits.good_rank(self.price.noise, groups=groups)
+
+    def _limit(self, of: LimitKind, value: int | None = None) -> Fraction:
+        declared = declared_limit(of, self.query, self.catalog)
+        return self.limits[_name(of, value)] if declared is None else declared
+
+    # Sums
+
+    def _bounding(self) -> Bounding | None:
+        if self.query.unit_is_row:
+            return None
+        if self.asked is not None:
+            return self.asked
+        of: LimitKind = "norm" if self.price.order == 2 and self.query.keys else "rows"
+        return Norm(limit=self._limit(of), order=self.price.order)
+
+    def _cells(self, family: Family) -> Cells:
+        bounds = tuple(self.bounds[v] for v in family.values) if family.needs_bounds else ()
+        return Cells(
+            kind=family.kind, values=family.values, bounds=bounds, with_absent=family.with_absent
+        )
+
+    def _families(self) -> tuple[Fraction | None, Shown, tuple[Noisy, ...]]:
+        if not self.layout.families:
+            return None, Shown(self.groups or ((),)), ()
+        cells = tuple(self._cells(family) for family in self.layout.families)
+        bounding = self._bounding()
+        is_private = not self.query.has_known_keys
+        least = default_least(bounding) if is_private and isinstance(bounding, Norm) else None
+        table = self._aggregate(
+            Sums(
+                query=self.query,
+                cells=cells,
+                bounding=bounding,
+                salt=self.salt,
+                groups=self.groups,
+                least=least,
+            )
+        )
+        if not is_private:
+            shown = Shown(self.groups or ((),))
+            steps = shown.aligned(table)
+            return None, shown, tuple(self._noisy(cells, steps, bounding))
+        reach = self._reach(bounding, cells[0])
+        cut = threshold(
+            self.price.noise,
+            sensitivity=reach,
+            bounding=bounding,
+            least=least,
+            delta=self.price.key_delta,
+            neighbours=self.catalog.neighbours,
+            group_size=self.catalog.unit.size,
+        )
+        return cut, *self._selected(table, cells, bounding, cut)
+
+    def _selected(
+        self, table: "pa.Table", cells: tuple[Cells, ...], bounding: Bounding | None, cut: Fraction
+    ) -> tuple[Shown, tuple[Noisy, ...]]:
+        """Show the keys whose noisy number of rows reaches the threshold, sorted."""
+        import pyarrow as pa
+
+        keys = len(self.query.keys)
+        rows = table.column(keys).to_numpy().astype(np.int64)
+        noisy = self.price.noise.add(
+            rows, sensitivity=self._reach(bounding, cells[0]), source=self.source
+        )
+        is_shown = noisy >= cut * WEIGHT_STEPS
+        kept = table.filter(pa.array(is_shown)).append_column(
+            "noisy", pa.array(noisy[is_shown], type=pa.int64())
+        )
+        # In an order of their own: that of the engine would tell who came first.
+        kept = kept.sort_by([(f"key_{i}", "ascending") for i in range(keys)])
+        steps = cells_of(kept.drop_columns(["noisy"]), keys=keys)
+        counted = Noisy(
+            cells=cells[0],
+            noisy=in_rows(kept["noisy"].to_numpy())[:, None],
+            deviation=self.price.noise.deviation(sensitivity=self._reach(bounding, cells[0])),
+        )
+        others = tuple(self._noisy(cells[1:], steps[:, 1:], bounding))
+        return Shown(kept.select([f"key_{i}" for i in range(keys)])), (counted, *others)
+
+    def _reach(self, bounding: Bounding | None, cells: Cells) -> Fraction:
+        return self._sensitivity(bounding, is_signed=cells.kind == "sum" and cells.bounds[0][0] < 0)
+
+    def _sensitivity(self, bounding: Bounding | None, *, is_signed: bool = False) -> Fraction:
+        return sensitivity(
+            bounding or Norm(limit=1, order=1),
+            order=self.price.order,
+            neighbours=self.catalog.neighbours,
+            is_signed=is_signed,
+            group_size=self.catalog.unit.size,
+        )
+
+    def _noisy(
+        self, cells: Sequence[Cells], steps: Integers, bounding: Bounding | None
+    ) -> Iterator[Noisy]:
+        start = 0
+        for one in cells:
+            reach = self._reach(bounding, one)
+            yield self._noised(one, steps[:, start : start + one.count], reach)
+            start += one.count
+
+    def _noised(self, cells: Cells, steps: Integers, reach: Fraction) -> Noisy:
+        noisy = self.price.noise.add(steps, sensitivity=reach, source=self.source)
+        deviation = self.price.noise.deviation(sensitivity=reach)
+        return Noisy(cells=cells, noisy=in_rows(noisy), deviation=deviation)
+
+    # Other counts
+
+    def _units(self, shown: Shown) -> Noisy:
+        """Count units, each at most once in a group."""
+        bounding = None
+        if not self.query.unit_is_row:
+            most, order = self._limit("groups"), self.price.order
+            # A unit in k groups has the L2 norm sqrt(k).
+            bounding = Norm(limit=most if order == 1 else root_up(most), order=order)
+        cells = Cells(kind="rows")
+        table = self._aggregate(
+            Sums(
+                query=self.query,
+                cells=(cells,),
+                bounding=bounding,
+                salt=self.salt,
+                groups=self.groups,
+                once=True,
+            )
+        )
+        return self._noised(cells, shown.aligned(table), self._sensitivity(bounding))
+
+    def _distinct(self, value: int, shown: Shown) -> Noisy:
+        """Count distinct values; a unit names so many, which may all be in one group."""
+        most = int(self._limit("pairs", value))
+        statement = Distinct(
+            query=self.query, value=value, most=most, salt=self.salt, groups=self.groups
+        )
+        steps = shown.aligned(self._aggregate(statement)) * WEIGHT_STEPS
+        reach = self._sensitivity(Norm(limit=most, order=1))
+        return self._noised(Cells(kind="rows"), steps, reach)
+
+    # Quantiles
+
+    def _counted(self, families: Sequence[Noisy]) -> Noisy | None:
+        """Return the family that counts rows, where there is one."""
+        own = (f for f in families if f.cells.kind == "rows" or f.cells.with_absent)
+        return next(own, None)
+
+    def _ranked(self, index: int, shown: Shown, rows: Noisy | None) -> Ranked:
+        """Choose a quantile, or nearly an extreme, in every group."""
+        aggregate = self.query.aggregates[index]
+        value = aggregate.values[0]
+        bounding, place = self._rank_bounding(), self._place(value)
+        drawer = ranks.Ranks(
+            epsilon=self.price.rank_epsilon,
+            limit=1 if bounding is None else bounding.limit,
+            points=place.points,
+            neighbours=self.catalog.neighbours,
+            group_size=self.catalog.unit.size,
+            is_single=not self.query.keys,
+        )
+        table = self._placed(place, bounding)
+        parts = ranks.by_group(
+            shown.places(table),
+            table["place"].to_numpy(),
+            table["cell_0"].to_numpy(),
+            count=len(shown),
+        )
+        found = [
+            self._drawn(drawer, aggregate, *part, rows=None if rows is None else fewest)
+            for part, fewest in zip(parts, _fewest(rows, len(shown)), strict=True)
+        ]
+        return Ranked.of(found, place)
+
+    def _drawn(
+        self,
+        drawer: ranks.Ranks,
+        aggregate: Aggregate,
+        places: Integers,
+        weights: Integers,
+        *,
+        rows: float | None,
+    ) -> ranks.Covering:
+        if aggregate.kind in ("minimum", "maximum"):
+            kind: Literal["minimum", "maximum"] = aggregate.kind  # type: ignore[assignment]
+            return drawer.extreme(
+                places, weights, kind=kind, confidence=self.confidence, source=self.source
+            )
+        assert aggregate.quantile is not None
+        return drawer.interval(
+            places,
+            weights,
+            q=aggregate.quantile,
+            confidence=self.confidence,
+            rows=UNKNOWN_ROWS if rows is None else rows,
+            source=self.source,
+        )
+
+    def _rank_bounding(self) -> Norm | None:
+        """Return the L1 norm that bounds a unit's weight over all groups."""
+        if self.query.unit_is_row:
+            return None
+        if isinstance(self.asked, Groups):
+            return Norm(limit=self.asked.groups * self.asked.rows, order=1)
+        if isinstance(self.asked, Norm) and self.asked.order == 1:
+            return self.asked
+        return Norm(limit=self._limit("rows"), order=1)
+
+    def _place(self, value: int) -> Place:
+        low, high = self.bounds[value]
+        if self.query.values[value].is_whole and high - low < MOST_PLACES:
+            low, high = Fraction(math.floor(low)), Fraction(math.ceil(high))
+            return Place(value=value, low=low, high=high, points=int(high - low) + 1)
+        points = 1 if low == high else PLACES + 1
+        return Place(value=value, low=low, high=high, points=points)
+
+    def _placed(self, place: Place, bounding: Norm | None) -> "pa.Table":
+        if place.value not in self._tables:
+            statement = Sums(
+                query=self.query,
+                cells=(Cells(kind="rows"),),
+                bounding=bounding,
+                salt=self.salt,
+                groups=self.groups,
+                place=place,
+            )
+            self._tables[place.value] = self._aggregate(statement)
+        return self._tables[place.value]
+
+
+def _fewest(rows: Noisy | None, size: int) -> npt.NDArray[np.float64]:
+    """Return how many rows each group has at least, as far as a released count tells."""
+    if rows is None:
+        return np.zeros(size)
+    counted = estimate(Aggregate(kind="count"), rows)
+    return np.maximum(0, counted.value - _SURE * counted.error)
+
+
+def _name(of: str, value: int | None) -> str:
+    return of if value is None else f"{of}_{value}"

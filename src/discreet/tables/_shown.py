@@ -1,0 +1,113 @@
+"""The groups of an answer, and the engine's rows put into their order."""
+
+from collections.abc import Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Group", "Shown", "cells_of"]
+
+Integers = npt.NDArray[np.int64]
+Group = tuple[object, ...]
+
+
+@final
+class Shown:
+    """Groups in the order of the answer: public ones as a list, selected ones as columns.
+
+    >>> import pyarrow as pa
+    >>> shown = Shown([("north",), ("south",)])
+    >>> shown.aligned(pa.table({"key_0": ["south"], "cell_0": [3]}))
+    array([[0],
+           [3]])
+    """
+
+    __slots__ = ("_groups", "_places", "table")
+
+    def __init__(self, groups: "Sequence[Group] | pa.Table") -> None:
+        self.table: pa.Table | None = None if isinstance(groups, Sequence) else groups
+        self._groups: Sequence[Group] | None = groups if isinstance(groups, Sequence) else None
+        self._places: dict[Group, int] | None = None
+
+    @property
+    def groups(self) -> Sequence[Group]:
+        """The groups as tuples of plain values."""
+        if self._groups is None:
+            assert self.table is not None
+            self._groups = _tuples(self.table, self.table.num_columns)
+        return self._groups
+
+    def __len__(self) -> int:
+        return len(self._groups) if self.table is None else int(self.table.num_rows)  # type: ignore[arg-type]
+
+    def places(self, table: "pa.Table") -> Integers:
+        """Return which group each row of the engine's table belongs to; -1 where it is not shown.
+
+        >>> import pyarrow as pa
+        >>> Shown([(1,), (None,)]).places(pa.table({"key_0": [None, 7], "cell_0": [1, 1]}))
+        array([ 1, -1])
+        """
+        if self._places is None:
+            self._places = {_plain_group(group): i for i, group in enumerate(self.groups)}
+        keys = len(self.groups[0]) if len(self) else 0
+        if keys == 0 and len(self):
+            return np.zeros(table.num_rows, dtype=np.int64)
+        found = (self._places.get(group, -1) for group in _tuples(table, keys))
+        return np.fromiter(found, dtype=np.int64, count=table.num_rows)
+
+    def aligned(self, table: "pa.Table") -> Integers:
+        """Return the cells of the engine's rows, zeros for groups that it did not find."""
+        keys = sum(name.startswith("key_") for name in table.column_names)
+        cells = cells_of(table, keys=keys)
+        out = np.zeros((len(self), cells.shape[1]), dtype=np.int64)
+        if not len(self):
+            return out
+        places = self.places(table)
+        out[places[places >= 0]] = cells[places >= 0]
+        return out
+
+
+def cells_of(table: "pa.Table", *, keys: int) -> Integers:
+    """Return the columns behind the keys as an array (rows, cells); no value counts as zero.
+
+    >>> import pyarrow as pa
+    >>> cells_of(pa.table({"key_0": ["a"], "cell_0": [1], "cell_1": [2]}), keys=1)
+    array([[1, 2]])
+    """
+    columns = table.columns[keys:]
+    out = np.zeros((table.num_rows, len(columns)), dtype=np.int64)
+    for i, column in enumerate(columns):
+        out[:, i] = column.fill_null(0).to_numpy()
+    return out
+
+
+def _tuples(table: "pa.Table", keys: int) -> list[Group]:
+    if keys == 0:
+        return [()] * table.num_rows
+    columns = [[plain(v) for v in column.to_pylist()] for column in table.columns[:keys]]
+    return list(zip(*columns, strict=True))
+
+
+def _plain_group(group: Group) -> Group:
+    return tuple(plain(value) for value in group)
+
+
+def plain(value: object) -> object:
+    """Return a key as declarations write it: dates as ISO texts, decimals as numbers.
+
+    >>> plain(date(2025, 1, 31)), plain(Decimal("1.5"))
+    ('2025-01-31', 1.5)
+    """
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return float(value)
+    return value

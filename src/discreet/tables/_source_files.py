@@ -1,0 +1,174 @@
+"""Parquet and CSV files: which they are, what their columns are, and whether they changed."""
+
+import glob
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from discreet.errors import DataError
+from discreet.tables._source_text import described, names_checked, quoted, text
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["expand", "fingerprint", "kind_of", "open_csv", "open_parquet"]
+
+_ENDINGS: dict[str, Literal["parquet", "csv"]] = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".csv.gz": "csv",
+    ".tsv.gz": "csv",
+}
+_SAMPLE = 20_480  # lines from which the types of a CSV file are guessed
+
+
+def expand(given: object, *, name: str) -> tuple[str, ...] | None:
+    """Return the files that a path, glob, folder or list of them names; None for anything else.
+
+    >>> expand(3, name="people") is None
+    True
+    >>> expand("nowhere/*.parquet", name="people")
+    Traceback (most recent call last):
+        ...
+    discreet.errors.DataError: table 'people': there is no file 'nowhere/*.parquet'.
+    """
+    if isinstance(given, str | os.PathLike):
+        given = (given,)
+    if not isinstance(given, list | tuple) or not given:
+        return None
+    if not all(isinstance(item, str | os.PathLike) for item in given):
+        return None
+    found: list[str] = []
+    for item in given:
+        found += _files_of(os.fspath(item), name)
+    return tuple(dict.fromkeys(found))
+
+
+def _files_of(item: str, name: str) -> list[str]:
+    path = Path(item).expanduser()
+    if path.is_file():
+        matches = [path]
+    elif path.is_dir():
+        matches = [file for file in path.rglob("*") if file.is_file() and _ending(file) is not None]
+        matches = [file for file in matches if not file.name.startswith((".", "_"))]
+    else:
+        matches = [Path(file) for file in glob.glob(str(path), recursive=True)]
+        matches = [file for file in matches if file.is_file()]
+    if not matches:
+        raise DataError(f"table {name!r}: there is no file {item!r}.")
+    absolute = sorted(str(file.resolve()) for file in matches)
+    if any(set(file) & set("*?[]\0") for file in absolute):
+        raise DataError(
+            f"table {name!r}: a file's path has one of the signs * ? [ ], which are read as "
+            "patterns. Rename it."
+        )
+    return absolute
+
+
+def _ending(path: Path) -> Literal["parquet", "csv"] | None:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    return _ENDINGS.get("".join(suffixes[-2:])) or _ENDINGS.get("".join(suffixes[-1:]))
+
+
+def kind_of(paths: Sequence[str], *, name: str) -> Literal["parquet", "csv"]:
+    """Tell Parquet from CSV by the files' endings.
+
+    >>> kind_of(["a.csv.gz", "b.csv"], name="people")
+    'csv'
+    """
+    kinds = {_ending(Path(path)) for path in paths}
+    if kinds == {"parquet"}:
+        return "parquet"
+    if kinds == {"csv"}:
+        return "csv"
+    raise DataError(
+        f"table {name!r}: files must all end in .parquet or all in .csv (.csv.gz, .tsv)."
+    )
+
+
+def fingerprint(paths: Sequence[str], *, with_footers: bool) -> str:
+    """Digest the paths, sizes and times of files, and Parquet's footers; rows are not read."""
+    digest = hashlib.sha256()
+    for path in paths:
+        state = os.stat(path)
+        digest.update(f"{path}\0{state.st_size}\0{state.st_mtime_ns}\0".encode())
+        if with_footers:
+            digest.update(_footer(path, state.st_size))
+    return digest.hexdigest()
+
+
+def _footer(path: str, size: int) -> bytes:
+    with open(path, "rb") as file:
+        file.seek(max(0, size - 8))
+        tail = file.read(8)
+        length = int.from_bytes(tail[:4], "little") + 8
+        file.seek(max(0, size - length))
+        return hashlib.sha256(file.read(min(length, size))).digest()
+
+
+def open_parquet(
+    connection: "duckdb.DuckDBPyConnection", name: str, paths: Sequence[str]
+) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return what to read from, and the columns. All files must have the same ones."""
+    import pyarrow.parquet as pq
+
+    for path in paths:
+        names_checked(name, list(pq.read_schema(path).names))
+        one = described(connection, f"read_parquet({text(path)}, hive_partitioning = false)")
+        if path == paths[0]:
+            first = one
+        elif one != first:
+            raise DataError(
+                f"table {name!r}: its files have different columns or types of columns. Write "
+                "them alike, or protect them as tables of their own."
+            )
+    reader = f"read_parquet([{', '.join(text(path) for path in paths)}])"
+    return reader, described(connection, reader)
+
+
+def open_csv(
+    connection: "duckdb.DuckDBPyConnection",
+    name: str,
+    paths: Sequence[str],
+    types: Mapping[str, str] | None,
+) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return what to read from, and the columns: of the declared types, else of guessed ones."""
+    sniffed = connection.execute(
+        f"SELECT Delimiter, Quote, Escape, HasHeader, Columns "  # noqa: S608
+        f"FROM sniff_csv({text(paths[0])}, sample_size = {_SAMPLE})"
+    ).fetchone()
+    assert sniffed is not None
+    delimiter, quote, escape, has_header, columns = sniffed
+    names = [str(column["name"]) for column in columns]
+    names_checked(name, names)
+    known = {column.casefold(): kind for column, kind in (types or {}).items()}
+    kinds = [known.get(str(c["name"]).casefold(), str(c["type"])) for c in columns]
+    listed = ", ".join(f"{text(column)}: 'VARCHAR'" for column in names)
+    options = {
+        "columns": f"{{{listed}}}",
+        "delim": text(_plain(delimiter)),
+        "quote": text(_plain(quote)),
+        "escape": text(_plain(escape)),
+        "header": str(bool(has_header)).lower(),
+        "auto_detect": "false",
+        "ignore_errors": "true",
+    }
+    given = ", ".join(f"{key} = {value}" for key, value in options.items())
+    files = ", ".join(text(path) for path in paths)
+    # A field that does not fit is NULL: an error would show it, and show that it is there.
+    casts = ", ".join(
+        quoted(column)
+        if kind == "VARCHAR"
+        else f"TRY_CAST({quoted(column)} AS {kind}) AS {quoted(column)}"
+        for column, kind in zip(names, kinds, strict=True)
+    )
+    reader = f"(SELECT {casts} FROM read_csv([{files}], {given}))"  # noqa: S608
+    return reader, described(connection, reader)
+
+
+def _plain(sign: object) -> str:
+    return "" if sign in (None, "(empty)") else str(sign)

@@ -1,0 +1,231 @@
+"""What a question costs: from a guarantee to the noise of every part, before data is touched."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final, Literal, final
+
+from discreet.accounting import (
+    ApproximateLoss,
+    BoundedRangeLoss,
+    GaussianLoss,
+    Loss,
+    calibrate,
+    compose,
+)
+from discreet.errors import ParameterError
+from discreet.tables._layout import Layout
+from discreet.tables._noise import Noise
+from discreet.tables._ranks import RANK_SHARES
+from discreet.tables.bounds import Bounding, Groups, Norm
+from discreet.tables.metadata import Catalog
+from discreet.tables.plan import Query
+
+__all__ = ["Inference", "Price", "declared_limit", "price"]
+
+INFERENCE_SHARE: Final = Fraction(1, 10)  # of epsilon, for all undeclared limits and bounds
+KEY_SHARE: Final = Fraction(1, 2)  # of delta, for unlisted keys beside Gaussian noise
+SPREAD: Final = 16  # over how many groups a unit's rows are taken to spread, if nothing is declared
+
+NoiseKind = Literal["laplace", "gaussian"]
+LimitKind = Literal["rows", "norm", "groups", "pairs"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inference:
+    """A limit on units, or the larger or smaller bound of a value, that is chosen privately.
+
+    >>> Inference(of="largest", value=0).value
+    0
+    """
+
+    of: Literal["rows", "norm", "groups", "pairs", "largest", "smallest"]
+    value: int | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """How a guarantee is spent on a question.
+
+    Every count, sum or family of moments gets the same ``noise``, relative to how far a unit can
+    move it; each quantile costs ``rank_epsilon``, each inference ``inference_epsilon``; unlisted
+    keys fail with chance ``key_delta`` at most.
+
+    Claim: the release is (epsilon, delta)-DP, and ``loss`` says all that is known of it.
+
+    Why: ``loss`` is the sum of the losses of all parts. Shares of epsilon add up by basic
+    composition; all Gaussian parts together are one Gaussian, which is calibrated to their share of
+    epsilon and to the delta that unlisted keys leave over.
+
+    >>> from discreet.tables.pricing import Price
+    >>> Price.__name__
+    'Price'
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    noise: Noise
+    rank_epsilon: Fraction
+    inference_epsilon: Fraction
+    inferences: tuple[Inference, ...]
+    key_delta: Fraction
+    loss: Loss
+
+    @property
+    def order(self) -> Literal[1, 2]:
+        """The norm in which units are bounded for this noise."""
+        return 1 if self.noise.kind == "laplace" else 2
+
+
+def price(
+    query: Query,
+    layout: Layout,
+    catalog: Catalog,
+    *,
+    epsilon: Fraction,
+    delta: Fraction,
+    bounding: Bounding | None = None,
+) -> Price:
+    """Return the price with the smaller error, by Laplace or by Gaussian noise.
+
+    >>> from discreet.privacy import Neighbours, Unit
+    >>> from discreet.tables._layout import lay_out
+    >>> from discreet.tables.plan import Aggregate
+    >>> query = Query(rows="", keys=(), values=(), aggregates=(Aggregate(kind="count"),),
+    ...               output="", names=(), tables=())
+    >>> catalog = Catalog(unit=Unit.column("u"), neighbours=Neighbours.add_remove, rows=1)
+    >>> found = price(query, lay_out(query), catalog, epsilon=Fraction(1), delta=Fraction(0))
+    >>> found.noise.kind, found.inferences
+    ('laplace', ())
+    """
+    if not query.has_known_keys and delta == 0:
+        raise ParameterError(
+            "keys that nobody listed can only be selected privately with a delta above 0. Nothing "
+            "was spent. List them, as in WHERE region IN ('north', 'south'), or declare them.",
+            parameter="delta",
+        )
+
+    def spent(kind: NoiseKind) -> Price:
+        wanted = _inferences(kind, query, layout, catalog, bounding)
+        return _spent(kind, query, layout, wanted, epsilon=epsilon, delta=delta)
+
+    laplace = spent("laplace")
+    if delta == 0:
+        return laplace
+    if isinstance(bounding, Norm):
+        return laplace if bounding.order == 1 else spent("gaussian")
+    gaussian = spent("gaussian")
+    ratio = math.sqrt(_spread(query, catalog, bounding))
+    is_better = (
+        gaussian.noise.deviation(sensitivity=1) < laplace.noise.deviation(sensitivity=1) * ratio
+    )
+    return gaussian if is_better else laplace
+
+
+def declared_limit(of: LimitKind, query: Query, catalog: Catalog) -> Fraction | None:
+    """Return how much of a unit counts, where that is declared or clear; None: infer it.
+
+    >>> from discreet.privacy import Neighbours, Unit
+    >>> from discreet.tables.plan import Aggregate
+    >>> query = Query(rows="", keys=(), values=(), aggregates=(Aggregate(kind="count"),),
+    ...               output="", names=(), tables=())
+    >>> catalog = Catalog(unit=Unit.column("u"), neighbours=Neighbours.add_remove, rows=20)
+    >>> declared_limit("rows", query, catalog), declared_limit("groups", query, catalog)
+    (Fraction(20, 1), Fraction(1, 1))
+    """
+    if query.unit_is_row or catalog.rows == 1:
+        return Fraction(1)
+    if of == "groups":
+        if not query.keys:
+            return Fraction(1)
+        return None if catalog.groups is None else Fraction(catalog.groups)
+    if of == "norm" and query.keys:
+        return None  # rows bound it, but are usually spread over several groups
+    return None if catalog.rows is None else Fraction(catalog.rows)
+
+
+def _inferences(
+    kind: NoiseKind, query: Query, layout: Layout, catalog: Catalog, bounding: Bounding | None
+) -> tuple[Inference, ...]:
+    """Return what must be chosen privately, limits before bounds."""
+    limits: list[tuple[LimitKind, int | None]] = []
+    if layout.families and bounding is None:
+        limits.append(("norm" if kind == "gaussian" and query.keys else "rows", None))
+    if layout.ranks and (bounding is None or (isinstance(bounding, Norm) and bounding.order == 2)):
+        limits.append(("rows", None))
+    if layout.with_units:
+        limits.append(("groups", None))
+    limits += [("pairs", value) for value in layout.distinct]
+    found = [
+        Inference(of=of, value=value)
+        for of, value in dict.fromkeys(limits)
+        if declared_limit(of, query, catalog) is None
+    ]
+    ranked = (query.aggregates[i].values[0] for i in layout.ranks)
+    for value in sorted({*layout.bounded_values, *ranked}):
+        if query.values[value].bounds is None:
+            found += [Inference(of="smallest", value=value), Inference(of="largest", value=value)]
+    return tuple(found)
+
+
+def _spent(
+    kind: NoiseKind,
+    query: Query,
+    layout: Layout,
+    inferences: tuple[Inference, ...],
+    *,
+    epsilon: Fraction,
+    delta: Fraction,
+) -> Price:
+    noisy = layout.parts - len(layout.ranks)
+    kept = epsilon * (1 - INFERENCE_SHARE) if inferences else epsilon
+    each = kept / layout.parts
+    key_delta = Fraction(0)
+    if not query.has_known_keys:
+        key_delta = delta * KEY_SHARE if kind == "gaussian" else delta
+    if kind == "laplace":
+        noise = Noise(kind=kind, multiplier=1 / each)
+    else:
+        whole = _gaussian_multiplier(each * max(1, noisy), delta - key_delta)
+        noise = Noise(kind=kind, multiplier=whole * math.sqrt(max(1, noisy)) * (1 + 1e-12))
+    inferred = (epsilon - kept) / len(inferences) if inferences else Fraction(0)
+    parts: list[tuple[Loss, int]] = []
+    if noisy:
+        parts.append((noise.loss, noisy))
+    for i in layout.ranks:
+        shares = (1,) if query.aggregates[i].kind != "quantile" else RANK_SHARES
+        parts += [(BoundedRangeLoss(epsilon=each * share), 1) for share in shares]
+    if inferences:
+        parts.append((BoundedRangeLoss(epsilon=inferred), len(inferences)))
+    if key_delta:
+        parts.append((ApproximateLoss(epsilon=0, delta=key_delta), 1))
+    return Price(
+        epsilon=epsilon,
+        delta=delta if kind == "gaussian" or key_delta else Fraction(0),
+        noise=noise,
+        rank_epsilon=each,
+        inference_epsilon=inferred,
+        inferences=inferences,
+        key_delta=key_delta,
+        loss=compose(parts),
+    )
+
+
+@lru_cache(maxsize=256)
+def _gaussian_multiplier(epsilon: Fraction, delta: Fraction) -> float:
+    return calibrate(lambda s: GaussianLoss(noise_multiplier=s), epsilon=epsilon, delta=delta)
+
+
+def _spread(query: Query, catalog: Catalog, bounding: Bounding | None) -> int:
+    """Return over how many groups a unit's rows are taken to spread: a guess from public facts."""
+    if isinstance(bounding, Groups):
+        return bounding.groups
+    groups = math.prod(len(key.values) for key in query.keys if key.values is not None)
+    if not query.has_known_keys:
+        groups = SPREAD
+    rows = 1 if query.unit_is_row else catalog.rows
+    declared = [n for n in (rows, catalog.groups) if n is not None]
+    return max(1, min([groups, *declared] if declared else [groups, SPREAD]))

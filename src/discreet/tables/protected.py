@@ -1,0 +1,462 @@
+"""Protected tables: asked in SQL or step by step, priced first, paid from one budget."""
+
+import getpass
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from os import PathLike, fspath
+from pathlib import Path
+from types import TracebackType
+from typing import Any, final
+
+from discreet._exact import Number
+from discreet.errors import ParameterError
+from discreet.ledger import Account, Ledger
+from discreet.noise import SYSTEM, Source
+from discreet.privacy import Guarantee, Neighbours, Unit
+from discreet.tables import _answering as answering
+from discreet.tables._expected import expected_errors
+from discreet.tables._paying import Terms, prepare
+from discreet.tables._protecting import attached, declared, relative
+from discreet.tables._running import Prepared
+from discreet.tables.aggregates import Ask
+from discreet.tables.bounds import Bounding
+from discreet.tables.declarations import Declaration, load
+from discreet.tables.metadata import Catalog
+from discreet.tables.plan import KeyValue
+from discreet.tables.planning import Plan, planned
+from discreet.tables.questions import Question
+from discreet.tables.quotes import Quote
+from discreet.tables.results import Result
+from discreet.tables.sources import Sources, open_sources
+from discreet.tables.sql import parse
+from discreet.tables.statements import Engine
+from discreet.tables.watching import Watch, watched
+
+__all__ = ["Protected", "open_tables", "protect"]
+
+Periods = str | Sequence[str] | None
+
+
+def protect(
+    source: object,
+    *,
+    name: str,
+    unit: Unit | str,
+    guarantee: Guarantee,
+    ledger: "Ledger | str | PathLike[str]" = "budget.db",
+    neighbours: Neighbours | str = Neighbours.add_remove,
+    public: Mapping[str, object] | None = None,
+    columns: Mapping[str, Any] | None = None,
+    rows: int | None = None,
+    groups: int | None = None,
+    size: int | None = None,
+    who: str | None = None,
+    purpose: str = "analysis",
+) -> "Protected":
+    """Protect one table, or several about the same people, with one budget.
+
+    ``source`` is a Parquet or CSV file (or several), an Arrow, pandas or Polars frame, a table of a
+    DuckDB database, a dict of arrays; or a dict of such sources by name. ``unit`` names the column
+    that says whose row it is. The budget is an account of that ``name`` in the ``ledger``; where it
+    exists already it is used on, with what is left of it.
+
+    What else is declared is public, and must not be read off the data: ``columns`` gives bounds and
+    keys, as in ``{"income": {"bounds": (0, 200_000)}, "region": {"keys": ["north", "south"]}}``
+    (by table first, where there are several); ``rows`` and ``groups`` limit how many rows and groups
+    of one unit count; ``size`` is the number of units, if that is public; ``public`` are tables that
+    are about nobody. What is not declared is private, and found out privately where it is needed.
+
+    >>> import numpy as np, os, tempfile
+    >>> from discreet.privacy import Guarantee
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> people = {"person": np.arange(1000), "age": np.arange(1000) % 80}
+    >>> T = protect(people, name="people", unit="person", rows=1,
+    ...             guarantee=Guarantee(epsilon=3, delta=1e-6),
+    ...             ledger=os.path.join(folder.name, "budget.db"))
+    >>> T.quote("SELECT COUNT(*) AS n FROM people", epsilon=1).expected[0].words
+    'within 3'
+    >>> answer = T.sql("SELECT COUNT(*) AS n FROM people", epsilon=1)
+    >>> abs(answer.value - 1000) < 25
+    True
+    >>> T.close(); folder.cleanup()
+    """
+    tables = dict(source) if _is_several(source) else {name: source}  # type: ignore[call-overload]
+    opened = open_sources(tables, public=public)
+    place = None if isinstance(ledger, Ledger) else fspath(ledger)
+    declaration = declared(
+        opened,
+        name=name,
+        unit=Unit.of(unit),
+        guarantee=guarantee,
+        neighbours=neighbours,
+        columns=columns if _is_several(source) else {name: columns or {}},
+        limits={"rows": rows, "groups": groups, "size": size},
+        ledger=place,
+    )
+    return _protected(declaration, opened, ledger, who=who, purpose=purpose)
+
+
+def open_tables(
+    path: "str | PathLike[str]",
+    *,
+    ledger: "Ledger | str | PathLike[str] | None" = None,
+    sources: Mapping[str, object] | None = None,
+    who: str | None = None,
+    purpose: str = "analysis",
+) -> "Protected":
+    """Open what was protected before, from the declaration that :meth:`Protected.save` wrote.
+
+    Places in it are relative to the file. ``sources`` replaces where tables come from, and gives
+    frames, which no file can.
+
+    >>> open_tables("nowhere.toml")
+    Traceback (most recent call last):
+        ...
+    discreet.errors.ParameterError: ...
+    """
+    declaration, folder = load(Path(path)), Path(path).parent
+    given = {
+        table: (sources or {}).get(table, _beside(folder, facts.source))
+        for table, facts in {**declaration.tables, **declaration.public}.items()
+    }
+    missing = [table for table, where in given.items() if where is None]
+    if missing:
+        raise ParameterError(
+            f"the declaration does not say where table {missing[0]!r} is. Give it with "
+            f"sources={{{missing[0]!r}: ...}}.",
+            parameter="sources",
+        )
+    opened = open_sources(
+        {table: given[table] for table in declaration.tables},
+        public={table: given[table] for table in declaration.public},
+    )
+    place = ledger if ledger is not None else _beside(folder, declaration.ledger)
+    if place is None:
+        raise ParameterError("say where the ledger is, with ledger=.", parameter="ledger")
+    return _protected(declaration, opened, place, who=who, purpose=purpose)
+
+
+def _beside(folder: Path, place: str | None) -> str | None:
+    """Return a place that a declaration names, from where the declaration is."""
+    return place if place is None or "://" in place else str(folder / place)
+
+
+def _is_several(source: object) -> bool:
+    """Tell a dict of sources from a dict of columns."""
+    if not isinstance(source, Mapping) or not source:
+        return False
+    return not all(
+        hasattr(column, "dtype") or isinstance(column, list) for column in source.values()
+    )
+
+
+def _protected(
+    declaration: Declaration,
+    opened: Sources,
+    ledger: "Ledger | str | PathLike[str]",
+    *,
+    who: str | None,
+    purpose: str,
+) -> "Protected":
+    catalog = declaration.catalog({name: dict(one.columns) for name, one in opened.items()})
+    own = not isinstance(ledger, Ledger)
+    book = Ledger.open(ledger) if not isinstance(ledger, Ledger) else ledger
+    try:
+        account = attached(book, declaration, opened)
+        return Protected(
+            declaration, catalog, opened, account, who=who, purpose=purpose, owns_ledger=own
+        )
+    except BaseException:
+        if own:
+            book.close()
+        raise
+
+
+@final
+class Protected:
+    """Tables under one budget; :func:`protect` makes one.
+
+    Every question can be priced with :meth:`quote` and is answered by :meth:`sql`, or step by step
+    from :meth:`where`, :meth:`group_by` and :meth:`agg`. The same question asked again gets the
+    answer that was given, and costs nothing.
+
+    Claim: everything that is answered together is (epsilon, delta)-DP for the account's unit,
+    neighbours and guarantee.
+
+    Why: each answer is charged, durably, before data is touched, and its price is proved
+    (:class:`discreet.tables.pricing.Price`); the account is a privacy filter
+    (:class:`discreet.ledger.Account`).
+    """
+
+    def __init__(
+        self,
+        declaration: Declaration,
+        catalog: Catalog,
+        opened: Sources,
+        account: Account,
+        *,
+        who: str | None,
+        purpose: str,
+        owns_ledger: bool,
+    ) -> None:
+        from discreet.tables.engines.duckdb import DuckDBEngine
+
+        self.declaration, self.catalog, self.account = declaration, catalog, account
+        self._sources = opened
+        self._engine: Engine = DuckDBEngine(opened)
+        self._who, self._purpose = who or getpass.getuser(), purpose
+        self._owns_ledger = owns_ledger
+
+    @property
+    def name(self) -> str:
+        """The name of the account."""
+        return self.declaration.name
+
+    @property
+    def remaining(self) -> float:
+        """The share of the budget that is left."""
+        return self.account.remaining
+
+    @property
+    def tables(self) -> dict[str, dict[str, str]]:
+        """The columns of every table, with their types."""
+        return {
+            table.name: {column.name: column.type for column in table.columns}
+            for table in self.catalog.tables
+        }
+
+    def quote(
+        self,
+        question: str,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        share: Number | str | None = None,
+        within: Number | str | None = None,
+        of: Number | None = None,
+        confidence: Number = Fraction(95, 100),
+        size: int | None = None,
+        bounding: Bounding | None = None,
+        periods: Periods = None,
+        who: str | None = None,
+        purpose: str | None = None,
+    ) -> Quote:
+        """Say what a question costs, what is left then, and how far off it would be. Free.
+
+        Pay with ``epsilon`` (and ``delta``), the guarantee of this answer taken alone; with
+        ``share`` of the whole budget, such as ``"5%"``; or ask the other way round, for an interval
+        ``within`` so much at a ``confidence``. ``size`` states how many rows a group has, where an
+        error depends on it. ``bounding`` overrides how units are bounded.
+        """
+        terms = Terms(
+            epsilon=epsilon, delta=delta, share=share, within=within, of=of,
+            confidence=confidence, size=size or self.catalog.size, bounding=bounding,
+        )  # fmt: skip
+        prepared = self._prepare(question, terms, periods)
+        expected = expected_errors(
+            prepared, self.catalog, confidence=Fraction(terms.confidence), size=terms.size
+        )
+        budgets = self.account.quote(
+            prepared.price.loss,
+            who=who or self._who,
+            purpose=purpose or self._purpose,
+            periods=periods,
+            error=next((one.half_width for one in expected if one.half_width), None),
+        )
+        return Quote(
+            question=question,
+            epsilon=float(prepared.price.epsilon),
+            delta=float(prepared.price.delta),
+            loss=prepared.price.loss,
+            budgets=budgets,
+            confidence=float(terms.confidence),
+            noise=prepared.price.noise.kind,
+            expected=expected,
+            notes=(),
+        )
+
+    def sql(
+        self,
+        question: str,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        share: Number | str | None = None,
+        within: Number | str | None = None,
+        of: Number | None = None,
+        confidence: Number = Fraction(95, 100),
+        size: int | None = None,
+        bounding: Bounding | None = None,
+        periods: Periods = None,
+        who: str | None = None,
+        purpose: str | None = None,
+        source: Source = SYSTEM,
+    ) -> Result:
+        """Answer a question in SQL, privately. See :meth:`quote` for how to pay.
+
+        ``periods`` lists the periods of the data that are asked about, where a unit is protected in
+        each period by itself. ``source`` is where the noise comes from.
+        """
+        terms = Terms(
+            epsilon=epsilon, delta=delta, share=share, within=within, of=of,
+            confidence=confidence, size=size or self.catalog.size, bounding=bounding,
+        )  # fmt: skip
+        self.refresh()
+        prepared = self._prepare(question, terms, periods)
+        asker = self._asker(terms, periods, who, purpose, source)
+        return answering.answer(prepared, asker)
+
+    def plan(
+        self,
+        questions: Sequence[str | Question],
+        *,
+        epsilon: Number,
+        delta: Number | None = None,
+        weights: Sequence[Number] | None = None,
+        confidence: Number = Fraction(95, 100),
+        periods: Periods = None,
+        who: str | None = None,
+        purpose: str | None = None,
+        source: Source = SYSTEM,
+    ) -> Plan:
+        """Price many questions together, before anything is spent; ``.release()`` answers them.
+
+        Questions about the same rows and groups share what they have in common, which is released
+        once. ``epsilon`` and ``delta`` are the guarantee of all answers together. It is split so
+        that the sum of the ``weights`` times the squared errors, each relative to what the same
+        question would have alone, is as small as possible.
+        """
+        terms = Terms(epsilon=epsilon, delta=delta, confidence=confidence)
+        self.refresh()
+        asker = self._asker(terms, periods, who, purpose, source)
+        texts = [one.sql if isinstance(one, Question) else one for one in questions]
+        return planned(texts, asker, terms, weights=weights, periods=_labels(periods))
+
+    def watch(
+        self,
+        questions: Sequence[str | Question],
+        *,
+        threshold: Number,
+        positives: int = 1,
+        epsilon: Number,
+        periods: Periods = None,
+        who: str | None = None,
+        purpose: str | None = None,
+        source: Source = SYSTEM,
+    ) -> Watch:
+        """Tell which of many counts are above a threshold, for the price of the alerts.
+
+        Thousands of questions cost ``epsilon`` in all, until ``positives`` of them were answered
+        with yes. All of it is charged now: a process that is lost forfeits what it had left. Call
+        :meth:`Watch.ask` to look, as often as you like, also when the data has changed.
+        """
+        terms = Terms(epsilon=epsilon, delta=0)
+        self.refresh()
+        asker = self._asker(terms, periods, who, purpose, source)
+        texts = [one.sql if isinstance(one, Question) else one for one in questions]
+        return watched(
+            texts, asker, threshold=threshold, positives=positives, epsilon=epsilon,
+            periods=_labels(periods), engine=lambda: self._refreshed_engine(),
+        )  # fmt: skip
+
+    def where(self, condition: str) -> Question:
+        """Begin a question about the first table with a condition, as in SQL."""
+        return self.table().where(condition)
+
+    def group_by(
+        self, *columns: str, keys: Mapping[str, Sequence[KeyValue]] | None = None
+    ) -> Question:
+        """Begin a question about the first table with what to group by."""
+        return self.table().group_by(*columns, keys=keys)
+
+    def agg(self, **aggregates: Ask) -> Question:
+        """Begin a question about the first table with what to ask for."""
+        return self.table().agg(**aggregates)
+
+    def table(self, name: str | None = None) -> Question:
+        """Begin a question about one of the tables: the first, unless named."""
+        names = list(self.declaration.tables)
+        if name is not None and name not in names:
+            raise ParameterError(
+                f"the protected tables are {', '.join(names)}, not {name!r}.", parameter="name"
+            )
+        return Question(table=name or names[0], source=self)
+
+    def refresh(self) -> bool:
+        """Look whether the data changed, and if so register its new version. Costs nothing.
+
+        Done before every answer. Rows that came or went belong to the same people and the same
+        budget; a column that vanished or changed its type is an error that names it.
+        """
+        if not self._sources.has_changed():
+            return False
+        from discreet.tables.engines.duckdb import DuckDBEngine
+
+        reopened = self._sources.reopened()
+        self.catalog = self.declaration.catalog(
+            {name: dict(one.columns) for name, one in reopened.items()}
+        )
+        self.account = attached(self.account.ledger, self.declaration, reopened)
+        self._sources, self._engine = reopened, DuckDBEngine(reopened)
+        return True
+
+    def save(self, path: "str | PathLike[str]") -> None:
+        """Write the declaration as a small TOML file, from which :func:`open_tables` opens it.
+
+        Places are written relative to that file, where they are near it.
+        """
+        relative(self.declaration, Path(path).parent).save(Path(path), self.tables)
+
+    def close(self) -> None:
+        """Close the ledger, if it was opened here."""
+        if self._owns_ledger:
+            self.account.ledger.close()
+
+    def __enter__(self) -> "Protected":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        tables = ", ".join(self.declaration.tables)
+        return (
+            f"Protected({self.name!r}: {tables}; {self.catalog.unit}, "
+            f"{self.declaration.guarantee}, {self.remaining:.0%} left)"
+        )
+
+    @property
+    def _version(self) -> str:
+        return self.account.ledger._fingerprint("version", self._sources.version)[:32]
+
+    def _refreshed_engine(self) -> Engine:
+        self.refresh()
+        return self._engine
+
+    def _asker(
+        self, terms: Terms, periods: Periods, who: str | None, purpose: str | None, source: Source
+    ) -> answering.Asker:
+        return answering.Asker(
+            account=self.account,
+            engine=self._engine,
+            catalog=self.catalog,
+            version=self._version,
+            confidence=Fraction(terms.confidence),
+            who=who or self._who,
+            purpose=purpose or self._purpose,
+            periods=periods,
+            source=source,
+        )
+
+    def _prepare(self, question: str, terms: Terms, periods: Periods) -> Prepared:
+        query = parse(question, self.catalog, periods=_labels(periods))
+        return prepare(question, query, terms=terms, catalog=self.catalog, rules=self.account.rules)
+
+
+def _labels(periods: Periods) -> Sequence[str] | None:
+    return [periods] if isinstance(periods, str) else periods

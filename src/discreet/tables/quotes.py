@@ -1,0 +1,128 @@
+"""What a question would cost and how far off its answer would be, before anything is spent."""
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+from discreet.accounting import Loss, risk
+from discreet.ledger import Quote as LedgerQuote
+
+__all__ = ["Expected", "Quote"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """How far off one aggregate would be: ``half_width`` of its interval, None if not known.
+
+    ``words`` says it for people, also where it depends on what is not known yet.
+
+    >>> print(Expected(text="COUNT(*)", half_width=12.0, words="within 12 rows"))
+    COUNT(*): within 12 rows
+    """
+
+    text: str
+    half_width: float | None
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.text}: {self.words}"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote:
+    """The price of a question. True where it fits into the budget; nothing was charged.
+
+    ``epsilon`` and ``delta`` are the guarantee of this answer taken alone, ``loss`` is what the
+    account would be charged, ``budgets`` says what would be left of whose budget. ``expected``
+    tells the error of each aggregate from public facts alone.
+
+    >>> from discreet.accounting import PureLoss
+    >>> from discreet.ledger import BudgetQuote, Quote as LedgerQuote
+    >>> room = LedgerQuote(account="people", budgets=(
+    ...     BudgetQuote(name="total", fits=True, used=0.1, used_after=0.15),))
+    >>> print(Quote(question="SELECT COUNT(*) FROM people", epsilon=0.5, delta=0.0,
+    ...             loss=PureLoss(epsilon=0.5), budgets=room, confidence=0.95, noise="laplace",
+    ...             expected=(Expected(text="COUNT(*)", half_width=6.0, words="within 6"),)))
+    SELECT COUNT(*) FROM people
+      price      epsilon=0.5: 5% of the budget of 'people', 85% left after it
+      COUNT(*)   within 6 (95% confidence)
+      attacker   who knows all else guesses whether somebody takes part right 63 times in 100
+    """
+
+    question: str
+    epsilon: float
+    delta: float
+    loss: Loss
+    budgets: LedgerQuote
+    confidence: float
+    noise: str
+    expected: tuple[Expected, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def fits(self) -> bool:
+        """Whether every budget has room for it."""
+        return self.budgets.fits
+
+    @property
+    def share(self) -> float:
+        """The share of the tightest budget that it would use."""
+        return self.budgets.used_after - self.budgets.used
+
+    @property
+    def remaining(self) -> float:
+        """The share of the tightest budget that would be left."""
+        return max(0.0, 1 - self.budgets.used_after)
+
+    @property
+    def success(self) -> float:
+        """The best attacker's chance to tell whether somebody takes part, from an even guess."""
+        return min(risk.success(self.loss, prior=0.5), 1.0)
+
+    def __bool__(self) -> bool:
+        return self.fits
+
+    def __str__(self) -> str:
+        lines = [self.question]
+        lines += [f"  {label:<10} {words}".rstrip() for label, words in self._rows()]
+        return "\n".join(lines)
+
+    def _rows(self) -> list[tuple[str, str]]:
+        price = f"epsilon={self.epsilon:.4g}"
+        if self.delta:
+            price += f", delta={self.delta:.3g}"
+        account = f"the budget of {self.budgets.account!r}"
+        if self.fits:
+            price += f": {_percent(self.share)} of {account}, {self.remaining:.0%} left after it"
+        else:
+            price += f": does not fit into {account}"
+        rows = [("price", price)]
+        if not self.fits and self.budgets.offer is not None:
+            rows.append(("offer", str(self.budgets.offer)))
+        sure = f" ({_percent(self.confidence)} confidence)"
+        rows += [(one.text, one.words + sure) for one in self.expected]
+        guessed = math.ceil(100 * self.success)
+        attack = (
+            f"who knows all else guesses whether somebody takes part right {guessed} times in 100"
+        )
+        return [*rows, ("attacker", attack), *(("note", note) for note in self.notes)]
+
+    def __rich__(self) -> str:
+        from rich.markup import escape
+
+        return escape(str(self))
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{escape(label)}</th><td>{escape(words)}</td></tr>"
+            for label, words in self._rows()
+        )
+        return f"<pre>{escape(self.question)}</pre><table>{rows}</table>"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g}%"

@@ -1,0 +1,95 @@
+"""Every refusal names its place, its reason and a remedy; the cases are plain files."""
+
+import tomllib
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet.errors import Refused
+from discreet.privacy import Neighbours, Unit
+from discreet.tables._refusals import CATALOGUE
+from discreet.tables.metadata import Catalog, Column, Table
+from discreet.tables.sql import parse
+
+CASES = Path(__file__).parent / "cases" / "refusals"
+
+PEOPLE = Table(
+    name="people",
+    columns=(
+        Column(name="user_id", type="BIGINT"),
+        Column(name="region", type="VARCHAR"),
+        Column(name="income", type="DOUBLE", bounds=(Fraction(0), Fraction(200_000))),
+        Column(name="age", type="INTEGER"),
+        Column(name="ok", type="BOOLEAN"),
+        Column(name="born", type="DATE"),
+        Column(name="moved", type="DATE"),
+        Column(name="tags", type="VARCHAR[]"),
+    ),
+)
+VISITS = Table(
+    name="visits",
+    columns=(
+        Column(name="user_id", type="BIGINT"),
+        Column(name="at", type="TIMESTAMP"),
+        Column(name="cost", type="DECIMAL(18,3)"),
+        Column(name="region", type="VARCHAR"),
+    ),
+)
+REGIONS = Table(
+    name="regions",
+    columns=(Column(name="region", type="VARCHAR"), Column(name="country", type="VARCHAR")),
+    is_public=True,
+)
+ORDERS = Table(name="orders", columns=(Column(name="price", type="DOUBLE"),))
+TABLES = (PEOPLE, VISITS, REGIONS)
+
+
+def catalog(unit: Unit, *more: Table) -> Catalog:
+    return Catalog(unit=unit, neighbours=Neighbours.add_remove, tables=(*TABLES, *more))
+
+
+CATALOGS: dict[str, tuple[Catalog, list[str] | None]] = {
+    "plain": (catalog(Unit.column("user_id")), None),
+    "broken": (catalog(Unit.column("user_id"), ORDERS), None),
+    "record": (catalog(Unit.record()), None),
+    "monthly": (catalog(Unit.column("user_id").per("month")), None),
+    "monthly_asked": (catalog(Unit.column("user_id").per("month")), ["2026-11"]),
+}
+
+
+def load() -> list[Any]:
+    return [
+        pytest.param(case, id=f"{path.stem}-{number}")
+        for path in sorted(CASES.glob("*.toml"))
+        for number, case in enumerate(tomllib.loads(path.read_text("utf-8"))["case"], 1)
+    ]
+
+
+def refusal(case: dict[str, Any]) -> Refused:
+    known, periods = CATALOGS[case.get("catalog", "plain")]
+    with pytest.raises(Refused) as caught:
+        parse(case["sql"], known, periods=periods)
+    return caught.value
+
+
+@pytest.mark.parametrize("case", load())
+def test_a_refusal_says_where_why_and_what_instead(case: dict[str, Any]) -> None:
+    found = refusal(case)
+    assert (found.code, found.line, found.column) == (case["code"], case["line"], case["column"])
+    for word in case["reason"]:
+        assert word in found.reason
+    for word in case["remedy"]:
+        assert word in found.remedy
+    assert str(found).startswith(f"line {found.line}, column {found.column}: ")
+    assert "Nothing was spent." in str(found)
+    assert found.reason.endswith(".")
+    assert found.remedy.endswith((".", "?"))
+    assert "{" not in found.reason.replace("{'a'", "")
+
+
+def test_every_entry_of_the_catalogue_has_a_case_and_there_are_many() -> None:
+    codes = [param.values[0]["code"] for param in load()]
+    assert set(codes) == set(CATALOGUE)
+    assert len(codes) >= 80
