@@ -11,7 +11,10 @@ import pytest
 import discreet
 
 SOURCE = Path(discreet.__file__).parent
-HEAVY = ["scipy", "rich", "typer", "torch", "pandas", "duckdb", "pyspark", "matplotlib", "numpy"]
+HEAVY = [
+    "scipy", "rich", "typer", "torch", "pandas", "polars", "pyarrow", "duckdb", "sqlglot", "pyspark",
+    "matplotlib", "numpy",
+]  # fmt: skip
 
 
 def run(program):
@@ -28,7 +31,7 @@ def test_importing_the_root_loads_nothing_heavy():
 
 @pytest.mark.parametrize(
     "room",
-    ["privacy", "noise", "datasets", "accounting", "mechanisms", "ledger", "audit", "testing"],
+    ["privacy", "noise", "datasets", "accounting", "mechanisms", "ledger", "tables", "audit", "testing"],
 )
 def test_rooms_load_scipy_and_the_terminal_only_when_used(room):
     heavy = [name for name in HEAVY if name != "numpy"]

@@ -16,15 +16,20 @@ if TYPE_CHECKING:
     from discreet.accounting import delta, epsilon
     from discreet.ledger import Ledger
     from discreet.privacy import Guarantee, Neighbours, Sensitive, Unit
+    from discreet.tables import Protected, Result, open_tables, protect
 
 _HOME = {
     "Guarantee": "discreet.privacy",
     "Ledger": "discreet.ledger",
     "Neighbours": "discreet.privacy",
+    "Protected": "discreet.tables",
+    "Result": "discreet.tables",
     "Sensitive": "discreet.privacy",
     "Unit": "discreet.privacy",
     "delta": "discreet.accounting",
     "epsilon": "discreet.accounting",
+    "open_tables": "discreet.tables",
+    "protect": "discreet.tables",
 }
 _ROOMS = (
     "accounting",
@@ -43,11 +48,15 @@ __all__ = [
     "Guarantee",
     "Ledger",
     "Neighbours",
+    "Protected",
+    "Result",
     "Sensitive",
     "Unit",
     "__version__",
     "delta",
     "epsilon",
+    "open_tables",
+    "protect",
 ]
 
 

@@ -1,8 +1,10 @@
 """Declarations: what is written is read back, what is wrong is refused with its place."""
 
 import tomllib
+from datetime import date
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -158,6 +160,14 @@ def test_infer_and_select_are_the_same_as_nothing(tmp_path):
 def test_dates_of_toml_become_iso_texts(tmp_path):
     made = loaded(tmp_path, SMALL + "day = { keys = [2026-01-01, 2026-01-02] }")
     assert made.tables["people"].columns["day"].keys == ("2026-01-01", "2026-01-02")
+
+
+def test_values_of_numpy_and_dates_become_plain():
+    declared = DeclaredColumn(bounds=[np.float64(0.5), np.int64(3)], keys=[np.str_("a"), "b"])
+    assert declared == DeclaredColumn(bounds=(0.5, 3), keys=("a", "b"))
+    assert people({"x": declared}).to_toml().endswith('{ bounds = [0.5, 3], keys = ["a", "b"] }\n')
+    assert DeclaredColumn(keys=[np.bool_(True), None]).keys == (True, None)
+    assert DeclaredColumn(keys=[date(2026, 1, 31)]).keys == ("2026-01-31",)
 
 
 @pytest.mark.parametrize(

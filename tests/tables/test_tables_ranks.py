@@ -139,7 +139,7 @@ def test_claimed_span_is_attained(monkeypatch, relation, is_single, changes):
                   is_single=is_single)  # fmt: skip
     for ask in (ASKS[0], ASKS[1], ASKS[5]):
         spans = []
-        for base in itertools.product(range(0, 61, 6), repeat=3):
+        for base in itertools.product(range(0, 61, 12), repeat=3):
             for first, second in changes:
                 ratio = law(monkeypatch, ranks, np.add(base, first), ask) - law(
                     monkeypatch, ranks, np.add(base, second), ask

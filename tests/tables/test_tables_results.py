@@ -277,7 +277,18 @@ class TestNumbers:
         ],
     )
     def test_a_value_has_the_digits_its_error_leaves(self, value, half, told):
+        value = float(value)
         assert _show.cell(value, value - half, value + half, math.nan) == told
+
+    def test_a_rounded_count_keeps_its_sign_of_an_even_interval(self):
+        assert _show.cell(3048.0, 3041.0, 3054.0, math.nan) == "3,048 ± 7"
+        assert _show.cell(45.0, 41.0, 52.0, math.nan) == "45 (41 to 52)"
+
+    @given(cell=st.tuples(*[st.floats()] * 4))
+    def test_any_cell_can_be_written(self, cell):
+        told = _show.cell(*cell)
+        assert 0 < len(told) < 120
+        assert (told == "-") == math.isnan(cell[0])
 
     @given(value=st.floats(-1e305, 1e305), half=st.floats(1e-300, 1e300))
     def test_the_number_shown_is_as_close_as_the_error_asks(self, value, half):

@@ -11,13 +11,13 @@ from discreet.tables.aggregates import (
     count_distinct,
     covariance,
     histogram,
-    max,
+    max,  # noqa: A004
     mean,
     median,
-    min,
+    min,  # noqa: A004
     quantile,
     stddev,
-    sum,
+    sum,  # noqa: A004
     variance,
 )
 from discreet.tables.bounds import Groups, Norm

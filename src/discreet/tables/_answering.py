@@ -179,7 +179,8 @@ def _facts(
 
 def _shown_as(index: int, shown: dict[str, int]) -> dict[str, str]:
     """Return the column that shows an aggregate as it is, where there is one."""
-    return {"column": name for name, i in shown.items() if i == index}
+    names = [name for name, i in shown.items() if i == index]
+    return {"column": names[0]} if names else {}
 
 
 def _aggregate_facts(index: int, prepared: Prepared, released: Released) -> dict[str, Any]:

@@ -5,14 +5,13 @@ from typing import Final
 
 from sqlglot import exp
 
-from discreet.tables._operators import Rule, cast, need
+from discreet.tables._casts import cast
+from discreet.tables._conversions import as_kind
 from discreet.tables._question import shown
-from discreet.tables._terms import Scope, Term, as_kind
+from discreet.tables._rules import Rule, need
+from discreet.tables._terms import Scope, Term
 
 __all__ = ["ANONYMOUS", "RULES"]
-
-RULES: dict[type[exp.Expression], Rule] = {}
-ANONYMOUS: dict[str, Rule] = {}
 
 # The least and greatest value of each part; few enough to be public keys where listed as such.
 _PARTS: Final[dict[str, tuple[int, int]]] = {
@@ -151,15 +150,17 @@ def _to_date(node: exp.Expression, scope: Scope) -> Term:
     return cast(scope, node, scope.term(node.this), "DATE")
 
 
-RULES.update(dict.fromkeys(_NODES, _named_part))
-RULES.update(
-    {
-        exp.Extract: _extract,
-        exp.TimestampTrunc: _trunc,
-        exp.DateTrunc: _trunc,
-        exp.DateDiff: _difference,
-        exp.Date: _to_date,
-        exp.TsOrDsToDate: _to_date,
-    }
-)
-ANONYMOUS.update({"date_part": _date_part, "datepart": _date_part, "weekday": _weekday})
+RULES: Final[dict[type[exp.Expression], Rule]] = {
+    **dict.fromkeys(_NODES, _named_part),
+    exp.Extract: _extract,
+    exp.TimestampTrunc: _trunc,
+    exp.DateTrunc: _trunc,
+    exp.DateDiff: _difference,
+    exp.Date: _to_date,
+    exp.TsOrDsToDate: _to_date,
+}
+ANONYMOUS: Final[dict[str, Rule]] = {
+    "date_part": _date_part,
+    "datepart": _date_part,
+    "weekday": _weekday,
+}

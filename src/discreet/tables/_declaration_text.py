@@ -3,7 +3,6 @@
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date, datetime, time
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -320,12 +319,6 @@ def _read_column(place: _Place) -> "DeclaredColumn":
         facts["bounds"] = tuple(_as_number(bound, place, "bounds") for bound in bounds)
         place.checked("bounds", lambda: DeclaredColumn(bounds=facts["bounds"]))
     if keys != "select":
-        listed = [_read_key(key) for key in keys]
-        facts["keys"] = (*listed, None) if has_null else tuple(listed)
+        facts["keys"] = (*keys, None) if has_null else tuple(keys)
         place.checked("keys", lambda: DeclaredColumn(keys=facts["keys"]))
     return DeclaredColumn(**facts)
-
-
-def _read_key(key: object) -> object:
-    # TOML has dates of its own; keys are compared as the ISO texts of them.
-    return key.isoformat() if isinstance(key, date | datetime | time) else key

@@ -5,19 +5,25 @@ from typing import Final
 from sqlglot import exp
 
 from discreet.errors import Refused
-from discreet.tables import _dates, _functions, _operators
-from discreet.tables._operators import Rule
+from discreet.tables import _casts, _dates, _functions, _operators, _texts
 from discreet.tables._question import nearest, shown
+from discreet.tables._rules import Rule
 from discreet.tables._terms import Scope, Term
 
 __all__ = ["translate"]
 
 _RULES: Final[dict[type[exp.Expression], Rule]] = {
+    **_casts.RULES,
     **_operators.RULES,
     **_functions.RULES,
+    **_texts.RULES,
     **_dates.RULES,
 }
-_ANONYMOUS: Final[dict[str, Rule]] = {**_functions.ANONYMOUS, **_dates.ANONYMOUS}
+_ANONYMOUS: Final[dict[str, Rule]] = {
+    **_functions.ANONYMOUS,
+    **_texts.ANONYMOUS,
+    **_dates.ANONYMOUS,
+}
 
 _LONGEST: Final = 100_000  # characters
 _WINDOWS: Final = (exp.Window, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag, exp.Lead, exp.Ntile)

@@ -1,88 +1,25 @@
-"""The scalar functions that questions may use, each written so that it never raises."""
+"""Functions of numbers and of NULLs, each written so that it never raises."""
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Final
 
 from sqlglot import exp
 
 from discreet.tables import _intervals as intervals
-from discreet.tables._operators import Rule, is_tidy, need
-from discreet.tables._question import shown
-from discreet.tables._terms import (
-    Scope,
-    Term,
-    as_double,
-    boolean,
-    joined,
-    number,
-    text,
-    tidy,
-    tidy_double,
-    unify,
-)
+from discreet.tables._conversions import joined, unify
+from discreet.tables._rules import Rule, is_tidy, need, whole_literal
+from discreet.tables._terms import Scope, Term, as_double, number, tidy, tidy_double
 
 __all__ = ["ANONYMOUS", "RULES"]
 
-RULES: dict[type[exp.Expression], Rule] = {}
-ANONYMOUS: dict[str, Rule] = {}  # functions that the parser does not know, by name
-_LONGEST: Final = 2**31
 _WORDS: Final[dict[type[exp.Expression], str]] = {
     exp.Floor: "floor",
     exp.Ceil: "ceil",
     exp.Trunc: "trunc",
-    exp.Substring: "substring",
-    exp.Left: "left",
-    exp.Right: "right",
-    exp.StartsWith: "starts_with",
-    exp.EndsWith: "suffix",
-    exp.Contains: "contains",
 }
 
 
-def _rule(*kinds: type[exp.Expression] | str) -> Callable[[Rule], Rule]:
-    def enter(function: Rule) -> Rule:
-        for kind in kinds:
-            if isinstance(kind, str):
-                ANONYMOUS[kind] = function
-            else:
-                RULES[kind] = function
-        return function
-
-    return enter
-
-
-def _inputs(node: exp.Expression, scope: Scope, example: str, *counts: int) -> list[exp.Expression]:
-    """Return the arguments of a function in order, whose number must be one of ``counts``."""
-    parts: list[exp.Expression] = []
-    for key in node.arg_types:
-        value = node.args.get(key)
-        if isinstance(value, exp.Expression):
-            parts.append(value)
-        elif isinstance(value, list):
-            parts += value
-    if counts and len(parts) not in counts:
-        raise scope.question.refuse(
-            "arguments", node, word=shown(node).split("(")[0], example=example
-        )
-    return parts
-
-
-def _whole_literal(node: exp.Expression, scope: Scope, *, word: str, example: str) -> int:
-    term = scope.term(node)
-    value = term.interval[0] if term.is_literal and term.kind == "number" else None
-    if value is None or value.denominator != 1 or abs(value) >= _LONGEST:
-        raise scope.question.refuse(
-            "literal", node, word=f"an argument of {word}", what="a whole number", example=example
-        )
-    return value.numerator
-
-
-# Numbers.
-
-
-@_rule("clamp")
 def _clamp(node: exp.Expression, scope: Scope) -> Term:
     value, low, high = _three(node, scope)
     term = need(scope, value, "number", "boolean", word="CLAMP")
@@ -113,7 +50,6 @@ def _three(node: exp.Expression, scope: Scope) -> list[exp.Expression]:
     return list(node.expressions)
 
 
-@_rule(exp.Abs)
 def _absolute(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this")
     term = need(scope, node.this, "number", word="ABS")
@@ -126,7 +62,6 @@ def _absolute(node: exp.Expression, scope: Scope) -> Term:
     )
 
 
-@_rule(exp.Sign)
 def _sign(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this")
     value = tidy_double(need(scope, node.this, "number", word="SIGN"))
@@ -134,7 +69,6 @@ def _sign(node: exp.Expression, scope: Scope) -> Term:
     return number(f"CAST(sign({value}) AS DOUBLE)", interval=span, is_whole=True, is_tidy=True)
 
 
-@_rule(exp.Floor, exp.Ceil, exp.Trunc)
 def _round_whole(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this")
     word = _WORDS[type(node)]
@@ -148,13 +82,12 @@ def _round_whole(node: exp.Expression, scope: Scope) -> Term:
     )
 
 
-@_rule(exp.Round)
 def _round(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "decimals")
     term = need(scope, node.this, "number", word="ROUND")
     digits = 0
     if node.args.get("decimals") is not None:
-        digits = _whole_literal(node.args["decimals"], scope, word="ROUND", example="ROUND(x, 2)")
+        digits = whole_literal(node.args["decimals"], scope, word="ROUND", example="ROUND(x, 2)")
         digits = max(-300, min(300, digits))
     low, high = term.interval
     step = Fraction(10) ** -digits
@@ -171,7 +104,6 @@ def _round(node: exp.Expression, scope: Scope) -> Term:
     )
 
 
-@_rule(exp.Sqrt)
 def _sqrt(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this")
     term = need(scope, node.this, "number", word="SQRT")
@@ -182,7 +114,6 @@ def _sqrt(node: exp.Expression, scope: Scope) -> Term:
     return number(sql, interval=intervals.monotone(math.sqrt, span, least=0.0), is_tidy=True)
 
 
-@_rule(exp.Exp)
 def _exp(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this")
     term = need(scope, node.this, "number", word="EXP")
@@ -195,7 +126,6 @@ def _exp(node: exp.Expression, scope: Scope) -> Term:
     )
 
 
-@_rule(exp.Ln, exp.Log)
 def _log(node: exp.Expression, scope: Scope) -> Term:
     question = scope.question
     question.arguments(node, "this", "expression")
@@ -204,7 +134,7 @@ def _log(node: exp.Expression, scope: Scope) -> Term:
         base = 0
     elif node.args.get("expression") is not None:
         base, argument = (
-            _whole_literal(node.this, scope, word="LOG", example="LOG10(x)"),
+            whole_literal(node.this, scope, word="LOG", example="LOG10(x)"),
             (node.expression),
         )
         if base not in (2, 10):
@@ -223,7 +153,6 @@ def _log(node: exp.Expression, scope: Scope) -> Term:
     )
 
 
-@_rule(exp.Pow)
 def _power(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "expression")
     base = need(scope, node.this, "number", word="POWER")
@@ -243,7 +172,6 @@ def _power(node: exp.Expression, scope: Scope) -> Term:
     return number(sql, interval=span, is_whole=is_whole)
 
 
-@_rule(exp.Least, exp.Greatest)
 def _extreme(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "expressions", "ignore_nulls")
     word = "LEAST" if isinstance(node, exp.Least) else "GREATEST"
@@ -274,10 +202,6 @@ def _alike(
     return same
 
 
-# NULLs.
-
-
-@_rule(exp.Coalesce)
 def _coalesce(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "expressions", "is_nvl")
     terms = _alike(node, scope, [node.this, *node.expressions], "COALESCE")
@@ -298,7 +222,6 @@ def _coalesce(node: exp.Expression, scope: Scope) -> Term:
     )
 
 
-@_rule(exp.Nullif)
 def _nullif(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "expression")
     left, right = _alike(node, scope, [node.this, node.expression], "NULLIF")
@@ -319,110 +242,23 @@ def _nullable(term: Term) -> Term:
     )
 
 
-# Texts.
-
-
-@_rule(exp.Lower, exp.Upper)
-def _case(node: exp.Expression, scope: Scope) -> Term:
-    scope.question.arguments(node, "this")
-    word = "lower" if isinstance(node, exp.Lower) else "upper"
-    term = need(scope, node.this, "text", word=word.upper())
-    return text(f"{word}({term.sql})", is_nullable=term.is_nullable)
-
-
-@_rule(exp.Trim)
-def _trim(node: exp.Expression, scope: Scope) -> Term:
-    scope.question.arguments(node, "this", "position", "expression")
-    position = str(node.args.get("position") or "BOTH").upper()
-    word = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[position]
-    term = need(scope, node.this, "text", word=word.upper())
-    if node.args.get("expression") is None:
-        return text(f"{word}({term.sql})", is_nullable=term.is_nullable)
-    what = _text_literal(node.expression, scope, word=word.upper())
-    return text(f"{word}({term.sql}, {what})", is_nullable=term.is_nullable)
-
-
-def _text_literal(node: exp.Expression, scope: Scope, *, word: str) -> str:
-    term = scope.term(node)
-    if term.kind != "text" or not term.is_literal:
-        raise scope.question.refuse(
-            "literal", node, word=f"an argument of {word}", what="a text", example="'north%'"
-        )
-    return term.sql
-
-
-@_rule(exp.Length)
-def _length(node: exp.Expression, scope: Scope) -> Term:
-    scope.question.arguments(node, "this")
-    term = need(scope, node.this, "text", word="LENGTH")
-    return Term(
-        sql=f"length({term.sql})",
-        kind="number",
-        type="BIGINT",
-        interval=(Fraction(0), None),
-        is_whole=True,
-        is_nullable=term.is_nullable,
-    )
-
-
-@_rule(exp.Substring, exp.Left, exp.Right)
-def _part(node: exp.Expression, scope: Scope) -> Term:
-    scope.question.arguments(node, "this", "expression", "start", "length")
-    word = _WORDS[type(node)]
-    example = f"{word.upper()}(x, 3)"
-    term = need(scope, node.this, "text", word=word.upper())
-    numbers = [node.args[k] for k in ("start", "length", "expression") if node.args.get(k)]
-    if not numbers:
-        raise scope.question.refuse("arguments", node, word=word.upper(), example=example)
-    shares = [str(_whole_literal(n, scope, word=word.upper(), example=example)) for n in numbers]
-    return text(f"{word}({term.sql}, {', '.join(shares)})", is_nullable=term.is_nullable)
-
-
-@_rule(exp.Concat, exp.DPipe)
-def _concat(node: exp.Expression, scope: Scope) -> Term:
-    if isinstance(node, exp.DPipe):
-        scope.question.arguments(node, "this", "expression", "safe")
-        terms = [need(scope, n, "text", word="||") for n in (node.this, node.expression)]
-        sql = f"({terms[0].sql} || {terms[1].sql})"
-        return text(sql, is_nullable=any(t.is_nullable for t in terms))
-    scope.question.arguments(node, "expressions", "safe", "coalesce")
-    terms = [need(scope, part, "text", word="CONCAT") for part in node.expressions]
-    return text(f"concat({', '.join(t.sql for t in terms)})", is_nullable=False)
-
-
-@_rule(exp.Replace)
-def _replace(node: exp.Expression, scope: Scope) -> Term:
-    scope.question.arguments(node, "this", "expression", "replacement")
-    parts = _inputs(node, scope, "REPLACE(x, 'a', 'b')", 3)
-    term = need(scope, parts[0], "text", word="REPLACE")
-    old, new = (_text_literal(part, scope, word="REPLACE") for part in parts[1:])
-    return text(f"replace({term.sql}, {old}, {new})", is_nullable=term.is_nullable)
-
-
-@_rule(exp.StartsWith, exp.EndsWith, exp.Contains, "prefix", "suffix")
-def _contains(node: exp.Expression, scope: Scope) -> Term:
-    word = _WORDS.get(type(node)) or str(node.this).lower()
-    parts = list(node.expressions) if isinstance(node, exp.Anonymous) else None
-    if parts is None:
-        scope.question.arguments(node, "this", "expression", "json_scope")
-        parts = _inputs(node, scope, "", 2)
-    if len(parts) != 2:
-        raise scope.question.refuse(
-            "arguments", node, word=word.upper(), example=f"{word.upper()}(x, 'a')"
-        )
-    terms = [need(scope, part, "text", word=word.upper()) for part in parts]
-    return boolean(
-        f"{word}({terms[0].sql}, {terms[1].sql})", is_nullable=any(t.is_nullable for t in terms)
-    )
-
-
-@_rule(exp.Like, exp.ILike)
-def _like(node: exp.Expression, scope: Scope) -> Term:
-    scope.question.arguments(node, "this", "expression", "negate")
-    word = "LIKE" if isinstance(node, exp.Like) else "ILIKE"
-    term = need(scope, node.this, "text", word=word)
-    pattern = _text_literal(node.expression, scope, word=word)
-    sql = f"({term.sql} {word} {pattern})"
-    if node.args.get("negate"):
-        sql = f"(NOT {sql})"
-    return boolean(sql, is_nullable=term.is_nullable)
+RULES: Final[dict[type[exp.Expression], Rule]] = {
+    exp.Abs: _absolute,
+    exp.Sign: _sign,
+    exp.Floor: _round_whole,
+    exp.Ceil: _round_whole,
+    exp.Trunc: _round_whole,
+    exp.Round: _round,
+    exp.Sqrt: _sqrt,
+    exp.Exp: _exp,
+    exp.Ln: _log,
+    exp.Log: _log,
+    exp.Pow: _power,
+    exp.Least: _extreme,
+    exp.Greatest: _extreme,
+    exp.Coalesce: _coalesce,
+    exp.Nullif: _nullif,
+}
+ANONYMOUS: Final[dict[str, Rule]] = {  # functions that the parser does not know, by name
+    "clamp": _clamp,
+}

@@ -6,9 +6,10 @@ from typing import final
 
 from sqlglot import exp
 
+from discreet.tables._conversions import unify
 from discreet.tables._question import Question
 from discreet.tables._scopes import RowScope
-from discreet.tables._terms import INTEGERS, Term, tidy, unify
+from discreet.tables._terms import INTEGERS, Term, tidy
 from discreet.tables.plan import Key, KeyValue
 
 __all__ = ["GroupKey", "group_key", "listed_values"]

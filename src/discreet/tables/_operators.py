@@ -1,4 +1,4 @@
-"""Literals, arithmetic, comparisons, logic, CASE and CAST."""
+"""Arithmetic, comparisons, logic and CASE."""
 
 import re
 from collections.abc import Callable
@@ -9,31 +9,27 @@ from typing import Final
 from sqlglot import exp
 
 from discreet.tables import _intervals as intervals
+from discreet.tables._conversions import (
+    joined,
+    number_literal,
+    unify,
+)
 from discreet.tables._intervals import Interval
 from discreet.tables._question import shown
+from discreet.tables._rules import Rule, is_tidy, need
 from discreet.tables._terms import (
-    INTEGERS,
     NULL,
-    Kind,
     Scope,
     Term,
     as_double,
     boolean,
     in_range,
-    joined,
     number,
-    number_literal,
-    text,
-    text_literal,
     tidy,
-    time_literal,
-    unify,
 )
 
-__all__ = ["RULES", "Rule", "conjuncts", "need"]
+__all__ = ["RULES", "conjuncts"]
 
-Rule = Callable[[exp.Expression, Scope], Term]
-RULES: dict[type[exp.Expression], Rule] = {}
 Range = Callable[[Interval, Interval], Interval]
 _DIVISIONS: Final[dict[type[exp.Expression], str]] = {
     exp.Div: "/",
@@ -41,85 +37,31 @@ _DIVISIONS: Final[dict[type[exp.Expression], str]] = {
     exp.Mod: "%",
 }
 
-_CASTS: Final = {"number": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "date": "DATE"}
+_ARITHMETIC: Final[dict[type[exp.Expression], str]] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
+
+_RANGES: Final[dict[type[exp.Expression], Range]] = {
+    exp.Add: intervals.add,
+    exp.Sub: intervals.subtract,
+    exp.Mul: intervals.multiply,
+}
+
+_COMPARISONS: Final[dict[type[exp.Expression], str]] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "IS NOT DISTINCT FROM",
+    exp.NullSafeNEQ: "IS DISTINCT FROM",
+}
 
 
-def rule(*kinds: type[exp.Expression]) -> Callable[[Rule], Rule]:
-    """Enter a function as the rule for some kinds of node."""
-
-    def enter(function: Rule) -> Rule:
-        RULES.update(dict.fromkeys(kinds, function))
-        return function
-
-    return enter
-
-
-def need(scope: Scope, node: exp.Expression, *kinds: Kind, word: str) -> Term:
-    """Translate an argument that must be of one of these kinds."""
-    term = scope.term(node)
-    if term.kind not in kinds and term.kind != "null":
-        raise scope.question.refuse(
-            "type",
-            node,
-            word=word,
-            wanted=" or ".join(kinds),
-            argument=shown(node),
-            kind=term.kind,
-            cast=_CASTS.get(kinds[0], "TIMESTAMP"),
-        )
-    return term
-
-
-@rule(exp.Paren)
 def _paren(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this")
     return scope.term(node.this)
 
 
-@rule(exp.Null)
-def _null(node: exp.Expression, scope: Scope) -> Term:
-    return NULL
-
-
-@rule(exp.Boolean)
-def _boolean(node: exp.Expression, scope: Scope) -> Term:
-    value = bool(node.this)
-    return replace(
-        boolean("TRUE" if value else "FALSE", is_nullable=False), is_literal=True, values=(value,)
-    )
-
-
-@rule(exp.Literal)
-def _literal(node: exp.Expression, scope: Scope) -> Term:
-    written = str(node.this)
-    if node.args.get("is_string"):
-        if "\0" in written:
-            raise scope.question.refuse(
-                "literal", node, word="the text", what="readable text", example="'north'"
-            )
-        return text_literal(written)
-    value = exact(written)
-    if value is None:
-        raise scope.question.refuse(
-            "literal", node, word=written[:40], what="a number of usual size", example="1.5"
-        )
-    return number_literal(value)
-
-
-def exact(written: str) -> Fraction | None:
-    """Read a number exactly, unless no DOUBLE comes near it.
-
-    >>> exact("2.5e1"), exact("1e999")
-    (Fraction(25, 1), None)
-    """
-    match = re.fullmatch(r"(\d[\d_]*\.?\d*|\.\d+)(?:[eE]([+-]?\d{1,3}))?", written)
-    if match is None or len(written) > 400:
-        return None
-    value = Fraction(written.replace("_", ""))
-    return value if value < Fraction(10) ** 308 else None
-
-
-@rule(exp.Neg)
 def _negate(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this")
     term = need(scope, node.this, "number", word="-")
@@ -134,20 +76,6 @@ def _negate(node: exp.Expression, scope: Scope) -> Term:
     )
 
 
-def is_tidy(term: Term) -> bool:
-    """Whether a term is known to have no NaN, as a DOUBLE too."""
-    return term.is_tidy or term.is_literal or term.type != "DOUBLE"
-
-
-_ARITHMETIC: Final[dict[type[exp.Expression], str]] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
-_RANGES: Final[dict[type[exp.Expression], Range]] = {
-    exp.Add: intervals.add,
-    exp.Sub: intervals.subtract,
-    exp.Mul: intervals.multiply,
-}
-
-
-@rule(exp.Add, exp.Sub, exp.Mul)
 def _arithmetic(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "expression")
     sign = _ARITHMETIC[type(node)]
@@ -195,7 +123,6 @@ def _interval(node: exp.Interval, scope: Scope) -> str:
     return f"INTERVAL {int(written)} {unit}"
 
 
-@rule(exp.Div, exp.IntDiv, exp.Mod)
 def _division(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "expression", "typed", "safe")
     sign = _DIVISIONS[type(node)]
@@ -215,7 +142,7 @@ def _division(node: exp.Expression, scope: Scope) -> Term:
     sql = f"({as_double(left)} / {below})"
     if sign == "//":
         return number(
-            f"trunc({sql})" if not (left.is_whole and right.is_whole) else f"floor({sql})",
+            f"trunc({sql})",
             interval=intervals.rounded(span), is_whole=True, is_nullable=is_nullable,
         )  # fmt: skip
     return number(sql, interval=span, is_nullable=is_nullable)
@@ -225,19 +152,6 @@ def _never_zero(term: Term) -> bool:
     return term.is_literal and term.interval[0] is not None and term.interval[0] != 0
 
 
-_COMPARISONS: Final[dict[type[exp.Expression], str]] = {
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-    exp.NullSafeEQ: "IS NOT DISTINCT FROM",
-    exp.NullSafeNEQ: "IS DISTINCT FROM",
-}
-
-
-@rule(*_COMPARISONS)
 def _comparison(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "expression")
     sign = _COMPARISONS[type(node)]
@@ -259,7 +173,6 @@ def _pair(
     return (left, right) if left.kind == right.kind == "number" else (same[0], same[1])
 
 
-@rule(exp.Between)
 def _between(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "low", "high")
     value, low = _pair(node, scope, node.this, node.args["low"], word="BETWEEN")
@@ -270,7 +183,6 @@ def _between(node: exp.Expression, scope: Scope) -> Term:
     )
 
 
-@rule(exp.In)
 def _in(node: exp.Expression, scope: Scope) -> Term:
     question = scope.question
     if node.args.get("query") is not None:
@@ -291,7 +203,6 @@ def _in(node: exp.Expression, scope: Scope) -> Term:
     return boolean(f"({tidy(value)} IN ({', '.join(listed)}))", is_nullable=value.is_nullable)
 
 
-@rule(exp.Is)
 def _is(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "expression")
     value = scope.term(node.this)
@@ -304,7 +215,6 @@ def _is(node: exp.Expression, scope: Scope) -> Term:
     raise scope.question.refuse("expression", node, word=shown(node))
 
 
-@rule(exp.Not)
 def _not(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this")
     term = need(scope, node.this, "boolean", word="NOT")
@@ -331,7 +241,6 @@ def conjuncts(node: exp.Expression, kind: type[exp.Expression] = exp.And) -> lis
     return parts
 
 
-@rule(exp.And, exp.Or)
 def _logic(node: exp.Expression, scope: Scope) -> Term:
     word = "AND" if isinstance(node, exp.And) else "OR"
     terms = [need(scope, part, "boolean", word=word) for part in conjuncts(node, type(node))]
@@ -340,7 +249,6 @@ def _logic(node: exp.Expression, scope: Scope) -> Term:
     return boolean(f"({f' {word} '.join(parts)})", is_nullable=any(t.is_nullable for t in terms))
 
 
-@rule(exp.Case, exp.If)
 def _case(node: exp.Expression, scope: Scope) -> Term:
     question = scope.question
     if isinstance(node, exp.Case):
@@ -372,54 +280,22 @@ def _case(node: exp.Expression, scope: Scope) -> Term:
     return joined(same, f"CASE {whens}{ending} END")
 
 
-@rule(exp.Cast, exp.TryCast)
-def _cast(node: exp.Expression, scope: Scope) -> Term:
-    scope.question.arguments(node, "this", "to", "safe")
-    target = node.args["to"]
-    wanted = target.sql("duckdb").upper()
-    is_text = isinstance(node.this, exp.Literal) and node.this.args.get("is_string")
-    if is_text and wanted in ("DATE", "TIMESTAMP"):
-        moment = time_literal(str(node.this.this), "date" if wanted == "DATE" else "timestamp")
-        if moment is None:
-            raise scope.question.refuse(
-                "literal", node.this, word=f"a {wanted}", what="a day of the calendar",
-                example="DATE '2026-01-31'",
-            )  # fmt: skip
-        return moment
-    return cast(scope, node, scope.term(node.this), wanted)
-
-
-def _to_double(term: Term, source: str) -> str:
-    if term.kind != "text":
-        return as_double(replace(term, sql=source))
-    return f"nullif(TRY_CAST({source} AS DOUBLE), CAST('nan' AS DOUBLE))"
-
-
-def cast(scope: Scope, node: exp.Expression, term: Term, wanted: str) -> Term:
-    """Convert a term, to NULL where a value cannot be converted."""
-    source = tidy(term)
-    integer = {"INT": "INTEGER", "HUGEINT": "BIGINT"}.get(wanted, wanted)
-    if term.kind in ("number", "text", "boolean", "null"):
-        if integer in INTEGERS:
-            # A text goes through DOUBLE, as a number would: '1e3' is then the same as 1e3.
-            return Term(
-                sql=f"TRY_CAST({source} AS {integer})", kind="number", type=integer, is_whole=True,
-                interval=intervals.rounded(term.interval),
-            )  # fmt: skip
-        if wanted in ("DOUBLE", "FLOAT", "REAL") or wanted.startswith("DECIMAL"):
-            return number(
-                _to_double(term, source), interval=term.interval,
-                is_whole=term.is_whole, is_nullable=term.is_nullable or term.kind == "text",
-                is_tidy=True,
-            )  # fmt: skip
-        if wanted == "BOOLEAN":
-            return boolean(f"TRY_CAST({source} AS BOOLEAN)")
-    if wanted in ("TEXT", "VARCHAR"):
-        if term.kind == "number" and term.type == "DOUBLE":
-            source = f"CASE WHEN {source} = 0e0 THEN 0e0 ELSE {source} END"  # no minus zero
-        return text(f"TRY_CAST({source} AS VARCHAR)", is_nullable=term.is_nullable)
-    if wanted in ("DATE", "TIMESTAMP") and term.kind in ("text", "date", "timestamp", "null"):
-        return in_range(
-            f"TRY_CAST({source} AS {wanted})", "date" if wanted == "DATE" else "timestamp"
-        )
-    raise scope.question.refuse("cast", node, word=wanted)
+RULES: Final[dict[type[exp.Expression], Rule]] = {
+    exp.Paren: _paren,
+    exp.Neg: _negate,
+    exp.Add: _arithmetic,
+    exp.Sub: _arithmetic,
+    exp.Mul: _arithmetic,
+    exp.Div: _division,
+    exp.IntDiv: _division,
+    exp.Mod: _division,
+    **dict.fromkeys(_COMPARISONS, _comparison),
+    exp.Between: _between,
+    exp.In: _in,
+    exp.Is: _is,
+    exp.Not: _not,
+    exp.And: _logic,
+    exp.Or: _logic,
+    exp.Case: _case,
+    exp.If: _case,
+}

@@ -9,10 +9,11 @@ from sqlglot import exp
 
 from discreet.tables import _intervals as intervals
 from discreet.tables._aggregates import Call, read
+from discreet.tables._conversions import number_literal
 from discreet.tables._expressions import translate
-from discreet.tables._question import Question, shown
+from discreet.tables._question import Question, fold, shown
 from discreet.tables._scopes import GroupedScope, RowScope, spelled
-from discreet.tables._terms import Term, as_double, number_literal, tidy, tidy_double
+from discreet.tables._terms import Term, as_double, tidy, tidy_double
 from discreet.tables.plan import Aggregate, AggregateKind, Key, Value
 
 __all__ = ["Histogram", "OutputScope", "histogram", "ordering"]
@@ -201,7 +202,7 @@ def _ordered(
             raise question.refuse("ordinal", node, word=written, most=len(items))
         return [items[int(written) - 1][1]]
     if isinstance(node, exp.Column) and not node.table:  # names of the SELECT list come first
-        named = [item for title, item in items if title.lower() == node.name.lower()]
+        named = [item for title, item in items if fold(title) == fold(node.name)]
         if named:
             return named[:1]
     return [node]

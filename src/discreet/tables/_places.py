@@ -82,15 +82,19 @@ class Places:
     def __init__(self, text: str, tokens: list[Token]) -> None:
         self._text, self._tokens = text, tokens
 
-    def of(self, node: exp.Expression) -> tuple[int, int]:
-        """Return where a node begins, or the nearest thing around it whose place is known."""
+    def offset(self, node: exp.Expression) -> int:
+        """Return the character at which a node begins."""
         here: exp.Expr | None = node
         while here is not None:
             start = self._start(here)
             if start is not None:
-                return self.at(start)
+                return start
             here = here.parent
-        return (1, 1)
+        return 0
+
+    def of(self, node: exp.Expression) -> tuple[int, int]:
+        """Return where a node begins, or the nearest thing around it whose place is known."""
+        return self.at(self.offset(node))
 
     def at(self, offset: int) -> tuple[int, int]:
         """Return the line and column (from 1) of a character."""

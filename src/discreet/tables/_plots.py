@@ -80,6 +80,11 @@ def _line(axes: Any, at: Array, values: Array, low: Array, high: Array) -> None:
     order = np.argsort(at[known], kind="stable")
     places = at[known][order]
     axes.plot(places, values[known][order], marker=".")
+    if at.dtype.kind == "O":  # dates
+        dates = import_module("matplotlib.dates")
+        locator = dates.AutoDateLocator()
+        axes.xaxis.set_major_locator(locator)
+        axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
     axes.fill_between(places, low[known][order], high[known][order], alpha=0.25, linewidth=0)
 
 
@@ -91,9 +96,12 @@ def _bars(axes: Any, result: "Result", name: str, values: Array) -> None:
     axes.bar(range(len(kept)), kept, yerr=arms, capsize=3, color=colours)
     columns = [[key(item) for item in result.values[k][shown].tolist()] for k in result.keys]
     names = [short(", ".join(parts), 24) for parts in zip(*columns, strict=True)]
-    turn = 0 if sum(map(len, names)) < 60 else 60
+    turn = {} if sum(map(len, names)) < 60 else {"rotation": 60, "ha": "right"}
     # A key is a key, also with dollar signs in it, which would begin a formula.
-    axes.set_xticks(range(len(kept)), names, rotation=turn, parse_math=False)
+    axes.set_xticks(range(len(kept)), names, parse_math=False, **turn)
+    if turn:
+        for label in axes.get_xticklabels():
+            label.set_rotation_mode("anchor")
     if len(values) > _MOST_BARS:
         axes.text(0.99, 0.98, f"the first {_MOST_BARS} of {len(values):,} groups", ha="right",
                   va="top", transform=axes.transAxes, fontsize="small")  # fmt: skip
@@ -108,3 +116,4 @@ def _title(axes: Any, result: "Result", name: str) -> None:
         fontsize="small",
     )
     axes.grid(visible=True, axis="y", alpha=0.3)
+    axes.set_axisbelow(True)

@@ -86,7 +86,7 @@ def _column(given: object) -> DeclaredColumn:
         )
     bounds, keys = given.get("bounds"), given.get("keys")
     return DeclaredColumn(
-        bounds=None if bounds in (None, "infer") else tuple(bounds),  # type: ignore[arg-type]
+        bounds=None if bounds in (None, "infer") else tuple(bounds),
         keys=None if keys is None or keys == "select" else tuple(keys),
     )
 

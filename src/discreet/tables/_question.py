@@ -12,7 +12,7 @@ from discreet.tables._places import Places
 from discreet.tables._refusals import refused
 from discreet.tables.metadata import Catalog, Table
 
-__all__ = ["Question", "nearest", "shown"]
+__all__ = ["Question", "fold", "nearest", "shown"]
 
 _MOST_SOURCES = 64  # tables and subqueries in one question, each use of a WITH counted
 
@@ -31,7 +31,7 @@ class Question:
     ) -> None:
         self.text, self.catalog, self.periods = text, catalog, periods
         self.places = Places(text, tokens)
-        self.tables: dict[str, Table] = {table.name.lower(): table for table in catalog.tables}
+        self.tables: dict[str, Table] = {fold(table.name): table for table in catalog.tables}
         self.read: set[str] = set()  # protected tables in use
         self._sources = 0
 
@@ -58,6 +58,15 @@ class Question:
         for key, value in node.args.items():
             if value and key not in allowed:
                 raise self.refuse("expression", node, word=shown(node))
+
+
+def fold(name: str) -> str:
+    """Return a name as DuckDB compares names: without regard to case, in ASCII only.
+
+    >>> fold("ÜBER_Age")
+    'Über_age'
+    """
+    return "".join(c.lower() if c.isascii() else c for c in name)
 
 
 def shown(node: exp.Expression) -> str:

@@ -12,18 +12,18 @@ from sqlglot.tokenizer_core import Token, TokenType
 from discreet.errors import Refused
 from discreet.tables._aggregates import has_aggregate, is_aggregate
 from discreet.tables._aggregates import read as read_aggregate
+from discreet.tables._joins import Relation
 from discreet.tables._keys import GroupKey, group_key, listed_values
-from discreet.tables._operators import need
 from discreet.tables._outputs import Histogram, OutputScope, histogram, ordering
-from discreet.tables._question import Question, shown
+from discreet.tables._question import Question, fold, shown
 from discreet.tables._relations import (
-    Relation,
     With,
     check_clauses,
     from_clause,
     where_clause,
     with_clause,
 )
+from discreet.tables._rules import need
 from discreet.tables._scopes import spelled
 from discreet.tables._terms import Term, name
 from discreet.tables._unit_rows import group_items
@@ -53,7 +53,9 @@ def _tokens(text: str) -> list[Token] | None:
     """Cut a text into words, or return None where that is impossible."""
     try:
         text.encode()
-        return None if len(text) > _LONGEST else sqlglot.tokenize(text, read="duckdb")
+        return (
+            None if len(text) > _LONGEST or "\0" in text else sqlglot.tokenize(text, read="duckdb")
+        )
     except (TokenError, UnicodeEncodeError):
         return None
 
@@ -136,7 +138,7 @@ class _Reader:
     def query(self) -> Query:
         """Return the plan."""
         shown_items = self._shown()
-        self.scope.aliases = {title.lower(): node for title, node in self.items}
+        self.scope.aliases = {fold(title): node for title, node in self.items}
         having = self._having()
         order = ordering(self.question, self.select, self.scope, self.items, self._term)
         if not self.scope.aggregates:
@@ -179,7 +181,10 @@ class _Reader:
     def _default_name(self, node: exp.Expression) -> str:
         if is_aggregate(node) and str(node.name).lower() == "histogram":
             return "histogram"
-        return node.sql("duckdb", comments=False, normalize_functions="lower")
+        try:  # without the names of tables, which mean nothing to whoever reads the answer
+            return spelled(node, self.relation.scope, functions="lower")
+        except Refused:
+            return shown(node)
 
     def _keys(self) -> list[GroupKey]:
         nodes = group_items(self.question, self.select, self.items, self.rows)
@@ -261,8 +266,8 @@ def _unique(titles: list[str]) -> list[str]:
     names = []
     for title in titles:
         new, number = title, 1
-        while new.lower() in seen:
+        while fold(new) in seen:
             new, number = f"{title}_{number}", number + 1
-        seen.add(new.lower())
+        seen.add(fold(new))
         names.append(new)
     return names

@@ -136,8 +136,8 @@ CATALOGUE: Final[dict[str, tuple[str, str]]] = {
         "Add the unit's column {word} to {clause}.",
     ),
     "unit_is_row": (
-        "each row is a unit of its own here, so {what} would mix units.",
-        "Ask on the rows of one table themselves, without {what}.",
+        "each row is a unit of its own here, and {what} could mix rows or count one twice.",
+        "Ask one protected table itself, without {what}; the custodian can declare a unit's column.",
     ),
     "periods": (
         "units are protected per {period}, and the question does not say for which.",

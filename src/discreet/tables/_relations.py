@@ -9,14 +9,16 @@ from sqlglot import exp
 
 from discreet.tables import _unit_rows
 from discreet.tables._aggregates import has_aggregate
-from discreet.tables._operators import conjuncts, need
-from discreet.tables._question import Question, nearest, shown
+from discreet.tables._joins import Relation, attach
+from discreet.tables._operators import conjuncts
+from discreet.tables._question import Question, fold, nearest, shown
+from discreet.tables._rules import need
 from discreet.tables._scopes import RowScope, Source, inner_names, tidied
 from discreet.tables._terms import Term, name, total_column
 from discreet.tables._units import is_unit_column, unit_of
 from discreet.tables.metadata import Column, Table
 
-__all__ = ["Relation", "With", "check_clauses", "from_clause", "where_clause", "with_clause"]
+__all__ = ["With", "check_clauses", "from_clause", "where_clause", "with_clause"]
 
 _CLAUSES = {
     "qualify": "window", "sample": "sample", "into": "into", "laterals": "lateral",
@@ -30,27 +32,6 @@ class With:
     """The subqueries named by WITH that a place in the question can see."""
 
     parts: Mapping[str, tuple[exp.Select, "With"]] = field(default_factory=dict)
-
-
-@final
-@dataclass(slots=True, kw_only=True)
-class Relation:
-    """The rows of FROM: its sources, and how they are joined."""
-
-    scope: RowScope
-    joins: list[tuple[str, Source, str | None]] = field(default_factory=list)
-
-    def sql(self) -> str:
-        """Return what follows FROM, once all needed columns are known."""
-        parts = [self.scope.sources[0].sql()]
-        for word, source, condition in self.joins:
-            parts.append(f"{word} {source.sql()}" + (f" ON {condition}" if condition else ""))
-        return " ".join(parts)
-
-    @property
-    def is_private(self) -> bool:
-        """Whether any source is protected."""
-        return any(source.is_private for source in self.scope.sources)
 
 
 def check_clauses(question: Question, select: exp.Select, *allowed: str) -> None:
@@ -84,13 +65,15 @@ def with_clause(question: Question, select: exp.Select, outer: With) -> With:
         title = part.args["alias"]
         if title.args.get("columns"):
             raise question.refuse("column_list", title)
-        wanted = title.name.lower()
+        wanted = fold(title.name)
         if wanted in question.tables:
             raise question.refuse("shadow", title, word=title.name)
         if wanted in known.parts:
             raise question.refuse("duplicate", title, word=title.name)
         inner = _select(question, part.this)
+        tables = set(question.read)
         _derived(question, inner, known, alias="s0", title=title.name)
+        question.read = tables  # a part that is never used is checked, but not read
         known = With(parts={**known.parts, wanted: (inner, known)})
     return known
 
@@ -101,6 +84,8 @@ def _select(question: Question, node: exp.Expression) -> exp.Select:
         node = node.this
     if isinstance(node, exp.SetOperation):
         raise question.refuse("set_operation", node, word=type(node).__name__.upper())
+    if isinstance(node, exp.Table):
+        raise question.refuse("clause", node, word="A join in parentheses")
     if not isinstance(node, exp.Select):
         raise question.refuse("table_function", node, word=shown(node))
     return node
@@ -113,13 +98,10 @@ def from_clause(question: Question, select: exp.Select, known: With) -> Relation
         raise question.refuse("no_table", select)
     first = _source(question, clause.this, known, alias="s0")
     relation = Relation(scope=RowScope(question, [first], where="in a join condition"))
-    for join in [*_inner_joins(clause.this), *(select.args.get("joins") or [])]:
-        _join(question, relation, join, known)
+    for join in [*(clause.this.args.get("joins") or []), *(select.args.get("joins") or [])]:
+        alias = f"s{len(relation.scope.sources)}"
+        attach(question, relation, join, _source(question, join.this, known, alias=alias))
     return relation
-
-
-def _inner_joins(node: exp.Expression) -> list[exp.Expression]:
-    return list(node.args.get("joins") or [])
 
 
 def where_clause(
@@ -156,7 +138,7 @@ def _source(question: Question, node: exp.Expression, known: With, *, alias: str
     question.arguments(node, "this", "alias", "joins", "db", "catalog")
     if node.args.get("db") is not None or node.args.get("catalog") is not None:
         raise question.refuse("qualified", node, word=shown(node))
-    wanted = node.name.lower()
+    wanted = fold(node.name)
     if wanted in known.parts:
         inner_select, before = known.parts[wanted]
         return _derived(question, inner_select, before, alias=alias, title=title or node.name)
@@ -177,8 +159,8 @@ def _title(question: Question, node: exp.Expression) -> str:
     if alias.args.get("columns"):
         raise question.refuse("column_list", alias)
     title = str(alias.name)
-    own = node.name.lower() if isinstance(node, exp.Table) else ""
-    if title.lower() in question.tables and title.lower() != own:
+    own = fold(node.name) if isinstance(node, exp.Table) else ""
+    if fold(title) in question.tables and fold(title) != own:
         raise question.refuse("shadow", alias, word=title)
     return title
 
@@ -189,7 +171,7 @@ def _base(
     unit, conditions = (None, []) if table.is_public else unit_of(question, table, node)
     if not table.is_public:
         question.read.add(table.name)
-    columns = {c.name.lower(): (c.name, _term(question, c), c.type) for c in table.columns}
+    columns = {fold(c.name): (c.name, _term(question, c), c.type) for c in table.columns}
     inner = inner_names([c.name for c in table.columns])
 
     def render(used: set[str]) -> str:
@@ -266,15 +248,15 @@ def _plain(
     unit = scope.unit()
     parts = [] if unit is None else [f"{unit} AS unit"]
     for title, node in items:
-        if title.lower() in columns:
+        if fold(title) in columns:
             raise question.refuse("duplicate", node, word=title)
         unusable = _unusable(scope, node)
         if unusable is not None:
-            columns[title.lower()] = (title, None, unusable)
+            columns[fold(title)] = (title, None, unusable)
             continue
         term = scope.term(node)
-        columns[title.lower()] = (title, term, term.type)
-        parts.append(tidied(term, inner[title.lower()]))
+        columns[fold(title)] = (title, term, term.type)
+        parts.append(tidied(term, inner[fold(title)]))
     return columns, f"SELECT {', '.join(parts) or '1 AS one'} FROM {relation.sql()}{where}"
 
 
@@ -307,8 +289,8 @@ def _items(
 def _star(
     question: Question, item: exp.Expression, scope: RowScope
 ) -> list[tuple[str, exp.Expression]]:
-    table = item.table.lower() if isinstance(item, exp.Column) else ""
-    sources = [s for s in scope.sources if not table or s.title.lower() == table]
+    table = fold(item.table) if isinstance(item, exp.Column) else ""
+    sources = [s for s in scope.sources if not table or fold(s.title) == table]
     if not sources:
         near = nearest(table, [s.title for s in scope.sources], what="tables of this query")
         raise question.refuse("unknown_table", item, word=table, near=near)
@@ -318,89 +300,8 @@ def _star(
             if not table and lower in source.merged:
                 continue
             column = exp.column(declared, table=source.title or None, quoted=True)
-            column.meta.update({**item.meta, "from_star": True})
+            column.meta.update({"start": question.places.offset(item), "from_star": True})
             if not source.title:
                 column.set("table", None)
             found.append((declared, column))
     return found
-
-
-def _join(question: Question, relation: Relation, join: exp.Expression, known: With) -> None:
-    question.arguments(join, "this", "on", "using", "side", "kind", "method")
-    side, kind = (str(join.args.get(key) or "").upper() for key in ("side", "kind"))
-    method = str(join.args.get("method") or "").upper()
-    if method or side not in ("", "LEFT") or kind not in ("", "INNER", "CROSS", "OUTER"):
-        word = " ".join(part for part in (method, side, kind, "JOIN") if part)
-        raise question.refuse("join_kind", join.this, word=word)
-    sources = relation.scope.sources
-    source = _source(question, join.this, known, alias=f"s{len(sources)}")
-    if _inner_joins(join.this):
-        raise question.refuse("clause", join.this, word="a join in parentheses")
-    if source.title and source.title.lower() in {s.title.lower() for s in sources}:
-        raise question.refuse("duplicate", join.this, word=source.title)
-    was_private = relation.is_private
-    if side == "LEFT" and source.is_private and not was_private:
-        raise question.refuse("join_left", join.this)
-    unit = relation.scope.unit()
-    source.is_optional = side == "LEFT"
-    sources.append(source)
-    conditions = _conditions(question, relation, join, source)
-    if was_private and source.is_private:
-        _check_units(question, join, source, relation)
-        # Whatever the condition says: no row may belong to two units.
-        conditions.insert(0, f"{unit} = {source.alias}.unit")
-    if not conditions and side == "LEFT":
-        raise question.refuse("join_condition", join.this)
-    word = "LEFT JOIN" if side == "LEFT" else "JOIN" if conditions else "CROSS JOIN"
-    relation.joins.append((word, source, " AND ".join(conditions) or None))
-
-
-def _conditions(
-    question: Question, relation: Relation, join: exp.Expression, source: Source
-) -> list[str]:
-    conditions = []
-    for column in join.args.get("using") or []:
-        wanted = column.name.lower()
-        before = RowScope(question, relation.scope.sources[:-1], where="in USING")
-        here = RowScope(question, [source], where="in USING")
-        plain = exp.Column(this=column.copy())
-        left, right = before.term(plain), here.term(plain)
-        if left.kind != right.kind:
-            raise question.refuse("types", column, word="USING", left=left.kind, right=right.kind)
-        conditions.append(f"({left.sql} = {right.sql})")
-        source.merged.add(wanted)
-    if join.args.get("on") is not None:
-        parts = conjuncts(join.args["on"])
-        conditions += [need(relation.scope, part, "boolean", word="ON").sql for part in parts]
-    return sorted(set(conditions))
-
-
-def _check_units(
-    question: Question, join: exp.Expression, source: Source, relation: Relation
-) -> None:
-    """Demand that the condition names the unit on both sides, so that its meaning is plain."""
-    unit = question.catalog.unit
-    if unit.kind == "record":
-        raise question.refuse("unit_is_row", join.this, what="a join of protected tables")
-    wanted = (unit.name or "").lower()
-    using = {column.name.lower() for column in join.args.get("using") or []}
-    if wanted in using:
-        return
-    for part in conjuncts(join.args["on"]) if join.args.get("on") is not None else []:
-        if isinstance(part, exp.EQ):
-            sides = [part.this, part.expression]
-            if all(isinstance(s, exp.Column) for s in sides):
-                found = [relation.scope.find(s) for s in sides]
-                is_unit = [_is_unit(question, s, column) for s, column in found]
-                if all(is_unit) and sum(s is source for s, _ in found) == 1:
-                    return
-    raise question.refuse("join_unit", join.this, word=unit.name)
-
-
-def _is_unit(question: Question, source: Source, column: str) -> bool:
-    """Whether a column is the unit's, also where periods make it only a part of the unit."""
-    _, term, _ = source.columns[column]
-    unit = question.catalog.unit
-    if term is None or not source.is_private:
-        return False
-    return term.is_unit or (unit.period is not None and column == (unit.name or "").lower())

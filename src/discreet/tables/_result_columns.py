@@ -131,7 +131,7 @@ def python(values: Array) -> list[Any]:
     [1.5, None]
     """
     listed: list[Any] = values.tolist()
-    if values.dtype.kind == "f":
+    if values.dtype.kind == "f" and np.isnan(values).any():
         return [None if item != item else item for item in listed]
     return listed
 
@@ -157,8 +157,8 @@ def to_json(values: Array) -> dict[str, Any]:
     """
     own = kind(values)
     items = python(values)
-    if own == "float":
-        items = [str(item) if item in (math.inf, -math.inf) else item for item in items]
+    if own == "float" and np.isinf(values).any():
+        items = [str(item) if item in _INFINITE.values() else item for item in items]
     elif own in _READERS:
         items = [None if item is None else item.isoformat() for item in items]
     elif own == "mixed" and any(type(item) in (date, datetime, time) for item in items):
@@ -190,6 +190,8 @@ def numbers_from_json(items: Sequence[Any]) -> Floats:
     >>> numbers_from_json([1, None, "-inf"])
     array([  1.,  nan, -inf])
     """
+    if all(type(item) is float for item in items):
+        return np.array(items, dtype=np.float64)
     return np.array([math.nan if i is None else float(_INFINITE.get(i, i)) for i in items])
 
 
@@ -201,13 +203,13 @@ def to_arrow(values: Array) -> Any:
     """
     arrow = import_module("pyarrow")
     own = kind(values)
+    if values.dtype.kind != "O":
+        return arrow.array(values, mask=np.isnan(values) if own == "float" else None)
     if own == "mixed":
         items = [None if item is None else str(item) for item in values.tolist()]
         return arrow.array(items, type=arrow.string())
     types = {
         "bool": arrow.bool_(),
-        "int": arrow.int64(),
-        "float": arrow.float64(),
         "text": arrow.string(),
         "date": arrow.date32(),
         "time": arrow.time64("us"),

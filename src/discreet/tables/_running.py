@@ -182,12 +182,12 @@ class _Run:
         of, value = inference.of, inference.value
         if of in ("largest", "smallest"):
             assert value is not None
-            self._infer_bound(of, value)  # type: ignore[arg-type]
+            self._infer_bound(of, value)
             return
         edges = limits.limit_edges(2 if of == "norm" else 1)
         profile = Profile(
             query=self.query,
-            of="rows" if of == "groups" else of,  # type: ignore[arg-type]
+            of="rows" if of == "groups" else of,
             edges=edges,
             value=value,
             groups=self.groups,
@@ -294,7 +294,7 @@ class _Run:
         noisy = self.price.noise.add(
             rows, sensitivity=self._reach(bounding, cells[0]), source=self.source
         )
-        is_shown = noisy >= cut * WEIGHT_STEPS
+        is_shown = noisy >= math.ceil(cut * WEIGHT_STEPS)
         kept = table.filter(pa.array(is_shown)).append_column(
             "noisy", pa.array(noisy[is_shown], type=pa.int64())
         )
@@ -410,7 +410,7 @@ class _Run:
         rows: float | None,
     ) -> ranks.Covering:
         if aggregate.kind in ("minimum", "maximum"):
-            kind: Literal["minimum", "maximum"] = aggregate.kind  # type: ignore[assignment]
+            kind: Literal["minimum", "maximum"] = aggregate.kind
             return drawer.extreme(
                 places, weights, kind=kind, confidence=self.confidence, source=self.source
             )

@@ -7,9 +7,10 @@ from typing import final
 
 from sqlglot import exp
 
+from discreet.errors import Refused
 from discreet.tables._aggregates import has_aggregate, is_aggregate
 from discreet.tables._expressions import translate
-from discreet.tables._question import Question, nearest, shown
+from discreet.tables._question import Question, fold, nearest, shown
 from discreet.tables._terms import Term, name, tidy
 
 __all__ = ["GroupedScope", "RowScope", "Source", "inner_names", "spelled"]
@@ -44,13 +45,13 @@ def inner_names(columns: Sequence[str]) -> dict[str, str]:
     >>> inner_names(["unit", "age"])
     {'unit': 'unit_', 'age': 'age'}
     """
-    taken = {column.lower() for column in columns} | {"unit"}
+    taken = {fold(column) for column in columns} | {"unit"}
     names = {}
     for column in columns:
         inner = column
-        while inner.lower() == "unit" or (inner != column and inner.lower() in taken):
+        while fold(inner) == "unit" or (inner != column and fold(inner) in taken):
             inner += "_"
-        names[column.lower()] = inner
+        names[fold(column)] = inner
     return names
 
 
@@ -82,12 +83,12 @@ class RowScope:
             raise self.question.refuse("star", node, word=shown(node))
         if node.args.get("db") is not None or node.args.get("catalog") is not None:
             raise self.question.refuse("nested_type", node)
-        wanted, table = node.name.lower(), node.table.lower()
+        wanted, table = fold(node.name), fold(node.table)
         found = [
             source
             for source in self.sources
             if wanted in source.columns
-            and (source.title.lower() == table if table else wanted not in source.merged)
+            and (fold(source.title) == table if table else wanted not in source.merged)
         ]
         if not found:
             raise self._unknown(node)
@@ -97,15 +98,15 @@ class RowScope:
         return found[0], wanted
 
     def _unknown(self, node: exp.Column) -> Exception:
-        titles = {source.title.lower() for source in self.sources}
-        table = node.table.lower()
+        titles = {fold(source.title) for source in self.sources}
+        table = fold(node.table)
         if table and table not in titles:
             near = nearest(node.table, [s.title for s in self.sources], what="tables of this query")
             return self.question.refuse("unknown_table", node, word=node.table, near=near)
         names = [
             declared
             for source in self.sources
-            if not table or source.title.lower() == table
+            if not table or fold(source.title) == table
             for declared, _, _ in source.columns.values()
         ]
         near = nearest(node.name, names, what="columns")
@@ -171,24 +172,23 @@ class GroupedScope(ABC):
         return translate(node, self)
 
     def _key(self, node: exp.Expression) -> Term | None:
-        if isinstance(node, exp.Column):
-            try:
-                self.rows.find(node)
-            except ValueError:
-                return None  # an alias, perhaps
-        elif node.find(exp.Column) is None or has_aggregate(node) or self._has_alias(node):
+        if has_aggregate(node) or node.find(exp.Column) is None:
             return None
-        if node.find(exp.Query, exp.Window) is not None:
+        if node.find(exp.Query, exp.Window) is not None or not self._is_over_rows(node):
             return None
         return self._keys.get(self.rows.term(node).sql)
 
-    def _has_alias(self, node: exp.Expression) -> bool:
-        return any(
-            not c.table and c.name.lower() in self.aliases for c in node.find_all(exp.Column)
-        )
+    def _is_over_rows(self, node: exp.Expression) -> bool:
+        """Whether all columns are those of rows; others are names of the SELECT list, perhaps."""
+        try:
+            for column in node.find_all(exp.Column):
+                self.rows.find(column)
+        except Refused:
+            return False
+        return True
 
     def _column(self, node: exp.Column) -> Term:
-        wanted = node.name.lower()
+        wanted = fold(node.name)
         if not node.table and wanted in self.aliases and wanted not in self._open:
             self._open.append(wanted)
             try:
@@ -199,7 +199,7 @@ class GroupedScope(ABC):
         raise self.question.refuse("not_grouped", node, word=shown(node))
 
 
-def spelled(node: exp.Expression, rows: RowScope) -> str:
+def spelled(node: exp.Expression, rows: RowScope, *, functions: str = "upper") -> str:
     """Return an expression over rows as text that does not depend on how it was typed."""
     node = node.copy()
     while isinstance(node, exp.Paren):
@@ -213,7 +213,7 @@ def spelled(node: exp.Expression, rows: RowScope) -> str:
             node = plain
         else:
             column.replace(plain)
-    return node.sql("duckdb", comments=False)
+    return node.sql("duckdb", comments=False, normalize_functions=functions)
 
 
 def tidied(term: Term, inner: str) -> str:

@@ -82,27 +82,36 @@ def _to_place(value: float, place: int) -> str:
 def cell(value: float, low: float, high: float, error: float) -> str:
     """Write a value with its interval: half its width, or both ends where they are not even.
 
-    >>> cell(12340.2, 12283.2, 12397.2, 29), cell(50, 49, 58, math.nan), cell(0.5, 0, 4, math.nan)
-    ('12,340 ± 57', '50 (49 to 58)', '0.5 (0.0 to 4.0)')
-    >>> cell(0.5, math.nan, math.nan, math.nan)
-    '0.5'
+    >>> cell(12340.2, 12283.2, 12397.2, 29.0), cell(0.5, 0.0, 4.0, math.nan)
+    ('12,340 ± 57', '0.5 (0.0 to 4.0)')
+    >>> cell(50.0, 49.0, 58.0, math.nan), cell(0.5, math.nan, math.nan, math.nan)
+    ('50 (49 to 58)', '0.5')
     """
     if value != value:
         return "-"
     if math.isfinite(low) and math.isfinite(high):
-        half = (high - low) / 2  # decides on the digits
+        half = high / 2 - low / 2
         if half == 0:
             return number(value)
-        if half < 9.95 and value == int(value) and low == int(low) and high == int(high):
-            half = 10.0  # they can only be whole: tenths would say nothing
-        if abs((low + high) / 2 - value) <= 0.025 * (high - low):
-            return f"{number(value, half)} ± {number((high - low) / 2, half)}"
-        ends = f"{number(low, half)} to {number(high, half)}"
-        return f"{number(value, half)} ({ends})"
+        uneven = abs(high / 2 + low / 2 - value)
+        if value.is_integer() and low.is_integer() and high.is_integer():
+            return _whole_cell(value, low, high, is_even=uneven <= max(0.5, 0.05 * half))
+        if uneven <= 0.05 * half:
+            return f"{number(value, half)} ± {number(half, half)}"
+        return f"{number(value, half)} ({number(low, half)} to {number(high, half)})"
     if low == low or high == high:
         return f"{number(value)} ({number(low)} to {number(high)})"
     # Without an interval the sign ± would promise more than a standard error does.
     return number(value, error)
+
+
+def _whole_cell(value: float, low: float, high: float, *, is_even: bool) -> str:
+    """Write a whole number with whole ends, of which tenths would say nothing."""
+    arm = max(high - value, value - low)
+    digits = max(arm, 10.0)
+    if is_even:
+        return f"{number(value, digits)} ± {number(arm, digits)}"
+    return f"{number(value, digits)} ({number(low, digits)} to {number(high, digits)})"
 
 
 def key(value: object) -> str:

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from discreet.tables._aggregates import Call, has_aggregate, read
 from discreet.tables._expressions import translate
-from discreet.tables._question import Question
+from discreet.tables._question import Question, fold
 from discreet.tables._scopes import GroupedScope, RowScope, inner_names, tidied
 from discreet.tables._terms import Term, number, tidy, tidy_double
 
@@ -63,8 +63,8 @@ def _key(
         found = items[int(written) - 1][1]
     elif isinstance(node, exp.Column) and not node.table:
         # A column of the tables comes before a name of the SELECT list, as in DuckDB.
-        is_column = any(node.name.lower() in source.columns for source in scope.sources)
-        named = [item for title, item in items if title.lower() == node.name.lower()]
+        is_column = any(fold(node.name) in source.columns for source in scope.sources)
+        named = [item for title, item in items if fold(title) == fold(node.name)]
         if not is_column and named:
             found = named[0]
     if has_aggregate(found):
@@ -94,13 +94,13 @@ def grouped(
     names = inner_names([title for title, _ in items])
     shown = []
     for title, node in items:
-        if title.lower() in columns:
+        if fold(title) in columns:
             raise question.refuse("duplicate", node, word=title)
         term = groups.term(node)
-        columns[title.lower()] = (title, term, term.type)
-        shown.append(tidied(term, names[title.lower()]))
+        columns[fold(title)] = (title, term, term.type)
+        shown.append(tidied(term, names[fold(title)]))
     having = select.args.get("having")
-    groups.aliases = {title.lower(): node for title, node in items}
+    groups.aliases = {fold(title): node for title, node in items}
     condition = f" HAVING {groups.term(having.this).sql}" if having is not None else ""
     unit = scope.unit()
     start = [] if unit is None else [f"{unit} AS unit"]
@@ -124,7 +124,7 @@ def _check_unit(
     if unit.kind == "record":
         raise question.refuse("unit_is_row", part, what="grouping inside a subquery")
     named = [key.column for key in keys if unit.period is not None and key.column]
-    if any(key.is_unit for key in keys) or (unit.name or "").lower() in map(str.lower, named):
+    if any(key.is_unit for key in keys) or fold(unit.name or "") in map(fold, named):
         return
     clause = "SELECT DISTINCT" if select.args.get("distinct") else "GROUP BY of this subquery"
     raise question.refuse("unit_missing", part, word=unit.name, clause=clause)

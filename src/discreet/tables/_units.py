@@ -6,8 +6,9 @@ from sqlglot import exp
 
 from discreet.ledger._entries import period_label
 from discreet.privacy import Period
-from discreet.tables._question import Question
-from discreet.tables._terms import kind_of, name, text_literal, total_column
+from discreet.tables._conversions import text_literal
+from discreet.tables._question import Question, fold
+from discreet.tables._terms import kind_of, name, total_column
 from discreet.tables.metadata import Column, Table
 
 __all__ = ["is_unit_column", "unit_of"]
@@ -50,12 +51,12 @@ def unit_of(question: Question, table: Table, node: exp.Expression) -> tuple[str
 def is_unit_column(question: Question, column: Column) -> bool:
     """Whether a column alone is the unit: with periods it is only a part of it."""
     unit = question.catalog.unit
-    same = unit.name is not None and column.name.lower() == unit.name.lower()
+    same = unit.name is not None and fold(column.name) == fold(unit.name)
     return same and unit.period is None
 
 
 def _column(table: Table, wanted: str) -> Column | None:
-    return next((c for c in table.columns if c.name.lower() == wanted.lower()), None)
+    return next((c for c in table.columns if fold(c.name) == fold(wanted)), None)
 
 
 def _labels(question: Question, node: exp.Expression) -> list[str]:
@@ -73,7 +74,7 @@ def _labels(question: Question, node: exp.Expression) -> list[str]:
 def _time(question: Question, table: Table, node: exp.Expression) -> tuple[str, str]:
     unit = question.catalog.unit
     if unit.time is not None:
-        found = [c for c in table.columns if c.name.lower() == unit.time.lower()]
+        found = [c for c in table.columns if fold(c.name) == fold(unit.time)]
     else:
         found = list(table.columns)
     found = [c for c in found if kind_of(c.type) in ("date", "timestamp")]

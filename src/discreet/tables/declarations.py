@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, final
 
-from discreet._exact import Number, exact, whole
+from discreet._exact import Number, exact, plain, whole
 from discreet.errors import DataError, ParameterError
 from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.tables._declaration_text import read, write
@@ -49,11 +49,20 @@ class DeclaredColumn:
     def __post_init__(self) -> None:
         if self.bounds is not None:
             _check_bounds(self.bounds)
+            ends = tuple(plain(bound, name="bounds") for bound in self.bounds)
+            object.__setattr__(self, "bounds", ends)
         if self.keys is not None:
-            _check_keys(self.keys)
-            present = [key for key in self.keys if key is not None]
-            nulls = [None] if None in self.keys else []
-            object.__setattr__(self, "keys", (*present, *nulls))
+            keys = tuple(_plain(key) for key in self.keys)
+            _check_keys(keys)
+            present = [key for key in keys if key is not None]
+            object.__setattr__(self, "keys", (*present, None) if None in keys else tuple(present))
+
+
+def _plain(key: Any) -> Any:
+    """Turn numpy's values into Python's, and dates into ISO texts."""
+    if isinstance(key, date | time):
+        return key.isoformat()
+    return key.item() if hasattr(key, "item") else key
 
 
 def _check_bounds(bounds: tuple[Number, Number]) -> None:

@@ -62,9 +62,10 @@ def protect(
 
     What else is declared is public, and must not be read off the data: ``columns`` gives bounds and
     keys, as in ``{"income": {"bounds": (0, 200_000)}, "region": {"keys": ["north", "south"]}}``
-    (by table first, where there are several); ``rows`` and ``groups`` limit how many rows and groups
-    of one unit count; ``size`` is the number of units, if that is public; ``public`` are tables that
-    are about nobody. What is not declared is private, and found out privately where it is needed.
+    (by table first, where there are several); ``rows`` and ``groups`` limit how many rows and
+    groups of one unit count; ``size`` is the number of units, if that is public; ``public`` are
+    tables that are about nobody. What is not declared is private, and found out privately where it
+    is needed.
 
     >>> import numpy as np, os, tempfile
     >>> from discreet.privacy import Guarantee

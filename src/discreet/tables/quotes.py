@@ -46,9 +46,9 @@ class Quote:
     ...             loss=PureLoss(epsilon=0.5), budgets=room, confidence=0.95, noise="laplace",
     ...             expected=(Expected(text="COUNT(*)", half_width=6.0, words="within 6"),)))
     SELECT COUNT(*) FROM people
-      price      epsilon=0.5: 5% of the budget of 'people', 85% left after it
-      COUNT(*)   within 6 (95% confidence)
-      attacker   who knows all else guesses whether somebody takes part right 63 times in 100
+      price     epsilon=0.5: 5% of the budget of 'people', 85% left after it
+      COUNT(*)  within 6 (95% confidence)
+      attacker  who knows all else guesses whether somebody takes part right 63 times in 100
     """
 
     question: str
@@ -85,9 +85,9 @@ class Quote:
         return self.fits
 
     def __str__(self) -> str:
-        lines = [self.question]
-        lines += [f"  {label:<10} {words}".rstrip() for label, words in self._rows()]
-        return "\n".join(lines)
+        rows = self._rows()
+        width = max(len(label) for label, _ in rows)
+        return "\n".join([self.question, *(f"  {label:{width}}  {words}" for label, words in rows)])
 
     def _rows(self) -> list[tuple[str, str]]:
         price = f"epsilon={self.epsilon:.4g}"

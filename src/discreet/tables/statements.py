@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, Protocol, final
 
-from discreet.privacy import Sensitive
 from discreet.tables.bounds import Bounding
 from discreet.tables.plan import Query
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from discreet.privacy import Sensitive
 
 __all__ = [
     "Cells",
@@ -87,8 +88,8 @@ class Sums:
     """Add up cells by group, each unit bounded.
 
     The result has the columns key_0, ..., then ``place`` (BIGINT) if there is one, then cell_0, ...
-    (BIGINT, clamped at +-2**62), the cells of all ``cells`` in order. A row of weight w adds w times
-    its cells times WEIGHT_STEPS; the product is rounded towards zero for each unit and group.
+    (BIGINT, clamped at +-2**62), the cells of all ``cells`` in order. A row of weight w adds w
+    times its cells times WEIGHT_STEPS; the product is rounded towards zero for each unit and group.
     ``bounding`` of None: every row is a unit of its own (``unit_is_row``), all weights are 1.
 
     ``groups``, where given, are the only combinations of keys that count: other rows are left out
@@ -136,11 +137,11 @@ class Distinct:
 class Profile:
     """Count units by the size of something about each unit: one bin per unit, nothing more.
 
-    ``of`` is what is measured: ``rows`` (of a unit in all: the L1 norm of its counts), ``norm`` (the
-    L2 norm of its counts over groups), ``pairs`` (distinct pairs of group and ``value``), or the
-    ``largest`` or ``smallest`` ``value`` of the unit. ``edges`` increase; the bin of y is the number
-    of edges below y (so bin 0 holds y <= edges[0]). Units without a value are left out. The result
-    has the columns bin, units (both BIGINT); empty bins may be missing.
+    ``of`` is what is measured: ``rows`` (of a unit in all: the L1 norm of its counts), ``norm``
+    (the L2 norm of its counts over groups), ``pairs`` (distinct pairs of group and ``value``), or
+    the ``largest`` or ``smallest`` ``value`` of the unit. ``edges`` increase; the bin of y is the
+    number of edges below y (so bin 0 holds y <= edges[0]). Units without a value are left out. The
+    result has the columns bin, units (both BIGINT); empty bins may be missing.
 
     >>> Profile.__name__
     'Profile'
