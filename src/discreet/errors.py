@@ -185,11 +185,14 @@ class MissingExtra(DiscreetError, ImportError):
 
     >>> print(MissingExtra(room="discreet.learn", needs="torch", extra="learn"))
     discreet.learn needs torch. Install it with: pip install 'discreet[learn]'
+
+    ``extra`` is None where the dependency is the user's own choice.
     """
 
-    def __init__(self, *, room: str, needs: str, extra: str) -> None:
+    def __init__(self, *, room: str, needs: str, extra: str | None) -> None:
         self.room, self.needs, self.extra = room, needs, extra
-        super().__init__(f"{room} needs {needs}. Install it with: pip install 'discreet[{extra}]'")
+        what = needs if extra is None else f"'discreet[{extra}]'"
+        super().__init__(f"{room} needs {needs}. Install it with: pip install {what}")
 
 
 class SessionOver(DiscreetError, RuntimeError):

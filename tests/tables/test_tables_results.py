@@ -384,6 +384,10 @@ class TestAdjustments:
         assert result["n"][1] == -17.9
         assert (raised.receipt, raised.loss, raised.epsilon) == (result.receipt, result.loss, 0.5)
 
+    def test_an_interval_below_zero_ends_at_zero(self):
+        raised = scalar(-10.0, 2.0).nonnegative("n")
+        assert (raised.lows["n"][0], raised.value, raised.highs["n"][0]) == (0, 0, 0)
+
     def test_a_mean_that_may_be_negative_is_left_alone_unless_asked(self):
         facts = {"aggregates": [{"kind": "mean", "column": "pay", "bounds": [-5, 5]},
                                 {"kind": "count", "column": "n"}]}  # fmt: skip

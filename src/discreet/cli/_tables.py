@@ -104,6 +104,7 @@ def protect(
     """
     from discreet.privacy import Guarantee, Unit
     from discreet.tables import _wizard as wizard
+    from discreet.tables._protecting import pinned
     from discreet.tables.protected import open_tables
     from discreet.tables.sources import open_sources
 
@@ -129,6 +130,7 @@ def protect(
         )
     if rows is not None:
         declaration = replace(declaration, rows=rows)
+    declaration = pinned(declaration, opened)
     declaration.catalog(columns)  # refuses a unit that is no column, before anything is written
     path = Path(f"{name}.toml")
     if path.exists():

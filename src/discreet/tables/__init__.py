@@ -4,6 +4,7 @@
 'protect'
 """
 
+from discreet.tables._consistency import consistent
 from discreet.tables.aggregates import (
     Ask,
     correlation,
@@ -21,25 +22,36 @@ from discreet.tables.aggregates import (
     variance,
 )
 from discreet.tables.bounds import Groups, Norm
+from discreet.tables.declarations import Declaration, DeclaredColumn, DeclaredTable, load
+from discreet.tables.planning import Plan
 from discreet.tables.protected import Protected, open_tables, protect
 from discreet.tables.questions import Question
 from discreet.tables.quotes import Expected, Quote
 from discreet.tables.results import Result
+from discreet.tables.watching import Alert, Watch
 
 __all__ = [
+    "Alert",
     "Ask",
+    "Declaration",
+    "DeclaredColumn",
+    "DeclaredTable",
     "Expected",
     "Groups",
     "Norm",
+    "Plan",
     "Protected",
     "Question",
     "Quote",
     "Result",
+    "Watch",
+    "consistent",
     "correlation",
     "count",
     "count_distinct",
     "covariance",
     "histogram",
+    "load",
     "max",
     "mean",
     "median",

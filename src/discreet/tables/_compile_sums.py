@@ -15,14 +15,15 @@ __all__ = ["keep_lowest", "sums"]
 
 _LARGEST = 1 << 62
 _SLACK = 1 - 2.0**-40  # far more than the rounding of a root, a division and two products
-_ALL_ROWS = 1 << 42  # more rows than any unit has
+_WHOLE = 1 << 53  # doubles hold every whole number up to here
+_ROWS = 1 << 32  # a unit with as many rows counts nothing, so that its sums stay below that
 
 
 def sums(statement: Sums, dialect: Dialect) -> str:
     """Write a statement of sums."""
     _check(statement)
     query, place = statement.query, statement.place
-    made = sheet(statement.cells, once=statement.once)
+    made = sheet(statement.cells, once=statement.once, in_doubles=statement.bounding is not None)
     extra = dict(made.shares)
     conditions = []
     if place is not None:
@@ -79,24 +80,20 @@ def _contributions(chain: Chain, made: Sheet, by: list[str], statement: Sums) ->
 
 
 def _weigh_by_norm(chain: Chain, bounding: Norm, by: list[str], dialect: Dialect) -> None:
-    """Give each unit the weight limit / norm, and NULL where that is not below 1."""
-    limit = min(Fraction(bounding.limit), Fraction(_ALL_ROWS))
-    scaled = number(as_double(limit) * _SLACK)
+    """Give each unit the weight min(1, limit / norm)."""
+    limit = Fraction(bounding.limit)
     if not by:
         # With one group the norm is the count itself: nothing to look up.
-        weight = f"CASE WHEN row_count > {math.floor(limit)} THEN {scaled} / row_count END"
+        weight = _weight("row_count", limit)
         chain.add("weighted", f"SELECT *, {weight} AS weight\nFROM contributions")
         return
+    rows = "CAST(row_count AS DOUBLE)"
     if bounding.order == 1:
-        norm, above = "CAST(SUM(row_count) AS DOUBLE)", f"SUM(row_count) > {math.floor(limit)}"
+        norm, weight = f"SUM({rows})", _weight("norm", limit)
     else:
-        square = f"SUM(CAST(row_count AS {dialect.wide}) * row_count)"
-        norm, above = f"SQRT(CAST({square} AS DOUBLE))", f"{square} > {math.floor(limit**2)}"
-    chain.add(
-        "weights",
-        f"SELECT unit, CASE WHEN {above} THEN {scaled} / {norm} END AS weight\n"
-        "FROM contributions\nGROUP BY unit",
-    )
+        norm, weight = f"SUM({rows} * row_count)", _weight("norm", limit, is_square=True)
+    chain.add("norms", f"SELECT unit, {norm} AS norm\nFROM contributions\nGROUP BY unit")
+    chain.add("weights", f"SELECT unit, {weight} AS weight\nFROM norms")
     # An inner join: a unit that for whatever reason has no weight is lost, never unbounded.
     chain.add(
         "weighted",
@@ -110,10 +107,7 @@ def _keep_groups(chain: Chain, statement: Sums, by: list[str], dialect: Dialect)
     assert isinstance(bounding, Groups)
     if _most_groups(statement) > bounding.groups:
         keep_lowest(chain, ["unit", *by], bounding.groups, dialect)
-    weight = (
-        f"CASE WHEN row_count > {bounding.rows} "
-        f"THEN {number(bounding.rows * _SLACK)} / row_count END"
-    )
+    weight = _weight("row_count", Fraction(bounding.rows))
     chain.add("weighted", f"SELECT *, {weight} AS weight\nFROM {chain.last}")
 
 
@@ -145,9 +139,26 @@ def keep_lowest(chain: Chain, columns: list[str], most: int, dialect: Dialect) -
     )
 
 
+def _weight(norm: str, limit: Fraction, *, is_square: bool = False) -> str:
+    """Return min(1, limit / norm) less a hair; whether it is 1 is decided exactly.
+
+    Sums of whole doubles are exact up to 2**53, and whatever the order of rows they reach 2**53
+    just if the true sum does. Beyond, the weight is 0: sums that depend on the order would not be
+    a function of the unit's rows.
+    """
+    most, size, edge = _ROWS, norm, limit
+    if is_square:
+        most, size, edge = _WHOLE, f"SQRT({norm})", limit**2
+    scaled = number(as_double(limit) * _SLACK)
+    return (
+        f"CASE WHEN {norm} >= {number(most)} THEN 0.0e0 "
+        f"WHEN {norm} > {number(min(math.floor(edge), most))} THEN {scaled} / {size} ELSE 1.0e0 END"
+    )
+
+
 def _weighted(cell: str) -> str:
     """Return the cell of one unit and group times its weight, rounded towards zero."""
-    return f"CASE WHEN weight IS NULL THEN {cell} ELSE CAST(TRUNC(({cell}) * weight) AS BIGINT) END"
+    return f"CAST(TRUNC(({cell}) * weight) AS BIGINT)"
 
 
 def _narrow(total: str) -> str:

@@ -99,7 +99,7 @@ def _comment(type_: str) -> str:
 def _column(column: "DeclaredColumn", type_: str) -> str:
     from discreet.tables.declarations import kind_of
 
-    parts = []
+    parts = [] if column.type is None else [f"type = {text(column.type)}"]
     if column.bounds is None and kind_of(type_) == "number":
         parts.append('bounds = "infer"')  # the same as nothing, but a reader sees what happens
     if column.bounds is not None:
@@ -305,7 +305,7 @@ def _read_tables(place: _Place) -> dict[str, "DeclaredTable"]:
 def _read_column(place: _Place) -> "DeclaredColumn":
     from discreet.tables.declarations import DeclaredColumn
 
-    place.only(("bounds", "keys", "null"))
+    place.only(("type", "bounds", "keys", "null"))
     bounds, keys = place.data.get("bounds", "infer"), place.data.get("keys", "select")
     has_null = place.take("null", bool, default=False)
     if bounds != "infer" and not (isinstance(bounds, list) and len(bounds) == 2):
@@ -315,6 +315,9 @@ def _read_column(place: _Place) -> "DeclaredColumn":
     if has_null and keys == "select":
         raise place.refuse("null", "is for a list of keys: it says that NULL is one, too.")
     facts: dict[str, Any] = {}
+    if "type" in place.data:
+        facts["type"] = place.need("type", str)
+        place.checked("type", lambda: DeclaredColumn(type=facts["type"]))
     if bounds != "infer":
         facts["bounds"] = tuple(_as_number(bound, place, "bounds") for bound in bounds)
         place.checked("bounds", lambda: DeclaredColumn(bounds=facts["bounds"]))

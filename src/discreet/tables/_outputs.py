@@ -181,7 +181,9 @@ def ordering(
         ending = " DESC" if ordered.args.get("desc") else " ASC"
         ending += " NULLS FIRST" if ordered.args.get("nulls_first") else " NULLS LAST"
         for node in _ordered(question, ordered.this, items):
-            parts.append(term(node).sql + ending)
+            found = term(node)
+            if not found.is_literal:  # which would order nothing
+                parts.append(found.sql + ending)
     keys = [f"key_{i} ASC NULLS LAST" for i in range(scope.key_count)]
     order = list(dict.fromkeys([*parts, *keys]))
     text = f" ORDER BY {', '.join(order)}" if order else ""

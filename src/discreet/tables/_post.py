@@ -193,16 +193,19 @@ def _derived(
     confidence: Fraction,
 ) -> _Estimated:
     """Carry the noise of every cell through an expression over aggregates."""
-    centre = _numbers(evaluate(estimates, final=False), name)
+    # Without clamping, or an aggregate at the end of its range would seem to have no error.
+    free = _free_estimates(estimates, layout, released, query)
+    centre = _numbers(evaluate(free, final=False), name)
     moves = [
         _numbers(evaluate(changed, final=False), name)
-        for changed in _moved_estimates(estimates, layout, released, query)
+        for changed in _moved_estimates(free, layout, released, query)
     ]
     error = spread(centre, moves)
     factor = interval_factor(kind, confidence=confidence, cells=2)
     made = Estimate(value=centre, error=error, reliable=np.isfinite(centre) & np.isfinite(error))
-    used = [e.reliable for e in estimates]
-    reliable = made.reliable & np.logical_and.reduce(used) if used else made.reliable
+    reliable = made.reliable & np.logical_and.reduce([e.reliable for e in estimates])
+    if np.isnan(centre).all():  # a text, say: it has no error bar, and is as it is
+        reliable = np.ones_like(made.reliable)
     return _around(replace(made, reliable=reliable), factor)
 
 
@@ -219,9 +222,20 @@ def _number(value: object) -> float:
         return float("nan")
 
 
+def _free_estimates(
+    estimates: Sequence[_Estimated], layout: Layout, released: Released, query: Query
+) -> list[_Estimated]:
+    """Return all aggregates as they follow from their cells, also beyond their ranges."""
+    free = list(estimates)
+    for i in _summed(released, query):
+        aggregate, noisy = _source(i, layout, released, query)
+        free[i] = replace(free[i], value=estimate(aggregate, noisy, is_clamped=False).value)
+    return free
+
+
 def _moved_estimates(
     estimates: Sequence[_Estimated], layout: Layout, released: Released, query: Query
-) -> "list[list[_Estimated]]":
+) -> list[list[_Estimated]]:
     """Return all aggregates anew for each noisy cell moved by its deviation."""
     changed = []
     sources = {i: _source(i, layout, released, query) for i in _summed(released, query)}
@@ -229,7 +243,7 @@ def _moved_estimates(
         for other in moved(noisy):
             changed.append(
                 [
-                    replace(one, value=estimate(sources[i][0], other).value)
+                    replace(one, value=estimate(sources[i][0], other, is_clamped=False).value)
                     if i in sources and sources[i][1] is noisy
                     else one
                     for i, one in enumerate(estimates)

@@ -11,7 +11,7 @@ from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.tables.declarations import Declaration, DeclaredColumn, DeclaredTable
 from discreet.tables.sources import Source, Sources
 
-__all__ = ["attached", "declared", "relative", "version_of"]
+__all__ = ["attached", "declared", "pinned", "relative", "types_of", "version_of"]
 
 
 def declared(
@@ -41,7 +41,7 @@ def declared(
             where = where[0] if len(where) == 1 else None
         return DeclaredTable(source=where, columns=facts)
 
-    return Declaration(
+    said_so = Declaration(
         name=name,
         unit=unit,
         guarantee=guarantee,
@@ -53,6 +53,39 @@ def declared(
         groups=limits["groups"],
         size=limits["size"],
     )
+    return pinned(said_so, opened)
+
+
+def pinned(declaration: Declaration, opened: Sources) -> Declaration:
+    """Write down the types of columns of CSV files, which have none of their own.
+
+    Otherwise they would be guessed anew from the rows each time, and one row could change them.
+    """
+
+    def typed(name: str, table: DeclaredTable) -> DeclaredTable:
+        if opened[name].kind != "csv":
+            return table
+        known = {column.casefold(): facts for column, facts in table.columns.items()}
+        columns = {
+            column: replace(known.get(column.casefold(), DeclaredColumn()), type=type_)
+            for column, type_ in opened[name].columns
+        }
+        return replace(table, columns=columns)
+
+    return replace(
+        declaration,
+        tables={name: typed(name, one) for name, one in declaration.tables.items()},
+        public={name: typed(name, one) for name, one in declaration.public.items()},
+    )
+
+
+def types_of(declaration: Declaration) -> dict[str, dict[str, str]]:
+    """Return the types that a declaration gives, by table and column."""
+    tables = {**declaration.tables, **declaration.public}
+    return {
+        name: {column: facts.type for column, facts in one.columns.items() if facts.type}
+        for name, one in tables.items()
+    }
 
 
 def relative(declaration: Declaration, folder: Path) -> Declaration:
@@ -79,7 +112,7 @@ def relative(declaration: Declaration, folder: Path) -> Declaration:
 def _column(given: object) -> DeclaredColumn:
     if isinstance(given, DeclaredColumn):
         return given
-    if not isinstance(given, Mapping) or set(given) - {"bounds", "keys"}:
+    if not isinstance(given, Mapping) or set(given) - {"bounds", "keys", "type"}:
         raise ParameterError(
             'a column is declared as {"bounds": (low, high)} or {"keys": [...]}.',
             parameter="columns",
@@ -88,6 +121,7 @@ def _column(given: object) -> DeclaredColumn:
     return DeclaredColumn(
         bounds=None if bounds in (None, "infer") else tuple(bounds),
         keys=None if keys is None or keys == "select" else tuple(keys),
+        type=given.get("type"),
     )
 
 

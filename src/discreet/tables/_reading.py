@@ -12,7 +12,6 @@ from sqlglot.tokenizer_core import Token, TokenType
 from discreet.errors import Refused
 from discreet.tables._aggregates import has_aggregate, is_aggregate
 from discreet.tables._aggregates import read as read_aggregate
-from discreet.tables._joins import Relation
 from discreet.tables._keys import GroupKey, group_key, listed_values
 from discreet.tables._outputs import Histogram, OutputScope, histogram, ordering
 from discreet.tables._question import Question, fold, shown
@@ -87,7 +86,8 @@ def _check_tokens(question: Question, tokens: list[Token]) -> None:
         if token.token_type == TokenType.SEMICOLON and after.token_type != TokenType.SEMICOLON:
             raise question.refuse_at("statements", *question.places.at(after.start))
     # Asked before parsing, which would log what it does not know.
-    first = next(token for token in tokens if token.token_type != TokenType.L_PAREN)
+    words = [token for token in tokens if token.token_type != TokenType.L_PAREN]
+    first = words[0] if words else tokens[0]
     allowed = (TokenType.SELECT, TokenType.WITH, TokenType.FROM)
     if first.token_type not in allowed:
         place = question.places.at(first.start)
@@ -122,7 +122,7 @@ class _Reader:
         self.question, self.select = question, select
         check_clauses(question, select, "order", "limit", "offset")
         known = with_clause(question, select, With())
-        self.relation: Relation = from_clause(question, select, known)
+        self.relation = from_clause(question, select, known)
         self.items = self._items()
         if not self.relation.is_private:
             raise question.refuse("no_table", select.args["from_"].this)
@@ -155,7 +155,7 @@ class _Reader:
             keys=tuple(keys),
             values=tuple(self.scope.values),
             aggregates=tuple(self.scope.aggregates),
-            output=f"SELECT {output} FROM released{having}{order}",
+            output=f"SELECT {output} FROM released{having}{order}",  # noqa: S608
             names=tuple(names),
             tables=tuple(sorted(self.question.read)),
             key_names=tuple(
@@ -257,7 +257,7 @@ class _Reader:
         if self.histogram is not None:
             parts.append(f"{self.histogram.sql} AS key_{len(self.keys)}")
         parts += [f"{sql} AS value_{i}" for i, sql in enumerate(self.scope.value_sql)]
-        return f"SELECT {', '.join(parts) or '1 AS one'} FROM {self.relation.sql()}{self.where}"
+        return f"SELECT {', '.join(parts) or '1 AS one'} FROM {self.relation.sql()}{self.where}"  # noqa: S608
 
 
 def _unique(titles: list[str]) -> list[str]:

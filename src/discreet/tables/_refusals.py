@@ -137,7 +137,7 @@ CATALOGUE: Final[dict[str, tuple[str, str]]] = {
     ),
     "unit_is_row": (
         "each row is a unit of its own here, and {what} could mix rows or count one twice.",
-        "Ask one protected table itself, without {what}; the custodian can declare a unit's column.",
+        "Ask one protected table without {what}, or let the custodian declare a unit's column.",
     ),
     "periods": (
         "units are protected per {period}, and the question does not say for which.",

@@ -180,7 +180,7 @@ def _base(
             if lower in used and term is not None:
                 shown_columns.append(f"{term.sql} AS {name(inner[lower])}")
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        return f"SELECT {', '.join(shown_columns) or '1 AS one'} FROM {name(table.name)}{where}"
+        return f"SELECT {', '.join(shown_columns) or '1 AS one'} FROM {name(table.name)}{where}"  # noqa: S608
 
     return Source(
         alias=alias,
@@ -257,7 +257,7 @@ def _plain(
         term = scope.term(node)
         columns[fold(title)] = (title, term, term.type)
         parts.append(tidied(term, inner[fold(title)]))
-    return columns, f"SELECT {', '.join(parts) or '1 AS one'} FROM {relation.sql()}{where}"
+    return columns, f"SELECT {', '.join(parts) or '1 AS one'} FROM {relation.sql()}{where}"  # noqa: S608
 
 
 def _unusable(scope: RowScope, node: exp.Expression) -> str | None:

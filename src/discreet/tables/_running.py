@@ -228,7 +228,8 @@ class _Run:
     def _good_rank(self) -> float:
         """Return how many units a good limit cuts: fewer would cost more noise than they save."""
         groups = len(self.groups) if self.groups else (NOMINAL_GROUPS if self.query.keys else 1)
-        return limits.good_rank(self.price.noise, groups=groups)
+        one_row = self._sensitivity(Norm(limit=1, order=1))
+        return limits.good_rank(self.price.noise, groups=groups, sensitivity=one_row)
 
     def _limit(self, of: LimitKind, value: int | None = None) -> Fraction:
         declared = declared_limit(of, self.query, self.catalog)
@@ -370,7 +371,9 @@ class _Run:
     # Quantiles
 
     def _counted(self, families: Sequence[Noisy]) -> Noisy | None:
-        """Return the family that counts rows, where there is one."""
+        """Return the family that counts rows as quantiles weigh them, where there is one."""
+        if self.price.order == 2 and self.query.keys:
+            return None  # weighed by another norm
         own = (f for f in families if f.cells.kind == "rows" or f.cells.with_absent)
         return next(own, None)
 

@@ -1,6 +1,8 @@
 """Parquet and CSV files: which they are, what their columns are, and whether they changed."""
 
+import csv
 import glob
+import gzip
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
@@ -23,6 +25,9 @@ _ENDINGS: dict[str, Literal["parquet", "csv"]] = {
     ".csv.gz": "csv",
     ".tsv.gz": "csv",
 }
+_GUESSES = ("BIGINT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP")
+_NEARLY = 0.9  # of the fields that are not empty: a few bad ones are NULL
+_LONGEST_HEADER = 1 << 20  # characters
 _SAMPLE = 20_480  # lines from which the types of a CSV file are guessed
 
 
@@ -136,39 +141,69 @@ def open_csv(
     paths: Sequence[str],
     types: Mapping[str, str] | None,
 ) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Return what to read from, and the columns: of the declared types, else of guessed ones."""
-    sniffed = connection.execute(
-        f"SELECT Delimiter, Quote, Escape, HasHeader, Columns "  # noqa: S608
-        f"FROM sniff_csv({text(paths[0])}, sample_size = {_SAMPLE})"
-    ).fetchone()
-    assert sniffed is not None
-    delimiter, quote, escape, has_header, columns = sniffed
-    names = [str(column["name"]) for column in columns]
+    """Return what to read from, and the columns: of the declared types, else of guessed ones.
+
+    The first line names the columns, and only it tells how fields are separated: were that guessed
+    from the rows, one row could change how all others are read.
+    """
+    names, delimiter = _header(paths[0])
     names_checked(name, names)
-    known = {column.casefold(): kind for column, kind in (types or {}).items()}
-    kinds = [known.get(str(c["name"]).casefold(), str(c["type"])) for c in columns]
     listed = ", ".join(f"{text(column)}: 'VARCHAR'" for column in names)
     options = {
         "columns": f"{{{listed}}}",
-        "delim": text(_plain(delimiter)),
-        "quote": text(_plain(quote)),
-        "escape": text(_plain(escape)),
-        "header": str(bool(has_header)).lower(),
+        "delim": text(delimiter),
+        "quote": "'\"'",
+        "escape": "'\"'",
+        "header": "true",
         "auto_detect": "false",
+        "null_padding": "true",
         "ignore_errors": "true",
     }
     given = ", ".join(f"{key} = {value}" for key, value in options.items())
     files = ", ".join(text(path) for path in paths)
+    fields = f"read_csv([{files}], {given})"
+    known = {column.casefold(): kind for column, kind in (types or {}).items()}
+    unknown = [column for column in names if column.casefold() not in known]
+    known |= {c.casefold(): kind for c, kind in _guessed(connection, fields, unknown).items()}
     # A field that does not fit is NULL: an error would show it, and show that it is there.
     casts = ", ".join(
         quoted(column)
-        if kind == "VARCHAR"
-        else f"TRY_CAST({quoted(column)} AS {kind}) AS {quoted(column)}"
-        for column, kind in zip(names, kinds, strict=True)
+        if known[column.casefold()] == "VARCHAR"
+        else f"TRY_CAST({quoted(column)} AS {known[column.casefold()]}) AS {quoted(column)}"
+        for column in names
     )
-    reader = f"(SELECT {casts} FROM read_csv([{files}], {given}))"  # noqa: S608
+    reader = f"(SELECT {casts} FROM {fields})"  # noqa: S608
     return reader, described(connection, reader)
 
 
-def _plain(sign: object) -> str:
-    return "" if sign in (None, "(empty)") else str(sign)
+def _header(path: str) -> tuple[list[str], str]:
+    """Return the names in the first line, and what separates them."""
+    opened = gzip.open if path.endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
+        first = file.readline(_LONGEST_HEADER)
+    separators = "\t" if ".tsv" in Path(path).suffixes else ",;\t|"
+    delimiter = max(separators, key=first.count)
+    names = next(csv.reader([first], delimiter=delimiter), [])
+    return [column.strip() for column in names], delimiter
+
+
+def _guessed(
+    connection: "duckdb.DuckDBPyConnection", fields: str, columns: Sequence[str]
+) -> dict[str, str]:
+    """Guess types from the first rows: the first that nearly all fields fit."""
+    if not columns:
+        return {}
+    asked = ", ".join(
+        f"COUNT({quoted(column)})"
+        + "".join(f", COUNT(TRY_CAST({quoted(column)} AS {kind}))" for kind in _GUESSES)
+        for column in columns
+    )
+    head = f"(SELECT * FROM {fields} LIMIT {_SAMPLE})"  # noqa: S608
+    counts = connection.execute(f"SELECT {asked} FROM {head}").fetchone()  # noqa: S608
+    assert counts is not None
+    width, found = len(_GUESSES) + 1, {}
+    for i, column in enumerate(columns):
+        filled, *fitting = counts[i * width : (i + 1) * width]
+        fits = (kind for kind, n in zip(_GUESSES, fitting, strict=True) if n >= _NEARLY * filled)
+        found[column] = next(fits, "VARCHAR") if filled else "VARCHAR"
+    return found

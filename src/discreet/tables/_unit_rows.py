@@ -108,7 +108,7 @@ def grouped(
     inside += [f"{sql} AS v{i}" for i, sql in enumerate(groups.values)]
     by = ", ".join([*(["unit"] if unit else []), *(f"k{i}" for i in range(len(keys)))])
     text = (
-        f"SELECT {', '.join([*(['unit'] if unit else []), *shown])} "
+        f"SELECT {', '.join([*(['unit'] if unit else []), *shown])} "  # noqa: S608
         f"FROM (SELECT {', '.join(inside) or '1 AS one'} {rows()}) AS r"
         + (f" GROUP BY {by}" if by else "")
         + condition

@@ -23,6 +23,7 @@ from discreet.tables.plan import KeyValue
 
 __all__ = ["Declaration", "DeclaredColumn", "DeclaredTable", "load"]
 
+_TYPE = re.compile(r"[A-Z][A-Z0-9_ ]*(\(\d+(, ?\d+)?\))?")
 _PASSWORD = re.compile(r"://[^/@]*:[^/]*@|[?&]password=|\bpassword\s*=", re.IGNORECASE)
 
 
@@ -30,6 +31,8 @@ _PASSWORD = re.compile(r"://[^/@]*:[^/]*@|[?&]password=|\bpassword\s*=", re.IGNO
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredColumn:
     """Say what is public about a column: ``bounds`` of its numbers, ``keys`` it may have.
+
+    ``type`` is DuckDB's name of its type, for files that have no types: CSV.
 
     Bounds that are None are inferred privately where they are needed, keys that are None are
     selected privately. Dates are ISO texts. A None among the keys stands for NULL and comes last.
@@ -45,8 +48,14 @@ class DeclaredColumn:
 
     bounds: tuple[Number, Number] | None = None
     keys: tuple[KeyValue, ...] | None = None
+    type: str | None = None
 
     def __post_init__(self) -> None:
+        if self.type is not None and not _TYPE.fullmatch(self.type):
+            raise ParameterError(
+                "type must be the name of a type, such as BIGINT or DECIMAL(10, 2).",
+                parameter="type",
+            )
         if self.bounds is not None:
             _check_bounds(self.bounds)
             ends = tuple(plain(bound, name="bounds") for bound in self.bounds)

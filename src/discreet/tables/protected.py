@@ -16,7 +16,7 @@ from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.tables import _answering as answering
 from discreet.tables._expected import expected_errors
 from discreet.tables._paying import Terms, prepare
-from discreet.tables._protecting import attached, declared, relative
+from discreet.tables._protecting import attached, declared, relative, types_of
 from discreet.tables._running import Prepared
 from discreet.tables.aggregates import Ask
 from discreet.tables.bounds import Bounding
@@ -82,7 +82,8 @@ def protect(
     >>> T.close(); folder.cleanup()
     """
     tables = dict(source) if _is_several(source) else {name: source}  # type: ignore[call-overload]
-    opened = open_sources(tables, public=public)
+    said = columns if _is_several(source) else {name: columns or {}}
+    opened = open_sources(tables, public=public, types=_types(said))
     place = None if isinstance(ledger, Ledger) else fspath(ledger)
     declaration = declared(
         opened,
@@ -90,11 +91,23 @@ def protect(
         unit=Unit.of(unit),
         guarantee=guarantee,
         neighbours=neighbours,
-        columns=columns if _is_several(source) else {name: columns or {}},
+        columns=said,
         limits={"rows": rows, "groups": groups, "size": size},
         ledger=place,
     )
     return _protected(declaration, opened, ledger, who=who, purpose=purpose)
+
+
+def _types(columns: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:
+    """Return the types that were declared, by table and column."""
+    return {
+        table: {
+            column: facts["type"]
+            for column, facts in (told or {}).items()
+            if isinstance(facts, Mapping) and facts.get("type")
+        }
+        for table, told in (columns or {}).items()
+    }
 
 
 def open_tables(
@@ -130,6 +143,7 @@ def open_tables(
     opened = open_sources(
         {table: given[table] for table in declaration.tables},
         public={table: given[table] for table in declaration.public},
+        types=types_of(declaration),
     )
     place = ledger if ledger is not None else _beside(folder, declaration.ledger)
     if place is None:

@@ -324,6 +324,4 @@ def _require(package: str) -> Any:
     try:
         return import_module(package)
     except ImportError:
-        missing = MissingExtra(room="discreet.tables", needs=package, extra=package)
-        missing.msg = f"this needs {package}. Install it with: pip install {package}"
-        raise missing from None
+        raise MissingExtra(room="discreet.tables", needs=package, extra=None) from None
