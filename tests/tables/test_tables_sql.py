@@ -148,7 +148,8 @@ MEANINGS = [
     "SELECT city, ok, SUM(age) / COUNT(*) AS r FROM people GROUP BY 1, 2 ORDER BY 1, 2",
     "SELECT city, ROUND(AVG(income), 2) AS pay FROM people GROUP BY ALL HAVING pay > 50000 "
     "ORDER BY pay DESC LIMIT 3 OFFSET 1",
-    "SELECT LOWER(city) AS c, COUNT(*) FROM people GROUP BY c HAVING COUNT(*) > 3 ORDER BY LOWER(city)",
+    "SELECT LOWER(city) AS c, COUNT(*) FROM people GROUP BY c HAVING COUNT(*) > 3 "
+    "ORDER BY LOWER(city)",
     "SELECT city || '!' AS c, COUNT(*) FROM people GROUP BY city ORDER BY 1",
     "SELECT age // 10 AS decade, COUNT(*) FROM people GROUP BY 1 ORDER BY 1",
     "SELECT CASE WHEN age < 30 THEN 'young' ELSE 'old' END AS g, AVG(CLAMP(income, 0, 50000)) "
@@ -161,18 +162,21 @@ MEANINGS = [
     "SELECT DISTINCT city FROM people ORDER BY city DESC",
     "SELECT city FROM people GROUP BY city ORDER BY city",
     "SELECT SUM(ok::INTEGER), AVG(CAST(ok AS INTEGER)), SUM(CASE WHEN ok THEN age END) FROM people",
-    "SELECT SUM(age % 7), SUM(-age), SUM(ABS(age - 40)), SUM(age * 2 + 1), SUM(age / 3) FROM people",
+    "SELECT SUM(age % 7), SUM(-age), SUM(ABS(age - 40)), SUM(age * 2 + 1), SUM(age / 3) "
+    "FROM people",
     "SELECT SUM(SQRT(age)), SUM(LN(age)), SUM(LOG10(age)), SUM(LOG(age)), SUM(LOG2(age)), "
     "SUM(POWER(age, 2)), SUM(EXP(age / 100)), SUM(SIGN(age - 40)) FROM people",
     "SELECT SUM(ROUND(income / 7, 1)), SUM(FLOOR(income / 7)), SUM(CEIL(income / 7)) FROM people",
     "SELECT SUM(LEAST(age, 40, income)), SUM(GREATEST(income, 5000)), "
     "SUM(COALESCE(income, age)), SUM(NULLIF(age, 40)), SUM(IFNULL(income, -1)) FROM people",
     "SELECT SUM(LENGTH(city || region)), COUNT(*) FROM people WHERE city LIKE 'c%' AND "
-    "city NOT LIKE '%4' AND NOT STARTS_WITH(city, 'c3') AND CONTAINS(city, 'c') OR region ILIKE 'N%'",
+    "city NOT LIKE '%4' AND NOT STARTS_WITH(city, 'c3') AND CONTAINS(city, 'c') "
+    "OR region ILIKE 'N%'",
     "SELECT COUNT(*) FROM people WHERE age BETWEEN 20 AND 40 AND born >= '1965-01-01' AND "
     "city IN ('c1', 'c2') AND region IS NOT NULL AND ok IS NOT TRUE AND age <> 33",
     "SELECT COUNT(*) FROM people WHERE born + INTERVAL 10 YEAR > DATE '1975-01-01'",
-    "SELECT SUM(DATE_DIFF('month', born, DATE '2026-01-01')), SUM(DATE '2026-01-01' - born) FROM people",
+    "SELECT SUM(DATE_DIFF('month', born, DATE '2026-01-01')), SUM(DATE '2026-01-01' - born) "
+    "FROM people",
     "SELECT SUBSTRING(city, 2, 1) AS s, RIGHT(unit, 1) AS r, COUNT(*) FROM people GROUP BY s, r "
     "ORDER BY s, r",
     "SELECT country, COUNT(*), SUM(size) FROM people JOIN cities USING (city) GROUP BY country "
@@ -190,13 +194,13 @@ MEANINGS = [
     "WITH v AS (SELECT user_id, SUM(cost) AS total, COUNT(*) AS n, AVG(cost) AS mean, MIN(seen) AS "
     "first FROM visits GROUP BY user_id HAVING COUNT(*) > 2) SELECT region, AVG(total), SUM(n), "
     "SUM(mean), COUNT(first) FROM people JOIN v USING (user_id) GROUP BY region ORDER BY region",
-    "WITH a AS (SELECT *, age + 1 AS next FROM people WHERE ok), b AS (SELECT a.*, next * 2 AS more "
-    "FROM a) SELECT SUM(more), COUNT(DISTINCT user_id) FROM b",
+    "WITH a AS (SELECT *, age + 1 AS next FROM people WHERE ok), "
+    "b AS (SELECT a.*, next * 2 AS more FROM a) SELECT SUM(more), COUNT(DISTINCT user_id) FROM b",
     "SELECT AVG(n) FROM (SELECT user_id, city, COUNT(DISTINCT cost) AS n FROM visits "
     "GROUP BY user_id, city) AS t",
     "SELECT COUNT(*) FROM (SELECT DISTINCT user_id, city FROM visits) AS t",
     "SELECT AVG(age) AS age FROM people HAVING COUNT(*) > 5",
-    "SELECT unit, AVG(\"Größe\") FROM people GROUP BY UNIT ORDER BY unit",
+    'SELECT unit, AVG("Größe") FROM people GROUP BY UNIT ORDER BY unit',
     "SELECT 100 * SUM(CASE WHEN ok THEN 1 ELSE 0 END) / COUNT(*) AS percent FROM people",
     "SELECT MAX(s) FROM (SELECT country, SUM(size) AS s FROM cities GROUP BY country) AS t, people",
     "FROM people SELECT COUNT(*)",
@@ -210,6 +214,52 @@ def test_a_translated_question_has_the_answer_that_duckdb_gives(
 ) -> None:
     expected = connection.execute(sql).fetchall()
     assert same(answer(connection, ask(sql)), expected)
+
+
+SCALARS = [
+    "DAYOFWEEK(seen)", "WEEKDAY(seen)", "ISODOW(seen)", "WEEK(seen)", "DAYOFYEAR(seen)",
+    "HOUR(seen)", "QUARTER(seen)", "DATE_PART('dow', seen)", "MINUTE(seen)", "DAY(seen)",
+    "EXTRACT(isoyear FROM seen)", "DATE_TRUNC('week', seen)", "DATE_TRUNC('month', seen::DATE)",
+    "DATE(seen)", "CAST(seen AS VARCHAR)", "seen - INTERVAL 3 MONTH", "INTERVAL 2 DAY + seen",
+    "DATE_DIFF('week', seen, TIMESTAMP '2026-03-01 00:00:00')", "DATEDIFF('hour', seen, seen)",
+    "cost::DOUBLE // 0.7 >= 0", "cost > 1.25", "cost = 1.25", "cost::INTEGER", "cost::DOUBLE",
+    "cost IS NOT NULL", "CEILING(cost)", "TRUNC(cost)", "-cost", "cost::DOUBLE % 2", "ROUND(cost)",
+    "user_id // 7", "-user_id // 7", "-user_id % 7", "CAST(user_id AS VARCHAR) || city",
+    "CONCAT(city, NULL, 'x')", "LTRIM(city, 'c')", "RTRIM(city)", "TRIM(BOTH 'c' FROM city)",
+    "REPLACE(city, 'c', 'CC')", "LEFT(city, 1)", "LEFT(city, -1)", "UPPER(city) = 'C1'",
+    "SUFFIX(city, '1')", "ENDS_WITH(city, '2')", "PREFIX(city, 'c')", "city ILIKE 'C_'",
+    "IF(cost > 1, 'dear', 'cheap')", "CASE city WHEN 'c1' THEN 1 WHEN 'c2' THEN 2 END",
+    "city IS DISTINCT FROM 'c1'", "city NOT IN ('c1', 'c2')", "cost NOT BETWEEN 1 AND 2",
+    "CAST('12' AS INTEGER) + user_id", "TRY_CAST(city AS DOUBLE)", "SUBSTR(city, -1)",
+    "NULLIF(city, 'c1')", "COALESCE(NULLIF(city, 'c1'), 'none')", "user_id ** 2", "NOT cost > 1",
+    "LEAST(city, 'c3')", "GREATEST(seen, TIMESTAMP '2026-02-01 00:00:00')", "user_id = 3 OR NULL",
+    "CAST(user_id % 2 AS BOOLEAN)", "user_id IN (1, 2, 3)", "1e2 + user_id", "user_id > 1_0",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", SCALARS)
+def test_a_scalar_expression_means_what_it_means_in_duckdb(
+    connection: duckdb.DuckDBPyConnection, expression: str
+) -> None:
+    sql = f"SELECT {expression} AS k, COUNT(*) FROM visits GROUP BY k ORDER BY k"
+    assert same(answer(connection, ask(sql)), connection.execute(sql).fetchall())
+
+
+@pytest.mark.parametrize("types", [("BIGINT", "DECIMAL(38,38)"), ("UUID", "VARCHAR")])
+def test_units_of_different_types_are_compared_without_an_error(types: tuple[str, str]) -> None:
+    tables = tuple(
+        Table(name=name, columns=(Column(name="id", type=declared),))
+        for name, declared in zip(("a", "b"), types, strict=True)
+    )
+    catalog = replace(CATALOG, unit=Unit.column("id"), tables=tables)
+    query = ask("SELECT COUNT(*) FROM a JOIN b USING (id)", catalog)
+    with duckdb.connect() as c:
+        c.execute(f"CREATE TABLE a (id {types[0]}); CREATE TABLE b (id {types[1]})")
+        if types[0] == "UUID":
+            c.execute("INSERT INTO a SELECT gen_random_uuid(); INSERT INTO b VALUES ('no uuid')")
+        else:
+            c.execute("INSERT INTO a VALUES (9223372036854775807); INSERT INTO b VALUES (0.5)")
+        assert c.execute(query.rows).fetchall() == []
 
 
 def test_a_histogram_is_a_known_key_with_its_edges(connection: duckdb.DuckDBPyConnection) -> None:
@@ -333,7 +383,7 @@ SAME = "SELECT region, AVG(income) FROM people AS p WHERE age > 3 AND ok GROUP B
     "other",
     [
         "select  region,avg(income)\nfrom people as p where age>3 and ok group by region;",
-        "SELECT q.region, AVG(q.income) FROM people AS q WHERE q.age > 3 AND q.ok GROUP BY q.region",
+        "SELECT q.region, AVG(q.income) FROM people q WHERE q.age > 3 AND q.ok GROUP BY q.region",
         "SELECT region, AVG(income) FROM People WHERE ok AND (AGE > 3) GROUP BY 1 -- remark",
         'SELECT "region", AVG("Income") FROM "PEOPLE" WHERE ok AND age > 3 GROUP BY ALL',
         "WITH unused AS (SELECT cost FROM visits) " + SAME,
@@ -397,7 +447,8 @@ def test_private_rows_are_joined_within_one_unit_and_period_only(
     )
     expected = connection.execute(
         "SELECT COUNT(*) FROM visits AS a JOIN visits AS b ON a.user_id = b.user_id AND "
-        "date_trunc('month', a.seen) = date_trunc('month', b.seen) WHERE a.seen < TIMESTAMP '2026-03-01'"
+        "date_trunc('month', a.seen) = date_trunc('month', b.seen) "
+        "WHERE a.seen < TIMESTAMP '2026-03-01'"
     ).fetchall()
     assert answer(connection, query) == expected
 

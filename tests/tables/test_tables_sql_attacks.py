@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import Refused
@@ -38,6 +38,7 @@ CATALOG = Catalog(
                 Column(name="d", type="DATE"),
                 Column(name="t", type="TIMESTAMP"),
                 Column(name="ns", type="TIMESTAMP_NS"),
+                Column(name="tz", type="TIMESTAMP WITH TIME ZONE"),
                 Column(name="ok", type="BOOLEAN"),
             ),
         ),
@@ -55,7 +56,8 @@ CATALOG = Catalog(
 
 # One value of a column that is nasty, the others at their defaults; and all nasty ones together.
 NASTY = {
-    "name": ["''", "'1e999'", "'nan'", "'-inf'", "'9999999999-99-99'", "'é\u202e\U0001f600%_\\'", "chr(0)",
+    "name": ["''", "'1e999'", "'nan'", "'-inf'", "'9999999999-99-99'", "'é\u202e\U0001f600%_\\'",
+             "chr(0)",
              "'infinity'", "'290309-12-22 (BC) 00:00:00'", "'5881580-07-10'", "repeat('x', 10000)"],
     "x": ["'nan'::DOUBLE", "'inf'::DOUBLE", "'-inf'::DOUBLE", "1.7976931348623157e308", "-1e308",
           "5e-324", "-0.0::DOUBLE", "0::DOUBLE", "-1::DOUBLE", "9.3e18"],
@@ -67,22 +69,29 @@ NASTY = {
     "money": ["99999999.999999999999999999999999999999", "0"],
     "d": ["'infinity'::DATE", "'-infinity'::DATE", "'5877642-06-25 (BC)'::DATE",
           "'5881580-07-10'::DATE", "'0001-01-01'::DATE", "'9999-12-31'::DATE"],
-    "t": ["'infinity'::TIMESTAMP", "'-infinity'::TIMESTAMP", "'290309-12-22 (BC) 00:00:00'::TIMESTAMP",
+    "t": ["'infinity'::TIMESTAMP", "'-infinity'::TIMESTAMP",
+          "'290309-12-22 (BC) 00:00:00'::TIMESTAMP",
           "'294247-01-10 04:00:54.775806'::TIMESTAMP", "'0001-01-01'::TIMESTAMP",
           "'9999-12-31 23:59:59.999999'::TIMESTAMP"],
     "ns": ["'1677-09-22'::TIMESTAMP_NS", "'2262-04-11'::TIMESTAMP_NS"],
+    "tz": ["'infinity'::TIMESTAMPTZ", "'-infinity'::TIMESTAMPTZ",
+           "'290309-12-22 (BC) 00:00:00+00'::TIMESTAMPTZ",
+           "'294247-01-10 04:00:54.775806+00'::TIMESTAMPTZ",
+           "'0001-01-01 00:00:00+15'::TIMESTAMPTZ"],
     "ok": ["TRUE", "FALSE"],
 }  # fmt: skip
 PLAIN = {
     "name": "'north'", "x": "1.5::DOUBLE", "f": "2.5::FLOAT", "n": "7", "small": "3", "huge": "5",
     "big": "6", "money": "1.25", "d": "'2026-01-31'::DATE", "t": "'2026-01-31 12:00:00'::TIMESTAMP",
-    "ns": "'2026-01-31 12:00:00'::TIMESTAMP_NS", "ok": "TRUE",
+    "ns": "'2026-01-31 12:00:00'::TIMESTAMP_NS",
+    "tz": "'2026-01-31 12:00:00+02'::TIMESTAMPTZ", "ok": "TRUE",
 }  # fmt: skip
 
 ROW_EXPRESSIONS = [
     "x + x", "x - x", "x * x", "x / x", "x % x", "x // x", "n + n", "n * n * n", "n - huge",
     "n / small", "n % small", "n // small", "-n", "-x", "ABS(n)", "ABS(small)", "SIGN(x)",
-    "ROUND(n, -18)", "ROUND(x, 300)", "ROUND(x)", "ROUND(money, 2)", "FLOOR(x)", "CEIL(x)", "TRUNC(x)",
+    "ROUND(n, -18)", "ROUND(x, 300)", "ROUND(x)", "ROUND(money, 2)", "FLOOR(x)", "CEIL(x)",
+    "TRUNC(x)",
     "SQRT(x)", "LN(x)", "LOG(x)", "LOG10(n)", "LOG2(x)", "LOG(2, x)", "EXP(x)", "EXP(n)",
     "POWER(x, x)", "POWER(n, 100)", "n ** small", "POWER(x, -0.5)", "CLAMP(x, -1, 1)",
     "CLAMP(huge, 0, 10)", "LEAST(x, n, big)", "GREATEST(f, huge, money)", "COALESCE(x, n, money)",
@@ -92,19 +101,22 @@ ROW_EXPRESSIONS = [
     "CAST(huge AS INTEGER)", "CAST(name AS DOUBLE)", "CAST(name AS BIGINT)", "name::FLOAT",
     "CAST(big AS DECIMAL(4, 2))", "CAST(ok AS INTEGER)", "TRY_CAST(name AS UTINYINT)",
     "LENGTH(name)", "LENGTH(name || name)", "EXTRACT(year FROM d)", "EXTRACT(week FROM t)",
-    "EXTRACT(isoyear FROM d)", "YEAR(t)", "DAYOFYEAR(d)", "HOUR(d)", "SECOND(ns)",
+    "EXTRACT(isoyear FROM d)", "YEAR(t)", "DAYOFYEAR(d)", "HOUR(d)", "SECOND(ns)", "HOUR(tz)",
+    "DATE_DIFF('day', tz, t)",
     "DATE_PART('dow', t)", "DATE_DIFF('second', d, t)", "DATE_DIFF('day', t, ns)",
     "DATEDIFF('week', d, DATE '2026-01-01')", "d - DATE '2026-01-01'",
+    "DATE_PART('month', NULL)", "NULL + 1", "LENGTH(NULL)", "NULL",
     "DATE_DIFF('hour', d - INTERVAL 9999 YEAR, t + INTERVAL 9999 YEAR)",
 ]  # fmt: skip
 KEYS = [
+    "tz", "DATE_TRUNC('month', tz)",
     "x", "f", "n", "huge", "money", "name", "d", "t", "ns", "ok", "x > 0", "x IS NULL", "n // 10",
     "FLOOR(x / 10)", "x + 1", "LOWER(name)", "UPPER(TRIM(name))", "LEFT(name, 2)",
     "RIGHT(name, -3)", "SUBSTRING(name, -2147483647, 2147483647)", "CONCAT(name, 'x')",
     "REPLACE(name, '', 'y')", "LTRIM(name, 'n')", "CAST(x AS VARCHAR)", "CAST(t AS VARCHAR)",
     "CAST(name AS DATE)", "CAST(name AS TIMESTAMP)", "CAST(name AS BOOLEAN)", "DATE(t)",
     "CAST(d AS TIMESTAMP)", "DATE_TRUNC('year', d)", "DATE_TRUNC('week', t)",
-    "DATE_TRUNC('quarter', ns)", "DATE_TRUNC('hour', d)", "d + INTERVAL 9999 YEAR",
+    "DATE_TRUNC('hour', NULL)", "NULL", "LOWER(NULL)", "DATE_TRUNC('quarter', ns)", "DATE_TRUNC('hour', d)", "d + INTERVAL 9999 YEAR",
     "t - INTERVAL 9999 YEAR", "MONTH(d)", "EXTRACT(quarter FROM t)",
     "CASE WHEN x > 1 THEN 'high' WHEN x <= 1 THEN 'low' END", "COALESCE(name, 'none')",
 ]  # fmt: skip
@@ -119,17 +131,21 @@ CONDITIONS = [
 ]  # fmt: skip
 WHOLE = [
     "SELECT COUNT(*), COUNT(x), COUNT(DISTINCT x), COUNT(DISTINCT user_id) FROM people",
-    "SELECT name, VARIANCE(x), STDDEV_POP(n), MIN(f), MAX(huge), MEDIAN(money) FROM people GROUP BY 1",
+    "SELECT name, VARIANCE(x), STDDEV_POP(n), MIN(f), MAX(huge), MEDIAN(money) FROM people "
+    "GROUP BY 1",
     "SELECT CORR(x, n), COVAR_POP(f, huge), QUANTILE(x, 0.9) FROM people WHERE x > 0",
     "SELECT HISTOGRAM(x, -10, 10, 7) AS h FROM people",
     "SELECT name, HISTOGRAM(n, 0, 1e-300, 3) AS h FROM people GROUP BY name",
     "SELECT SUM(x) FILTER (WHERE 1 / n > LN(x)), COUNT(*) FILTER (WHERE d > t) FROM people",
     "SELECT AVG(s), MAX(m), SUM(a), MIN(c) FROM (SELECT user_id, SUM(x) AS s, MAX(n) AS m, "
     "AVG(huge) AS a, COUNT(DISTINCT x) AS c FROM people GROUP BY user_id) AS q",
-    "WITH q AS (SELECT user_id, d, SUM(1 / x) AS s, MIN(t) AS first FROM people GROUP BY user_id, d "
-    "HAVING COUNT(*) > 0 AND SUM(n) IS NOT NULL) SELECT YEAR(first), AVG(LN(s)) FROM q GROUP BY 1",
+    "WITH q AS (SELECT user_id, d, SUM(1 / x) AS s, MIN(t) AS first FROM people "
+    "GROUP BY user_id, d HAVING COUNT(*) > 0 AND SUM(n) IS NOT NULL) "
+    "SELECT YEAR(first), AVG(LN(s)) FROM q GROUP BY 1",
     "SELECT SUM(cost * x) FROM people JOIN visits USING (user_id)",
-    "SELECT SUM(cost) FROM people AS p LEFT JOIN visits AS v ON p.user_id = v.user_id AND p.x < cost",
+    "SELECT SUM(cost) FROM people AS p LEFT JOIN visits AS v ON p.user_id = v.user_id "
+    "AND p.x < cost",
+    "SELECT SUM(weight) FROM people AS p LEFT JOIN names AS n ON p.name LIKE 'n%' OR p.x < weight",
     "SELECT SUM(weight / x) FROM people LEFT JOIN names ON people.name = LOWER(names.name)",
     "SELECT COUNT(*) FROM (SELECT * FROM people WHERE x > 0) AS q WHERE LN(x) < 1",
     "SELECT COUNT(*) FROM (SELECT DISTINCT user_id, x, d FROM people) AS q",
@@ -139,7 +155,10 @@ WHOLE = [
 
 def accepted() -> list[str]:
     return [
-        *(f"SELECT SUM({e}), COUNT(DISTINCT {e}), MEDIAN({e}) FROM people" for e in ROW_EXPRESSIONS),
+        *(
+            f"SELECT SUM({e}), COUNT(DISTINCT {e}), MEDIAN({e}) FROM people"
+            for e in ROW_EXPRESSIONS
+        ),
         *(f"SELECT {key} AS k, COUNT(*) FROM people GROUP BY k" for key in KEYS),
         *(f"SELECT AVG(x) FROM people WHERE {condition}" for condition in CONDITIONS),
         *WHOLE,
@@ -205,7 +224,7 @@ def test_keys_have_the_types_and_values_have_the_type_that_the_plan_says(
 # Random expressions of each kind, built from all that is allowed.
 NUMBERS = st.deferred(
     lambda: st.one_of(
-        st.sampled_from(["x", "f", "n", "small", "huge", "big", "money", "0", "-1", "2.5", "1e300"]),
+        st.sampled_from(["x", "f", "n", "small", "huge", "big", "money", "0", "-1", "2.5"]),
         st.tuples(NUMBERS, st.sampled_from(["+", "-", "*", "/", "//", "%", "**"]), NUMBERS).map(
             lambda t: f"({t[0]} {t[1]} {t[2]})"
         ),
@@ -238,7 +257,7 @@ TEXTS = st.deferred(
 )
 TIMES = st.deferred(
     lambda: st.one_of(
-        st.sampled_from(["d", "t", "ns", "DATE '2026-01-31'", "CAST(name AS TIMESTAMP)"]),
+        st.sampled_from(["d", "t", "ns", "tz", "DATE '2026-01-31'", "CAST(name AS TIMESTAMP)"]),
         st.tuples(
             st.sampled_from(
                 ["DATE_TRUNC('week', {})", "DATE_TRUNC('hour', {})", "CAST({} AS DATE)",
@@ -262,7 +281,7 @@ BOOLEANS = st.deferred(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(number=NUMBERS, text=TEXTS, moment=TIMES, condition=BOOLEANS)
 def test_no_combination_of_expressions_raises_or_yields_nan(
     connection: duckdb.DuckDBPyConnection, number: str, text: str, moment: str, condition: str
@@ -273,9 +292,10 @@ def test_no_combination_of_expressions_raises_or_yields_nan(
     )
     try:
         query = parse(sql, CATALOG)
-    except Refused as refusal:  # literals where columns are needed, or too much nesting
-        assert refusal.code in ("too_complex", "literal", "ordinal")
-        return
+    except Refused as found:  # too much nesting: a missing rule would be told by its own code
+        assume(found.code != "too_complex")
+        raise
+    assume(len(query.rows) < 6000)  # longer ones say nothing more, and take long to bind
     for row in connection.execute(query.rows).fetchall():
         assert not any(isinstance(cell, float) and math.isnan(cell) for cell in row)
 

@@ -1,11 +1,11 @@
 """Answer a priced question once: recall it, or charge, run, and put the answer on record."""
 
 import json
-import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
 
+from discreet.errors import DataError
 from discreet.ledger import Account, Receipt
 from discreet.noise import Source
 from discreet.tables._expected import name_of
@@ -17,7 +17,7 @@ from discreet.tables.results import Result
 from discreet.tables.sql import canonical
 from discreet.tables.statements import Engine
 
-__all__ = ["Asker", "answer", "fingerprinted", "made", "paid", "recalled"]
+__all__ = ["Asker", "answer", "fingerprinted", "is_known", "made", "paid", "recalled"]
 
 
 @final
@@ -55,23 +55,34 @@ def answer(prepared: Prepared, asker: Asker) -> Result:
 
 
 def recalled(prepared: Prepared, asker: Asker) -> Result | None:
-    """Return what was answered before, if it was on terms at least as good."""
-
-    def is_as_good(kept: bytes) -> bool:
-        known = json.loads(kept)
-        multiplier = known.get("facts", {}).get("noise_multiplier", math.inf)
-        return bool(
-            known.get("confidence") == float(asker.confidence)
-            and known.get("delta", 1) <= float(prepared.price.delta)
-            and multiplier <= _multiplier(prepared)
-        )
-
+    """Return what was answered before, if at least as much was paid for it."""
     query = fingerprinted(prepared, asker.catalog)
-    found = asker.account.reread(query, **asker.terms, accept=is_as_good)
+    found = asker.account.reread(
+        query, **asker.terms, accept=lambda kept: _is_as_good(kept, prepared, asker)
+    )
     if found is None:
         return None
     receipt, kept = found
     return Result.from_json(kept, receipt=receipt, left=asker.account.remaining)
+
+
+def is_known(prepared: Prepared, asker: Asker) -> bool:
+    """Say whether asking would be free. Charges nothing, and tells nothing that was not told."""
+    seen: list[bool] = []
+
+    def look(kept: bytes) -> bool:
+        seen.append(_is_as_good(kept, prepared, asker))
+        return False
+
+    asker.account.reread(fingerprinted(prepared, asker.catalog), **asker.terms, accept=look)
+    return any(seen)
+
+
+def _is_as_good(kept: bytes, prepared: Prepared, asker: Asker) -> bool:
+    known = json.loads(kept)
+    is_as_exact = known.get("epsilon", 0) >= float(prepared.price.epsilon)
+    # Error bars can be compared only where they promise the same.
+    return bool(is_as_exact and known.get("confidence") == float(asker.confidence))
 
 
 def paid(prepared: Prepared, asker: Asker) -> tuple[Released, Result]:
@@ -81,13 +92,20 @@ def paid(prepared: Prepared, asker: Asker) -> tuple[Released, Result]:
     receipt = asker.account.charge(
         prepared.price.loss, query=query, source=asker.source, **asker.terms
     )
-    released = run(
-        prepared,
-        engine=asker.engine,
-        catalog=asker.catalog,
-        confidence=asker.confidence,
-        source=asker.source,
-    )
+    try:
+        released = run(
+            prepared,
+            engine=asker.engine,
+            catalog=asker.catalog,
+            confidence=asker.confidence,
+            source=asker.source,
+        )
+    except DataError as error:
+        message = f"{error} The charge stands, since the data was read."
+    else:
+        message = ""
+    if message:  # raised out here, it has no __context__ that could tell more
+        raise DataError(message)
     result = made(prepared, released, asker, receipt)
     receipt = asker.account.release(receipt, result.to_json(), plan=query)
     return released, replace(result, receipt=receipt)
@@ -128,16 +146,8 @@ def fingerprinted(prepared: Prepared, catalog: Catalog) -> str:
         "question": json.loads(canonical(prepared.query)),
         "bounding": _bounding(prepared.bounding),
         "limits": [catalog.rows, catalog.groups],
-        "noise": prepared.price.noise.kind,
     }
     return json.dumps(settings, sort_keys=True, separators=(",", ":"))
-
-
-def _multiplier(prepared: Prepared) -> float:
-    """Return a number that falls as the answer gets more exact: that of the noise, or of ranks."""
-    if prepared.layout.parts == len(prepared.layout.ranks):
-        return float(1 / prepared.price.rank_epsilon)
-    return float(prepared.price.noise.multiplier)
 
 
 def _bounding(bounding: Bounding | None) -> dict[str, Any]:
@@ -164,7 +174,6 @@ def _facts(
         "sql": "\n\n".join(released.statements),
         "bounding": {**_bounding(released.bounding), "origin": origin},
         "limits": {name: float(limit) for name, limit in released.limits.items()},
-        "noise_multiplier": _multiplier(prepared),
         "aggregates": [
             {**_aggregate_facts(i, prepared, released), **_shown_as(i, shown)}
             for i in range(len(query.aggregates))

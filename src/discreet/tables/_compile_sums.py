@@ -33,16 +33,15 @@ def sums(statement: Sums, dialect: Dialect) -> str:
     if made.halves:
         named = [f"{expression} AS {name}" for expression, name in made.halves.items()]
         chain.add("halved", f"SELECT *, {column_list(named)}\nFROM {chain.last}")
-    by = [f"key_{i}" for i in range(len(query.keys))] + ["place"] * (place is not None)
+    by = chain.by = chain.by + ["place"] * (place is not None)
     if statement.bounding is None:
         # Every row is a unit of its own: all weights are 1, so the rows add up at once.
         _contributions(chain, made, by, statement)
-        return chain.ending(
-            _answer([_narrow(f"COALESCE({cell}, 0)") for cell in made.cells], by, chain.last)
-        )
+        cells = [_narrow(f"COALESCE({cell}, 0)") for cell in made.cells]
+        return chain.answer(cells, chain.last, is_grouped=False)
     _contributions(chain, made, ["unit", *by], statement)
     if isinstance(statement.bounding, Norm):
-        _weigh_by_norm(chain, statement.bounding, by, dialect)
+        _weigh_by_norm(chain, statement.bounding, by)
     else:
         _keep_groups(chain, statement, by, dialect)
     cells = [_weighted(cell) for cell in made.cells]
@@ -51,7 +50,7 @@ def sums(statement: Sums, dialect: Dialect) -> str:
         least = math.ceil(statement.least * WEIGHT_STEPS)
         where = f"\nWHERE {_weighted(f'{WEIGHT_STEPS} * row_count')} >= {least}"
     totals = [_narrow(f"COALESCE(SUM({cell}), 0)") for cell in cells]
-    return chain.ending(_answer(totals, by, f"{chain.last}{where}", is_grouped=True))
+    return chain.answer(totals, f"{chain.last}{where}")
 
 
 def _check(statement: Sums) -> None:
@@ -79,7 +78,7 @@ def _contributions(chain: Chain, made: Sheet, by: list[str], statement: Sums) ->
     chain.add("contributions", f"{text}\nFROM {chain.last}{grouped}", keep=is_read_twice)
 
 
-def _weigh_by_norm(chain: Chain, bounding: Norm, by: list[str], dialect: Dialect) -> None:
+def _weigh_by_norm(chain: Chain, bounding: Norm, by: list[str]) -> None:
     """Give each unit the weight min(1, limit / norm)."""
     limit = Fraction(bounding.limit)
     if not by:
@@ -164,9 +163,3 @@ def _weighted(cell: str) -> str:
 def _narrow(total: str) -> str:
     """Return a total as BIGINT. Clamping never moves two totals further apart."""
     return f"CAST(LEAST(GREATEST({total}, -{_LARGEST}), {_LARGEST}) AS BIGINT)"
-
-
-def _answer(cells: list[str], by: list[str], rest: str, *, is_grouped: bool = False) -> str:
-    named = [f"{cell} AS cell_{index}" for index, cell in enumerate(cells)]
-    grouped = f"\nGROUP BY {column_list(by)}" if by and is_grouped else ""
-    return f"SELECT {column_list([*by, *named])}\nFROM {rest}{grouped}"

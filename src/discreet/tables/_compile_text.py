@@ -9,7 +9,7 @@ from fractions import Fraction
 from discreet.errors import ParameterError
 from discreet.tables.plan import Key
 
-__all__ = ["among", "as_double", "column_list", "key_literal", "number"]
+__all__ = ["as_double", "clean_key", "column_list", "key_literal", "listed", "number"]
 
 _LARGEST = math.nextafter(math.inf, 0)
 _FLOATS = ("DOUBLE", "FLOAT")
@@ -47,7 +47,7 @@ def key_literal(value: object, key: Key) -> str:
     "CAST('2026-01-31' AS DATE)"
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "NULL"
+        return f"CAST(NULL AS {key.type})"
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, date | datetime | time):
@@ -72,28 +72,31 @@ def clean_key(index: int, key: Key) -> str:
     return f"CASE WHEN ISNAN({name}) THEN NULL WHEN {name} = 0 THEN 0 ELSE {name} END AS {name}"
 
 
-def among(keys: Sequence[Key], groups: Sequence[Sequence[object]]) -> list[str]:
-    """Return conditions that hold for rows of the listed groups only, NULL being a key like others.
+def listed(
+    keys: Sequence[Key], groups: Sequence[Sequence[object]]
+) -> list[tuple[tuple[int, ...], list[tuple[str, ...]]]]:
+    """Return short lists that groups are made of: positions of keys, and rows of literals.
+
+    All combinations of several keys need one list for each key; anything else is one list.
 
     >>> region = Key(name="region", type="VARCHAR", values=None)
-    >>> among([region], [("north",), (None,)])
-    ["(key_0 IN ('north') OR key_0 IS NULL)"]
+    >>> listed([region], [("north",), (None,)])
+    [((0,), [("'north'",), ('CAST(NULL AS VARCHAR)',)])]
     """
     if any(len(group) != len(keys) for group in groups):
         raise ParameterError(
             f"every group must have {len(keys)} keys, one for each column.", parameter="groups"
         )
-    if not groups or not keys:
-        return [] if groups else ["FALSE"]
-    literals = [
-        tuple(key_literal(value, key) for value, key in zip(group, keys, strict=True))
-        for group in groups
-    ]
-    columns = [tuple(dict.fromkeys(column)) for column in zip(*literals, strict=True)]
-    if len(set(literals)) == math.prod(map(len, columns)):
-        # All combinations of the columns' own lists: much shorter, and no join.
-        return [_one_of(f"key_{i}", column) for i, column in enumerate(columns)]
-    return [_one_of_rows(literals)]
+    rows = list(
+        dict.fromkeys(
+            tuple(key_literal(value, key) for value, key in zip(group, keys, strict=True))
+            for group in groups
+        )
+    )
+    columns = [list(dict.fromkeys(column)) for column in zip(*rows, strict=True)]
+    if len(rows) == math.prod(map(len, columns)):
+        return [((i,), [(item,) for item in column]) for i, column in enumerate(columns)]
+    return [(tuple(range(len(keys))), rows)]
 
 
 def column_list(columns: Iterable[str]) -> str:
@@ -103,26 +106,3 @@ def column_list(columns: Iterable[str]) -> str:
     'key_0, n'
     """
     return ", ".join(columns)
-
-
-def _one_of(name: str, literals: Sequence[str]) -> str:
-    given = [literal for literal in literals if literal != "NULL"]
-    listed = f"{name} IN ({', '.join(given)})" if given else "FALSE"
-    return f"({listed} OR {name} IS NULL)" if len(given) < len(literals) else listed
-
-
-def _one_of_rows(literals: Iterable[tuple[str, ...]]) -> str:
-    """Return one condition over several columns; rows with the same NULLs share a list."""
-    by_nulls: dict[tuple[bool, ...], list[tuple[str, ...]]] = {}
-    for row in dict.fromkeys(literals):
-        by_nulls.setdefault(tuple(item == "NULL" for item in row), []).append(row)
-    parts = []
-    for nulls, rows in by_nulls.items():
-        given = [i for i, is_null in enumerate(nulls) if not is_null]
-        tests = [f"key_{i} IS NULL" for i, is_null in enumerate(nulls) if is_null]
-        if given:
-            left = column_list(f"key_{i}" for i in given)
-            right = ", ".join(f"({column_list(row[i] for i in given)})" for row in rows)
-            tests.append(f"({left}) IN ({right})" if len(given) > 1 else f"{left} IN ({right})")
-        parts.append(" AND ".join(tests))
-    return "(" + " OR ".join(f"({part})" for part in parts) + ")"

@@ -19,18 +19,16 @@ def distinct(statement: Distinct, dialect: Dialect) -> str:
     """Write a count of distinct values."""
     query, most = statement.query, whole(statement.most, name="most")
     value = f"value_{statement.value}"
-    keys = [f"key_{i}" for i in range(len(query.keys))]
     chain = start(query, statement.groups, conditions=[f"{value} IS NOT NULL"])
+    keys = chain.by
     if not query.unit_is_row:
         chain.add(
             "pairs",
-            f"SELECT DISTINCT {column_list(['unit', *keys, f'{value} AS {value}'])}\nFROM counted",
+            f"SELECT DISTINCT {column_list(['unit', *keys, value])}\nFROM counted",
             keep=True,
         )
         keep_lowest(chain, ["unit", *keys, value], most, dialect)
-    grouped = f"\nGROUP BY {column_list(keys)}" if keys else ""
-    columns = column_list([*keys, f"COUNT(DISTINCT {value}) AS cell_0"])
-    return chain.ending(f"SELECT {columns}\nFROM {chain.last}{grouped}")
+    return chain.answer([f"COUNT(DISTINCT {value})"], chain.last)
 
 
 def profile(statement: Profile, dialect: Dialect) -> str:
@@ -68,7 +66,7 @@ def _size(statement: Profile, chain: Chain, dialect: Dialect) -> tuple[str, list
     squares = [str(_floor(edge * abs(edge))) for edge in statement.edges]
     if is_row:
         return "1", squares if statement.of == "norm" else rows
-    keys = [f"key_{i}" for i in range(len(statement.query.keys))]
+    keys = chain.by
     if statement.of == "rows" and not statement.once:
         return "COUNT(*)", rows
     if statement.of == "pairs":

@@ -117,13 +117,10 @@ def _trunc(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "unit")
     step = _part_name(node.args["unit"], scope, _STEPS)
     term = need(scope, node.this, "date", "timestamp", word="DATE_TRUNC")
-    # One type whatever goes in: DuckDB gives a DATE for some steps and a TIMESTAMP for others.
-    is_day = term.kind == "date" and step not in ("hour", "minute", "second")
-    kind = "DATE" if is_day else "TIMESTAMP"
     return Term(
-        sql=f"CAST(date_trunc('{step}', {term.sql}) AS {kind})",
-        kind="date" if is_day else "timestamp",
-        type=kind,
+        sql=f"CAST(date_trunc('{step}', {term.sql}) AS TIMESTAMP)",
+        kind="timestamp",
+        type="TIMESTAMP",
         is_nullable=term.is_nullable,
     )
 

@@ -69,11 +69,12 @@ def _expected(
     half = width * deviation * factor
     if aggregate.kind in _DIVIDED:
         if size is None:
+            words = f"within about {_short(half)} divided by the number of rows"
+            if catalog.size is not None and not prepared.query.keys:
+                about = _short(half / catalog.size)
+                words = f"within about {about} if all {catalog.size:,} units count"
             return Expected(
-                text=text,
-                half_width=None,
-                words=f"within about {_short(half)} divided by the number of rows"
-                + ("" if limit_is_known else _PER_LIMIT),
+                text=text, half_width=None, words=words + ("" if limit_is_known else _PER_LIMIT)
             )
         half /= size
     if not limit_is_known:

@@ -136,7 +136,7 @@ def _division(node: exp.Expression, scope: Scope) -> Term:
         low = Fraction(0) if left.interval[0] is not None and left.interval[0] >= 0 else None
         span = (low if low is not None or top is None else -top, top)
         is_whole = left.is_whole and right.is_whole
-        sql = f"fmod({as_double(left)}, {below})"
+        sql = f"({as_double(left)} % {below})"
         return number(sql, interval=span, is_whole=is_whole, is_nullable=is_nullable)
     span = intervals.divide(left.interval, right.interval)
     sql = f"({as_double(left)} / {below})"

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import final
 
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
 from sqlglot.tokenizer_core import Token
 
 from discreet.errors import Refused
@@ -47,6 +47,11 @@ class Question:
         words.setdefault("tables", ", ".join(table.name for table in self.catalog.tables))
         return refused(code, line=line, column=column, **words)
 
+    def check(self, node: object) -> None:
+        """Refuse an argument that the parser let be missing."""
+        if not isinstance(node, exp.Expression):
+            raise self.refuse_at("syntax", 1, 1, why="a function lacks an argument")
+
     def count_source(self, node: exp.Expression) -> None:
         """Count one more table or subquery; nested uses of WITH can double at each level."""
         self._sources += 1
@@ -76,7 +81,7 @@ def shown(node: exp.Expression) -> str:
     >>> shown(sqlglot.parse_one("p.a  +  1").this)
     'p.a'
     """
-    text = node.sql("duckdb", comments=False)
+    text = node.sql("duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE)
     return text if len(text) <= 60 else text[:57] + "..."
 
 

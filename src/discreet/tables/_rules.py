@@ -1,6 +1,7 @@
 """What the rules for single kinds of expression share."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from sqlglot import exp
@@ -23,7 +24,10 @@ _CASTS: Final = {"number": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "d
 def need(scope: Scope, node: exp.Expression, *kinds: Kind, word: str) -> Term:
     """Translate an argument that must be of one of these kinds."""
     term = scope.term(node)
-    if term.kind not in kinds and term.kind != "null":
+    if term.kind == "null":  # functions with several forms want to know which NULL
+        wanted = _CASTS.get(kinds[0], "TIMESTAMP")
+        return replace(term, sql=f"CAST(NULL AS {wanted})", kind=kinds[0], type=wanted)
+    if term.kind not in kinds:
         raise scope.question.refuse(
             "type",
             node,
@@ -42,6 +46,7 @@ def is_tidy(term: Term) -> bool:
 
 
 def whole_literal(node: exp.Expression, scope: Scope, *, word: str, example: str) -> int:
+    """Return a whole number that must be written out."""
     term = scope.term(node)
     value = term.interval[0] if term.is_literal and term.kind == "number" else None
     if value is None or value.denominator != 1 or abs(value) >= _LONGEST:
@@ -52,6 +57,7 @@ def whole_literal(node: exp.Expression, scope: Scope, *, word: str, example: str
 
 
 def written_text(node: exp.Expression, scope: Scope, *, word: str) -> str:
+    """Return the SQL of a text that must be written out."""
     term = scope.term(node)
     if term.kind != "text" or not term.is_literal:
         raise scope.question.refuse(

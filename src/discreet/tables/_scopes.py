@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import final
 
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
 
 from discreet.errors import Refused
 from discreet.tables._aggregates import has_aggregate, is_aggregate
@@ -68,6 +68,7 @@ class RowScope:
 
     def term(self, node: exp.Expression, /) -> Term:
         """Translate an expression over rows."""
+        self.question.check(node)
         if isinstance(node, exp.Column):
             return self._column(node)
         if is_aggregate(node):
@@ -160,6 +161,7 @@ class GroupedScope(ABC):
 
     def term(self, node: exp.Expression, /) -> Term:
         """Translate an expression over groups."""
+        self.question.check(node)
         if isinstance(node, exp.Window):
             return translate(node, self)
         if is_aggregate(node):
@@ -213,7 +215,12 @@ def spelled(node: exp.Expression, rows: RowScope, *, functions: str = "upper") -
             node = plain
         else:
             column.replace(plain)
-    return node.sql("duckdb", comments=False, normalize_functions=functions)
+    return node.sql(
+        "duckdb",
+        comments=False,
+        normalize_functions=functions,
+        unsupported_level=ErrorLevel.IGNORE,
+    )
 
 
 def tidied(term: Term, inner: str) -> str:

@@ -43,6 +43,7 @@ _ALIASES: Final = {
     "TEXT": "VARCHAR", "STRING": "VARCHAR", "CHAR": "VARCHAR", "BPCHAR": "VARCHAR",
     "BOOL": "BOOLEAN", "LOGICAL": "BOOLEAN", "DATETIME": "TIMESTAMP",
 }  # fmt: skip
+_ZONED: Final = frozenset({"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ"})
 _TIMESTAMPS: Final = frozenset({"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"})
 
 
@@ -158,7 +159,7 @@ def kind_of(declared: str) -> Kind | None:
         return "number"
     if re.fullmatch(r"VARCHAR(\(\d+\))?|UUID|ENUM\(.*\)", plain, re.DOTALL):
         return "text"
-    if plain in _TIMESTAMPS:
+    if plain in _TIMESTAMPS or plain in _ZONED:
         return "timestamp"
     return {"BOOLEAN": "boolean", "DATE": "date"}.get(plain)  # type: ignore[return-value]
 
@@ -175,7 +176,8 @@ def total_column(sql: str, declared: str) -> Term | None:
 
     Years 1 to 9999 are kept, others (also infinite dates) become NULL: near the ends of what
     DuckDB can store, ordinary functions of dates raise errors. Decimals and very wide integers
-    become DOUBLE, so that comparing them can never overflow.
+    become DOUBLE, so that comparing them can never overflow. Moments with a time zone are taken
+    in UTC, whatever the zone of the session.
 
     >>> total_column('"x"', "FLOAT").sql
     'CASE WHEN isnan("x") THEN NULL ELSE CAST("x" AS DOUBLE) END'
@@ -194,7 +196,9 @@ def total_column(sql: str, declared: str) -> Term | None:
         return boolean(sql)
     if kind == "text":
         return text(sql if plain.startswith("VARCHAR") else f"TRY_CAST({sql} AS VARCHAR)")
-    if kind == "timestamp" and plain != "TIMESTAMP":
+    if plain in _ZONED:
+        sql = f"make_timestamp(epoch_us({sql}))"
+    elif kind == "timestamp" and plain != "TIMESTAMP":
         sql = f"TRY_CAST({sql} AS TIMESTAMP)"
     return in_range(sql, kind)
 

@@ -34,7 +34,8 @@ def unit_of(question: Question, table: Table, node: exp.Expression) -> tuple[str
     term = None if column is None else total_column(name(column.name), column.type)
     if column is None or term is None:
         raise question.refuse("unit", node, table=table.name, word=unit.name)
-    plain = term.sql if term.type == "DOUBLE" else name(column.name)
+    # As questions see the column: units of two tables can then be compared without an error.
+    plain = term.sql
     conditions = [f"{plain} IS NOT NULL"]
     if unit.period is None:
         return plain, conditions

@@ -18,6 +18,7 @@ from discreet.tables._expected import expected_errors
 from discreet.tables._paying import Terms, prepare
 from discreet.tables._protecting import attached, declared, relative, types_of
 from discreet.tables._running import Prepared
+from discreet.tables._tightness import tight_bounds, told_quantiles
 from discreet.tables.aggregates import Ask
 from discreet.tables.bounds import Bounding
 from discreet.tables.declarations import Declaration, load
@@ -221,6 +222,7 @@ class Protected:
         self._engine: Engine = DuckDBEngine(opened)
         self._who, self._purpose = who or getpass.getuser(), purpose
         self._owns_ledger = owns_ledger
+        self._told: dict[tuple[str, Fraction], float] = {}  # quantiles that were released
 
     @property
     def name(self) -> str:
@@ -242,7 +244,7 @@ class Protected:
 
     def quote(
         self,
-        question: str,
+        question: str | Question,
         *,
         epsilon: Number | None = None,
         delta: Number | None = None,
@@ -265,21 +267,22 @@ class Protected:
         """
         terms = Terms(
             epsilon=epsilon, delta=delta, share=share, within=within, of=of,
-            confidence=confidence, size=size or self.catalog.size, bounding=bounding,
+            confidence=confidence, size=size, bounding=bounding,
         )  # fmt: skip
         prepared = self._prepare(question, terms, periods)
+        asker = self._asker(terms, periods, who, purpose, SYSTEM)
         expected = expected_errors(
             prepared, self.catalog, confidence=Fraction(terms.confidence), size=terms.size
         )
         budgets = self.account.quote(
             prepared.price.loss,
-            who=who or self._who,
-            purpose=purpose or self._purpose,
+            who=asker.who,
+            purpose=asker.purpose,
             periods=periods,
             error=next((one.half_width for one in expected if one.half_width), None),
         )
         return Quote(
-            question=question,
+            question=prepared.question,
             epsilon=float(prepared.price.epsilon),
             delta=float(prepared.price.delta),
             loss=prepared.price.loss,
@@ -287,12 +290,12 @@ class Protected:
             confidence=float(terms.confidence),
             noise=prepared.price.noise.kind,
             expected=expected,
-            notes=(),
+            notes=(*self._free(prepared, asker), *tight_bounds(prepared, self._told)),
         )
 
     def sql(
         self,
-        question: str,
+        question: str | Question,
         *,
         epsilon: Number | None = None,
         delta: Number | None = None,
@@ -314,12 +317,13 @@ class Protected:
         """
         terms = Terms(
             epsilon=epsilon, delta=delta, share=share, within=within, of=of,
-            confidence=confidence, size=size or self.catalog.size, bounding=bounding,
+            confidence=confidence, size=size, bounding=bounding,
         )  # fmt: skip
         self.refresh()
         prepared = self._prepare(question, terms, periods)
-        asker = self._asker(terms, periods, who, purpose, source)
-        return answering.answer(prepared, asker)
+        result = answering.answer(prepared, self._asker(terms, periods, who, purpose, source))
+        self._told.update(told_quantiles(prepared, result))
+        return result
 
     def plan(
         self,
@@ -468,7 +472,13 @@ class Protected:
             source=source,
         )
 
-    def _prepare(self, question: str, terms: Terms, periods: Periods) -> Prepared:
+    def _free(self, prepared: Prepared, asker: answering.Asker) -> list[str]:
+        if not answering.is_known(prepared, asker):
+            return []
+        return ["answered before, at least as exactly: asking again costs the total nothing"]
+
+    def _prepare(self, asked: str | Question, terms: Terms, periods: Periods) -> Prepared:
+        question = asked.sql if isinstance(asked, Question) else asked
         query = parse(question, self.catalog, periods=_labels(periods))
         return prepare(question, query, terms=terms, catalog=self.catalog, rules=self.account.rules)
 
