@@ -296,16 +296,16 @@ class Meaning:
     def __init__(self, case: Case) -> None:
         self.case = case
         scope = {**frames(), "pd": pd, "np": np, "date": date}
-        r = eval(case.table, scope)  # noqa: S307
+        r = eval(case.table, scope)
         self.frame = r.reset_index(drop=True)
         inner = {"r": self.frame, "pd": pd, "np": np}
         size = len(self.frame)
-        self.keys = [_column(eval(text, inner), size) for text in case.keys.values()]  # noqa: S307
-        self.values = {k: _column(eval(v, inner), size) for k, v in case.values.items()}  # noqa: S307
+        self.keys = [_column(eval(text, inner), size) for text in case.keys.values()]
+        self.values = {k: _column(eval(v, inner), size) for k, v in case.values.items()}
         if case.limit is None and case.asked is None:
             self.units: list[Any] = list(range(size))
         else:
-            self.units = _column(eval(case.who, inner), size)  # noqa: S307
+            self.units = _column(eval(case.who, inner), size)
         self.rows = [
             i
             for i in range(size)
@@ -337,12 +337,12 @@ class Meaning:
             asked = _Asked(self, weights, group)
             named = dict(zip(self.case.keys, group, strict=True))
             scope = {**asked.functions(), **named, "math": math}
-            row = {name: eval(text, scope) for name, text in self.case.answer.items()}  # noqa: S307
+            row = {name: eval(text, scope) for name, text in self.case.answer.items()}
             found.append({**named, **row})
         if self.case.having is not None:
-            found = [row for row in found if eval(self.case.having, {}, dict(row))]  # noqa: S307
+            found = [row for row in found if eval(self.case.having, {}, dict(row))]
         if self.case.sort is not None:
-            found.sort(key=lambda row: eval(self.case.sort, {}, dict(row)))  # noqa: S307
+            found.sort(key=lambda row: eval(self.case.sort, {}, dict(row)))
         if self.case.take is not None:
             found = found[slice(*self.case.take)]
         return found
@@ -354,9 +354,7 @@ def _column(values: Any, size: int) -> list[Any]:
         return [values] * size
     found = []
     for value in values.tolist():
-        if value is None or value is pd.NaT or value is pd.NA:
-            found.append(None)
-        elif isinstance(value, float) and math.isnan(value):
+        if value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
             found.append(None)
         elif isinstance(value, pd.Timestamp):
             found.append(value.date())
@@ -378,9 +376,7 @@ class _Weights:
         places: Sequence[Any] | None = None,
     ) -> None:
         self.meaning = meaning
-        chosen: Bounding | None = (
-            meaning.case.bounding if isinstance(bounding, str) else bounding
-        )
+        chosen: Bounding | None = meaning.case.bounding if isinstance(bounding, str) else bounding
         own: dict[Any, list[int]] = defaultdict(list)
         for i in meaning.rows if rows is None else rows:
             own[meaning.units[i]].append(i)

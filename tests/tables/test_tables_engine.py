@@ -1,9 +1,174 @@
 """DuckDB passes the suite of all engines, and keeps to itself what goes wrong."""
 
+import io
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from discreet.errors import DataError
+from discreet.tables.bounds import WEIGHT_STEPS, Norm
+from discreet.tables.engines import _progress
 from discreet.tables.engines.duckdb import DuckDBEngine
+from discreet.tables.plan import Query
+from discreet.tables.statements import Cells, Sums
 from discreet.testing._engines import EngineConformance
 
 
 class TestDuckDB(EngineConformance):
     def make_engine(self, tables):
         return DuckDBEngine(tables, threads=2)
+
+
+TABLE = pa.table({"user_id": [1, 2, 2], "text": ["secret-1", "secret-2", "3"]})
+
+
+def query(rows):
+    return Query(
+        rows=rows, keys=(), values=(), aggregates=(), output="", names=(), tables=("people",)
+    )
+
+
+def count(rows):
+    cells = (Cells(kind="rows"),)
+    return Sums(query=query(rows), cells=cells, bounding=Norm(limit=9, order=1), salt="s")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "SELECT CAST(text AS INTEGER) AS unit FROM people",
+        "SELECT user_id * 9223372036854775807 AS unit FROM people",
+        "SELECT no_such_column AS unit FROM people",
+        "SELECT no such syntax",
+    ],
+)
+def test_errors_show_nothing(rows):
+    with DuckDBEngine({"people": TABLE}) as engine, pytest.raises(DataError) as caught:
+        engine.aggregate(count(rows))
+    assert "secret" not in str(caught.value)
+    assert "withheld" in str(caught.value)
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "SELECT 1 AS unit FROM read_csv('{0}/other.csv')",
+        "SELECT 1 AS unit FROM read_text('/etc/hostname')",
+        "SELECT 1 AS unit FROM '{0}/other.csv'",
+        "SELECT 1 AS unit FROM glob('{0}/*')",
+        "SELECT 1 AS unit FROM TABLE_IN_PYTHON",
+        "SELECT 1 AS unit) SELECT 1; SET threads = 1; COPY (SELECT 1) TO '{0}/out.csv'; --",
+    ],
+)
+def test_nothing_else_can_be_reached(rows, tmp_path):
+    TABLE_IN_PYTHON = TABLE  # noqa: F841 - DuckDB would look for it
+    (tmp_path / "other.csv").write_text("a\n1\n")
+    pq.write_table(TABLE, tmp_path / "people.parquet")
+    with DuckDBEngine({"people": tmp_path / "people.parquet"}) as engine:
+        with pytest.raises(DataError):
+            engine.aggregate(count(rows.format(tmp_path)))
+        good = engine.aggregate(count("SELECT user_id AS unit FROM people"))
+        assert good.reveal_without_noise()["cell_0"].to_pylist() == [3 * WEIGHT_STEPS]
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_file_that_vanished_is_an_error_without_details(tmp_path):
+    path = tmp_path / "people.parquet"
+    pq.write_table(TABLE, path)
+    with DuckDBEngine({"people": path}) as engine:
+        path.unlink()
+        with pytest.raises(DataError, match="still there"):
+            engine.aggregate(count("SELECT user_id AS unit FROM people"))
+
+
+def test_too_little_memory_names_the_settings(tmp_path):
+    big = "SELECT a.range AS unit FROM range(3000000) AS a, people"
+    with DuckDBEngine({"people": TABLE}, memory_limit="10MB", threads=1) as engine:
+        with pytest.raises(DataError, match="memory_limit") as caught:
+            engine.aggregate(count(f"{big} ORDER BY random()"))
+        assert caught.value.__context__ is None
+
+
+def test_what_does_not_fit_is_spilled(tmp_path):
+    big = "SELECT a.range AS unit FROM range(4000000) AS a"
+    with DuckDBEngine({"people": TABLE}, memory_limit="60MB", spill=tmp_path, threads=1) as engine:
+        found = engine.aggregate(count(big)).reveal_without_noise()
+    assert found["cell_0"].to_pylist() == [4_000_000 * WEIGHT_STEPS]
+
+
+def test_the_spilling_folder_is_removed():
+    engine = DuckDBEngine({"people": TABLE})
+    folder = Path(engine._folder)
+    assert folder.is_dir()
+    assert folder.stat().st_mode & 0o077 == 0
+    engine.close()
+    engine.close()
+    assert not folder.exists()
+
+
+def test_threads_share_an_engine():
+    with DuckDBEngine({"people": TABLE}) as engine, ThreadPoolExecutor(4) as pool:
+        statement = count("SELECT user_id AS unit FROM people")
+        found = [pool.submit(engine.aggregate, statement) for _ in range(20)]
+        totals = {f.result().reveal_without_noise()["cell_0"].to_pylist()[0] for f in found}
+    assert totals == {3 * WEIGHT_STEPS}
+
+
+def test_an_interrupt_stops_the_query():
+    with DuckDBEngine({"people": TABLE}) as engine:
+        endless = count("SELECT a.range % 7 AS unit FROM range(10000000000) AS a, range(1000) AS b")
+        timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            engine.aggregate(endless)
+        timer.join()
+        # The engine is still good for the next question.
+        good = engine.aggregate(count("SELECT user_id AS unit FROM people"))
+        assert good.reveal_without_noise()["cell_0"].to_pylist() == [3 * WEIGHT_STEPS]
+
+
+def test_a_long_query_shows_a_bar(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    shown, ready = [], threading.Event()
+    monkeypatch.setattr(_progress, "_PATIENCE", 0.01)
+    monkeypatch.setattr(_progress.sys, "stderr", Terminal())
+
+    def done():
+        shown.append(len(shown) * 10.0)
+        if len(shown) > 3:
+            ready.set()
+        return shown[-1]
+
+    assert _progress.run(lambda: ready.wait(30), stop=lambda: None, done=done) is True
+    assert "reading" in _progress.sys.stderr.getvalue()
+
+
+def test_no_bar_without_a_terminal(monkeypatch):
+    ready = threading.Timer(0.1, lambda: None)
+    ready.start()
+    monkeypatch.setattr(_progress, "_PATIENCE", 0.01)
+    monkeypatch.setattr(_progress.sys, "stderr", io.StringIO())
+    assert _progress.run(ready.join, stop=lambda: None, done=lambda: 1 / 0) is None
+    assert _progress.sys.stderr.getvalue() == ""
+
+
+def test_importing_the_engine_loads_no_heavy_library():
+    code = (
+        "import sys, discreet.tables.engines.duckdb; "
+        "print([m for m in ('duckdb', 'pyarrow', 'sqlglot', 'pandas', 'polars') "
+        "if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"

@@ -116,11 +116,13 @@ KEYS = [
     "REPLACE(name, '', 'y')", "LTRIM(name, 'n')", "CAST(x AS VARCHAR)", "CAST(t AS VARCHAR)",
     "CAST(name AS DATE)", "CAST(name AS TIMESTAMP)", "CAST(name AS BOOLEAN)", "DATE(t)",
     "CAST(d AS TIMESTAMP)", "DATE_TRUNC('year', d)", "DATE_TRUNC('week', t)",
-    "DATE_TRUNC('hour', NULL)", "NULL", "LOWER(NULL)", "DATE_TRUNC('quarter', ns)", "DATE_TRUNC('hour', d)", "d + INTERVAL 9999 YEAR",
+    "DATE_TRUNC('hour', NULL)", "MONTH(NULL)", "NULL", "LOWER(NULL)",
+    "DATE_TRUNC('quarter', ns)", "DATE_TRUNC('hour', d)", "d + INTERVAL 9999 YEAR",
     "t - INTERVAL 9999 YEAR", "MONTH(d)", "EXTRACT(quarter FROM t)",
     "CASE WHEN x > 1 THEN 'high' WHEN x <= 1 THEN 'low' END", "COALESCE(name, 'none')",
 ]  # fmt: skip
 CONDITIONS = [
+    "small IN (300, 1)", "small BETWEEN -1000 AND 1000", "big > -1", "big IN (-1, 1)",
     "x = n", "x > huge", "n > big", "money < n", "small = 300", "n = 9223372036854775807",
     "n > 99999999999999999999", "x BETWEEN n AND huge", "x IN (1, 2.5, 3)", "name IN ('a', '%')",
     "name LIKE '%\\'", "name ILIKE 'É%'", "NOT name LIKE '_'", "name NOT LIKE 'a'",

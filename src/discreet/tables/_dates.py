@@ -78,7 +78,7 @@ def _part(part: str, moment: exp.Expression, scope: Scope) -> Term:
     low, high = _PARTS[part]
     values = (*range(low, high + 1), *((None,) if term.is_nullable else ()))
     return Term(
-        sql=f"date_part('{part}', {term.sql})",
+        sql=f"CAST(date_part('{part}', {term.sql}) AS BIGINT)",
         kind="number",
         type="BIGINT",
         interval=(Fraction(low), Fraction(high)),

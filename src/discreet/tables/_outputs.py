@@ -1,6 +1,5 @@
 """The SELECT list, HAVING, ORDER BY and LIMIT: aggregates to release, then post-processing."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
@@ -29,12 +28,15 @@ class OutputScope(GroupedScope):
         self.values: list[Value] = []
         self.value_sql: list[str] = []
         self.key_count = len(keys)
+        self.histogram: exp.Expression | None = None  # the one of the SELECT list
 
     def aggregate(self, node: exp.Expression, /) -> Term:
         """Enter an aggregate, and return its column of the released table."""
         call = read(node, self.rows)
         if call is None:
             return translate(node, self)
+        if call.word == "histogram" and node == self.histogram:
+            return self.row_count()
         if call.word == "histogram":
             raise self.question.refuse(
                 "histogram", node, why="HISTOGRAM must stand alone in the SELECT list"
@@ -171,7 +173,6 @@ def ordering(
     select: exp.Select,
     scope: OutputScope,
     items: list[tuple[str, exp.Expression]],
-    term: Callable[[exp.Expression], Term],
 ) -> str:
     """Return ORDER BY, LIMIT and OFFSET over released values; ties go by the keys."""
     clause = select.args.get("order")
@@ -181,7 +182,7 @@ def ordering(
         ending = " DESC" if ordered.args.get("desc") else " ASC"
         ending += " NULLS FIRST" if ordered.args.get("nulls_first") else " NULLS LAST"
         for node in _ordered(question, ordered.this, items):
-            found = term(node)
+            found = scope.term(node)
             if not found.is_literal:  # which would order nothing
                 parts.append(found.sql + ending)
     keys = [f"key_{i} ASC NULLS LAST" for i in range(scope.key_count)]

@@ -24,7 +24,7 @@ from discreet.tables._relations import (
 )
 from discreet.tables._rules import need
 from discreet.tables._scopes import spelled
-from discreet.tables._terms import Term, name
+from discreet.tables._terms import name
 from discreet.tables._unit_rows import group_items
 from discreet.tables.metadata import Catalog
 from discreet.tables.plan import Query
@@ -140,7 +140,7 @@ class _Reader:
         shown_items = self._shown()
         self.scope.aliases = {fold(title): node for title, node in self.items}
         having = self._having()
-        order = ordering(self.question, self.select, self.scope, self.items, self._term)
+        order = ordering(self.question, self.select, self.scope, self.items)
         if not self.scope.aggregates:
             self.scope.row_count()
         names = _unique([title for title, _, _ in shown_items])
@@ -216,6 +216,7 @@ class _Reader:
                 found += self._histogram(title, node)
                 continue
             term = self.scope.term(node)
+            self.scope.aliases[fold(title)] = node  # later columns may use its name
             found.append((title, term.sql, bool(re.fullmatch(r"key_\d+", term.sql))))
         if self.histogram is not None and len(self.scope.aggregates) > 1:
             raise self.question.refuse(
@@ -230,19 +231,13 @@ class _Reader:
             )
         found = histogram(self.question, node, self.rows, title=title)
         self.histogram, place = found, len(self.keys)
-        self.scope.key_count = place + 1
+        self.scope.key_count, self.scope.histogram = place + 1, node
         count = self.scope.row_count()
         return [
             (f"{title}_from", found.edge(place, offset=0), True),
             (f"{title}_to", found.edge(place, offset=1), True),
             (title, count.sql, False),
         ]
-
-    def _term(self, node: exp.Expression) -> Term:
-        call = read_aggregate(node, self.rows) if is_aggregate(node) else None
-        if call is not None and call.word == "histogram" and self.histogram is not None:
-            return self.scope.row_count()
-        return self.scope.term(node)
 
     def _having(self) -> str:
         clause = self.select.args.get("having")

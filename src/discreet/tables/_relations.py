@@ -171,7 +171,7 @@ def _base(
     unit, conditions = (None, []) if table.is_public else unit_of(question, table, node)
     if not table.is_public:
         question.read.add(table.name)
-    columns = {fold(c.name): (c.name, _term(question, c), c.type) for c in table.columns}
+    columns = {fold(c.name): (c.name, _term(question, table, c), c.type) for c in table.columns}
     inner = inner_names([c.name for c in table.columns])
 
     def render(used: set[str]) -> str:
@@ -192,7 +192,7 @@ def _base(
     )
 
 
-def _term(question: Question, column: Column) -> Term | None:
+def _term(question: Question, table: Table, column: Column) -> Term | None:
     term = total_column(name(column.name), column.type)
     if term is None:
         return None
@@ -200,7 +200,8 @@ def _term(question: Question, column: Column) -> Term | None:
     if column.bounds is not None and term.kind == "number":
         interval = (Fraction(column.bounds[0]), Fraction(column.bounds[1]))
     values = column.keys if column.keys is not None else term.values
-    return replace(term, interval=interval, values=values, is_unit=is_unit_column(question, column))
+    is_unit = not table.is_public and is_unit_column(question, column)
+    return replace(term, interval=interval, values=values, is_unit=is_unit)
 
 
 def _derived(

@@ -169,7 +169,7 @@ def open_csv(
     casts = ", ".join(
         quoted(column)
         if known[column.casefold()] == "VARCHAR"
-        else f"TRY_CAST({quoted(column)} AS {known[column.casefold()]}) AS {quoted(column)}"
+        else f"{_cast(column, known[column.casefold()])} AS {quoted(column)}"
         for column in names
     )
     reader = f"(SELECT {casts} FROM {fields})"  # noqa: S608
@@ -194,8 +194,7 @@ def _guessed(
     if not columns:
         return {}
     asked = ", ".join(
-        f"COUNT({quoted(column)})"
-        + "".join(f", COUNT(TRY_CAST({quoted(column)} AS {kind}))" for kind in _GUESSES)
+        f"COUNT({quoted(column)})" + "".join(f", COUNT({_fit(column, kind)})" for kind in _GUESSES)
         for column in columns
     )
     head = f"(SELECT * FROM {fields} LIMIT {_SAMPLE})"  # noqa: S608
@@ -207,3 +206,17 @@ def _guessed(
         fits = (kind for kind, n in zip(_GUESSES, fitting, strict=True) if n >= _NEARLY * filled)
         found[column] = next(fits, "VARCHAR") if filled else "VARCHAR"
     return found
+
+
+def _cast(column: str, kind: str) -> str:
+    # A bare TRY_CAST is pushed into DuckDB's reader, which then drops the line of a misfit.
+    return f"TRY_CAST(NULLIF({quoted(column)}, '') AS {kind})"
+
+
+def _fit(column: str, kind: str) -> str:
+    """Return an expression that is NULL where a field is not written like this type."""
+    if kind != "BIGINT":
+        return _cast(column, kind)
+    # A cast would round 0.5 and call it whole.
+    whole = f"REGEXP_FULL_MATCH(TRIM({quoted(column)}), '[+-]?[0-9]+')"
+    return f"CASE WHEN {whole} THEN {_cast(column, kind)} END"

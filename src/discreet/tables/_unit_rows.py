@@ -10,6 +10,7 @@ from sqlglot import exp
 from discreet.tables._aggregates import Call, has_aggregate, read
 from discreet.tables._expressions import translate
 from discreet.tables._question import Question, fold
+from discreet.tables._rules import need
 from discreet.tables._scopes import GroupedScope, RowScope, inner_names, tidied
 from discreet.tables._terms import Term, number, tidy, tidy_double
 
@@ -101,7 +102,9 @@ def grouped(
         shown.append(tidied(term, names[fold(title)]))
     having = select.args.get("having")
     groups.aliases = {fold(title): node for title, node in items}
-    condition = f" HAVING {groups.term(having.this).sql}" if having is not None else ""
+    condition = ""
+    if having is not None:
+        condition = f" HAVING {need(groups, having.this, 'boolean', word='HAVING').sql}"
     unit = scope.unit()
     start = [] if unit is None else [f"{unit} AS unit"]
     inside = [*start, *(f"{tidy(key)} AS k{i}" for i, key in enumerate(keys))]

@@ -35,8 +35,9 @@ class DuckDBEngine:
 
     Files and databases are opened for reading only; after the tables are set up no other file, no
     network, no extension and no setting can be reached by any statement. What does not fit into
-    ``memory_limit`` (DuckDB's notation, "4GB") is spilled, encrypted, to the folder ``spill``
-    (a temporary one if None). Safe to share between threads.
+    ``memory_limit`` (DuckDB's notation, "4GB") is spilled to the folder ``spill``: as it is, not
+    encrypted, so choose a disk that may hold the data. If None, it is a temporary folder that only
+    this user can read and that is removed at the end. Safe to share between threads.
 
     >>> import pyarrow as pa
     >>> from discreet.tables.bounds import Norm
@@ -68,6 +69,7 @@ class DuckDBEngine:
             folder = tempfile.mkdtemp(prefix="discreet-")
         else:
             folder = str(Path(spill).resolve())
+        self._folder = folder
         self._connection, self._lock = _connected(memory_limit, threads, folder), threading.Lock()
         self._close = weakref.finalize(
             self, _closed, self._connection, folder if spill is None else None
@@ -152,7 +154,6 @@ def _connected(
         "preserve_insertion_order": False,
         "python_enable_replacements": False,
         "temp_directory": folder,
-        "temp_file_encryption": True,
     }
     if memory_limit is not None:
         config["memory_limit"] = memory_limit

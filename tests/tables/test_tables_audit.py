@@ -1,0 +1,292 @@
+"""Empirical audits of whole questions: no attack on the answers beats what was promised.
+
+Each audit compares what is released with one unit in the table and without it (or with another in
+its place). Everything but the engine's exact table, which is the same each time, is carried out
+anew for every sample.
+"""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pyarrow as pa
+import pytest
+
+from discreet import audit
+from discreet.noise import SYSTEM
+from discreet.privacy import Neighbours, Unit
+from discreet.tables import _running as running
+from discreet.tables._layout import lay_out
+from discreet.tables._noise import Noise
+from discreet.tables._running import Prepared, run
+from discreet.tables.bounds import Groups, Norm
+from discreet.tables.engines.duckdb import DuckDBEngine
+from discreet.tables.metadata import Catalog, Column, Table
+from discreet.tables.pricing import price
+from discreet.tables.sql import parse
+
+FALSE_ALARM = 1e-9  # chance that a correct release fails an audit
+QUICK, MANY = 2_000, 40_000
+CONFIDENCE = Fraction(95, 100)
+
+
+class Kept:
+    """An engine that computes each exact table once.
+
+    The units besides the audited one have one group each, so that salts decide nothing.
+    """
+
+    def __init__(self, rows):
+        columns = {name: [row[i] for row in rows] for i, name in enumerate(("person", "key", "x"))}
+        types = {"person": pa.int64(), "key": pa.string(), "x": pa.float64()}
+        table = pa.table({k: pa.array(v, type=types[k]) for k, v in columns.items()})
+        self.inner, self.known = DuckDBEngine({"t": table}, threads=1), {}
+
+    def sql(self, statement, /):
+        return ""
+
+    def aggregate(self, statement, /):
+        known = replace(statement, salt="") if hasattr(statement, "salt") else statement
+        if known not in self.known:
+            self.known[known] = self.inner.aggregate(statement)
+        return self.known[known]
+
+
+OTHERS = [(i, "common", 1.0) for i in range(1, 30)]
+HEAVY = [(0, "common", 10.0)] * 50
+SPREAD = [(0, f"key {i % 4}", 10.0) for i in range(40)]
+MANY_VALUES = [(0, "common", 100.0 + i) for i in range(40)]
+RARE = [(0, "mine alone", 5.0)] * 40
+LOW = [(0, "common", -10.0)] * 50
+
+
+class Audited:
+    """A question, two neighbouring tables, and the number that an attacker looks at."""
+
+    def __init__(self, sql, pair, output, *, rows=3, groups=2, epsilon=1, delta=0, **settings):
+        self.sql, self.output = sql, output
+        self.epsilon, self.delta = Fraction(epsilon), Fraction(delta)
+        self.bounding = settings.get("bounding")
+        columns = [("person", "BIGINT"), ("key", "VARCHAR"), ("x", "DOUBLE")]
+        self.catalog = Catalog(
+            unit=settings.get("unit", Unit.column("person")),
+            neighbours=Neighbours(settings.get("neighbours", "add_remove")),
+            tables=(Table(name="t", columns=tuple(Column(name=n, type=t) for n, t in columns)),),
+            rows=rows,
+            groups=groups,
+        )
+        self.pair = tuple(Kept(OTHERS[: settings.get("others", 29)] + own) for own in pair)
+
+    def prepared(self):
+        query = parse(self.sql, self.catalog)
+        layout = lay_out(query)
+        found = price(
+            query, layout, self.catalog,
+            epsilon=self.epsilon, delta=self.delta, bounding=self.bounding,
+        )  # fmt: skip
+        return Prepared(
+            question=self.sql, query=query, layout=layout, price=found, bounding=self.bounding
+        )
+
+    def audit(self, samples):
+        prepared = self.prepared()
+
+        def release(engine, count):
+            return [
+                self.output(
+                    run(
+                        prepared,
+                        engine=engine,
+                        catalog=self.catalog,
+                        confidence=CONFIDENCE,
+                        source=SYSTEM,
+                    )  # fmt: skip
+                )
+                for _ in range(count)
+            ]
+
+        return audit.mechanism(
+            release,
+            pair=self.pair,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            samples=samples,
+            confidence=1 - FALSE_ALARM,
+            batch=True,
+        )
+
+
+def cell(family, place):
+    return lambda released: float(released.families[family].noisy[0, place])
+
+
+def shown(key):
+    return lambda released: (key,) in released.shown.groups
+
+
+AUDITED = {
+    "count": lambda: Audited("SELECT COUNT(*) AS n FROM t", (HEAVY, []), cell(0, 0)),
+    "sum": lambda: Audited("SELECT SUM(CLAMP(x, -10, 10)) AS s FROM t", (HEAVY, []), cell(0, 0)),
+    "mean": lambda: Audited("SELECT AVG(CLAMP(x, 0, 10)) AS m FROM t", (HEAVY, []), cell(0, 1)),
+    "Gaussian count": lambda: Audited(
+        "SELECT COUNT(*) AS n FROM t",
+        (HEAVY, []),
+        cell(0, 0),
+        bounding=Norm(limit=3, order=2),
+        delta=Fraction(1, 100),
+    ),
+    "private keys": lambda: Audited(
+        "SELECT key, COUNT(*) AS n FROM t GROUP BY key",
+        (RARE, []),
+        shown("mine alone"),
+        delta=Fraction(1, 20),
+    ),
+    "private keys, L2": lambda: Audited(
+        "SELECT key, COUNT(*) AS n FROM t GROUP BY key",
+        (RARE, []),
+        shown("mine alone"),
+        bounding=Norm(limit=3, order=2),
+        delta=Fraction(1, 20),
+    ),
+    "quantile": lambda: Audited(
+        "SELECT MEDIAN(CLAMP(x, 0, 10)) AS q FROM t",
+        (HEAVY, []),
+        lambda released: float(released.ranked[0].value[0]),
+        others=3,
+    ),
+    "maximum": lambda: Audited(
+        "SELECT MAX(CLAMP(x, 0, 10)) AS q FROM t",
+        (HEAVY, []),
+        lambda released: float(released.ranked[0].value[0]),
+        others=3,
+    ),
+    "inferred limit": lambda: Audited(
+        "SELECT COUNT(*) AS n FROM t",
+        (HEAVY, []),
+        lambda released: float(released.limits["rows"]),
+        rows=None,
+        epsilon=4,
+        others=3,
+    ),
+    "inferred bound": lambda: Audited(
+        "SELECT SUM(x) AS s FROM t",
+        (HEAVY, []),
+        lambda released: float(released.bounds[0][1]),
+        epsilon=4,
+        others=3,
+    ),
+    "distinct values": lambda: Audited(
+        "SELECT COUNT(DISTINCT x) AS n FROM t",
+        (MANY_VALUES, []),
+        lambda released: float(released.distinct[0].noisy[0, 0]),
+    ),
+    "groups": lambda: Audited(
+        "SELECT key, COUNT(*) AS n FROM t WHERE key IN ('common', 'key 0', 'key 1', 'key 2',"
+        " 'key 3') GROUP BY key",
+        (SPREAD, []),
+        lambda released: float(released.families[0].noisy[1:, 0].sum()),
+        bounding=Groups(groups=2, rows=3),
+    ),
+    "replace": lambda: Audited(
+        "SELECT SUM(CLAMP(x, -10, 10)) AS s FROM t",
+        (HEAVY, LOW),
+        cell(0, 0),
+        neighbours="replace_one",
+    ),
+    "records": lambda: Audited(
+        "SELECT SUM(CLAMP(x, -10, 10)) AS s FROM t",
+        (HEAVY[:1], []),
+        cell(0, 0),
+        unit=Unit.record(),
+        rows=None,
+    ),
+    "groups of two units": lambda: Audited(
+        "SELECT COUNT(*) AS n FROM t",
+        (HEAVY + [(99, "common", 1.0)] * 9, []),
+        cell(0, 0),
+        unit=Unit.column("person").group(2),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AUDITED)
+def test_no_attack_refutes_the_promise(name):
+    found = AUDITED[name]().audit(QUICK)
+    assert found.passed, found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", AUDITED)
+def test_no_attack_refutes_the_promise_with_many_samples(name):
+    found = AUDITED[name]().audit(MANY)
+    assert found.passed, found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["count", "sum", "mean", "replace", "records", "distinct values"])
+def test_the_promise_is_not_far_from_the_truth(name):
+    """Where one unit moves the answer as far as it can, most of epsilon is really lost."""
+    assert AUDITED[name]().audit(MANY).epsilon_lower > 0.8
+
+
+# Broken releases: each audit above can fail.
+
+
+def third_of_noise(patch):
+    real = Noise.add
+
+    def add(self, values, *, sensitivity, source=SYSTEM):
+        return real(self, values, sensitivity=Fraction(sensitivity) / 4, source=source)
+
+    patch.setattr(Noise, "add", add)
+
+
+def no_weights(patch):
+    patch.setattr(running._Run, "_bounding", lambda self: Norm(limit=10**6, order=1))
+    patch.setattr(running, "sensitivity", lambda *given, **named: Fraction(3))
+
+
+def no_threshold(patch):
+    patch.setattr(running, "threshold", lambda *given, **named: Fraction(3))
+
+
+def sharp_ranks(patch):
+    patch.setattr(running.ranks.Ranks, "sensitivity", lambda self, q=None: Fraction(1, 4))
+
+
+def sharp_choice(patch):
+    real = running.limits.choose_limit
+
+    def choose(*given, **named):
+        return real(*given, **{**named, "epsilon": named["epsilon"] * 100})
+
+    patch.setattr(running.limits, "choose_limit", choose)
+
+
+BROKEN = {
+    "count": third_of_noise,
+    "sum": no_weights,
+    "mean": third_of_noise,
+    "Gaussian count": third_of_noise,
+    "private keys": no_threshold,
+    "private keys, L2": no_threshold,
+    "quantile": sharp_ranks,
+    "maximum": sharp_ranks,
+    "inferred limit": sharp_choice,
+    "inferred bound": sharp_choice,
+    "distinct values": third_of_noise,
+    "groups": third_of_noise,
+    "replace": third_of_noise,
+    "records": third_of_noise,
+    "groups of two units": third_of_noise,
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_release_is_refuted(name, monkeypatch):
+    audited = AUDITED[name]()
+    BROKEN[name](monkeypatch)
+    assert not audited.audit(QUICK).passed
+
+
+def test_every_audit_has_a_broken_twin():
+    assert set(BROKEN) == set(AUDITED)

@@ -1,0 +1,135 @@
+"""The text of statements: one SELECT, the same for equal statements, readable by other dialects."""
+
+import logging
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+import sqlglot
+
+from discreet.errors import ParameterError
+from discreet.tables._compile import compile as compiled
+from discreet.tables._compile_text import as_double, key_literal, number
+from discreet.tables.bounds import Groups, Norm
+from discreet.tables.plan import Key, Query, Value
+from discreet.tables.statements import Cells, Distinct, Place, Profile, Sums
+
+QUERY = Query(
+    rows="SELECT user_id AS unit, region AS key_0, day AS key_1, x AS value_0, y AS value_1 FROM t",
+    keys=(
+        Key(name="region", type="VARCHAR", values=None),
+        Key(name="day", type="DATE", values=None),
+    ),
+    values=(Value(text="x", bounds=None), Value(text="y", bounds=None)),
+    aggregates=(),
+    output="",
+    names=(),
+    tables=("t",),
+)
+BOUNDS = ((Fraction(0), Fraction(200_000)), (Fraction(-1, 3), Fraction(1)))
+CELLS = (
+    Cells(kind="rows"),
+    Cells(kind="present", values=(0,), with_absent=True),
+    Cells(kind="sum", values=(0,), bounds=BOUNDS[:1]),
+    Cells(kind="linear", values=(0,), bounds=BOUNDS[:1]),
+    Cells(kind="quadratic", values=(1,), bounds=BOUNDS[1:]),
+    Cells(kind="moments", values=(0, 1), bounds=BOUNDS, with_absent=True),
+)
+SUMS = Sums(query=QUERY, cells=CELLS, bounding=Norm(limit=3, order=2), salt="secret")
+STATEMENTS = {
+    "norm": SUMS,
+    "first norm": replace(SUMS, bounding=Norm(limit=3, order=1)),
+    "groups": replace(SUMS, bounding=Groups(groups=2, rows=3)),
+    "rows": replace(SUMS, bounding=None, query=replace(QUERY, unit_is_row=True)),
+    "place": replace(
+        SUMS, cells=CELLS[:1], place=Place(value=0, low=Fraction(0), high=Fraction(9), points=10)
+    ),
+    "least": replace(SUMS, least=Fraction(1, 2)),
+    "once": replace(SUMS, cells=CELLS[:1], once=True),
+    "listed": replace(SUMS, groups=(("a", "2026-01-31"), (None, None), ("b", "2026-01-31"))),
+    "crossed": replace(SUMS, groups=tuple((a, d) for a in "ab" for d in ("2026-01-31", None))),
+    "distinct": Distinct(query=QUERY, value=0, most=3, salt="secret"),
+    "profile": Profile(query=QUERY, of="norm", edges=(Fraction(1), Fraction(5, 2))),
+    "largest": Profile(query=QUERY, of="largest", edges=(Fraction(1), Fraction(5, 2)), value=0),
+}
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+@pytest.mark.parametrize("dialect", ["duckdb", "spark", "postgres"])
+def test_sqlglot_reads_and_transpiles(name, dialect):
+    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
+    (parsed,) = sqlglot.parse(compiled(STATEMENTS[name]), read="duckdb")
+    assert isinstance(parsed, sqlglot.exp.Select)
+    assert parsed.sql(dialect=dialect)
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_the_salt_is_a_parameter(name):
+    text = compiled(STATEMENTS[name])
+    assert "secret" not in text
+    assert ("$salt" in text) == (name in ("groups", "distinct"))
+
+
+def test_ranks_are_left_out_where_nothing_can_be_dropped():
+    few = replace(STATEMENTS["groups"], groups=(("a", None), ("b", None)))
+    assert "$salt" not in compiled(few)
+    assert "$salt" in compiled(replace(few, bounding=Groups(groups=1, rows=3)))
+
+
+def test_one_group_needs_no_join():
+    alone = replace(SUMS, query=replace(QUERY, keys=()))
+    assert " JOIN " not in compiled(alone).replace("\n", " ")
+    assert " JOIN " in compiled(SUMS).replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("change", "parameter"),
+    [
+        ({"bounding": None}, "bounding"),
+        ({"query": replace(QUERY, unit_is_row=True)}, "bounding"),
+        ({"bounding": Groups(groups=1, rows=1), "least": Fraction(1)}, "least"),
+        ({"cells": ()}, "cells"),
+        ({"once": True}, "cells"),
+        ({"cells": (Cells(kind="linear", values=(0, 1), bounds=BOUNDS),)}, "cells"),
+        ({"cells": (Cells(kind="linear", values=(0,)),)}, "bounds"),
+        (
+            {"cells": (Cells(kind="linear", values=(0,), bounds=((Fraction(1), Fraction(0)),)),)},
+            "bounds",
+        ),
+        ({"groups": (("a",),)}, "groups"),
+        ({"groups": (("a", b"x"),)}, "groups"),
+        ({"groups": (("a\0", None),)}, "groups"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(change, parameter):
+    with pytest.raises(ParameterError) as caught:
+        compiled(replace(SUMS, **change))
+    assert caught.value.parameter == parameter
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"edges": ()}, {"edges": (Fraction(2), Fraction(1))}, {"value": 0}, {"of": "largest"}],
+)
+def test_profiles_that_make_no_sense_are_refused(change):
+    with pytest.raises(ParameterError):
+        compiled(replace(STATEMENTS["profile"], **change))
+
+
+@pytest.mark.parametrize("value", [0.1, 1e300, 5e-324, -2.0, 1 / 3, 123456789.123456789])
+def test_numbers_are_read_back_as_they_were(value):
+    import duckdb
+
+    row = duckdb.connect().execute(f"SELECT {number(value)}, TYPEOF({number(value)})").fetchone()
+    assert row == (value, "DOUBLE")
+
+
+def test_bounds_beyond_all_doubles_are_the_last_ones():
+    assert as_double(Fraction(10**400)) == 1.7976931348623157e308
+
+
+def test_keys_have_the_type_of_their_column():
+    day = Key(name="day", type="DATE", values=None)
+    assert key_literal(float("nan"), day) == key_literal(None, day) == "CAST(NULL AS DATE)"
+    assert key_literal(True, Key(name="b", type="BOOLEAN", values=None)) == "TRUE"
+    assert key_literal(3, Key(name="n", type="BIGINT", values=None)) == "CAST('3' AS BIGINT)"

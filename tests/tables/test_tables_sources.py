@@ -1,0 +1,296 @@
+"""Sources: what can be opened, what is refused and how, and when data counts as changed."""
+
+import datetime
+import decimal
+import gzip
+import os
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from discreet.errors import DataError, ParameterError
+from discreet.tables.bounds import WEIGHT_STEPS, Norm
+from discreet.tables.engines.duckdb import DuckDBEngine
+from discreet.tables.plan import Query
+from discreet.tables.sources import open_sources
+from discreet.tables.statements import Cells, Sums
+
+TABLE = pa.table({"user_id": [1, 2, 2], "region": ["a", None, "b"], "x": [0.5, None, 2.0]})
+COLUMNS = (("user_id", "BIGINT"), ("region", "VARCHAR"), ("x", "DOUBLE"))
+
+
+def query(column="user_id", table="people", where="TRUE"):
+    return Query(
+        rows=f'SELECT "{column}" AS unit FROM "{table}" WHERE {where}',
+        keys=(),
+        values=(),
+        aggregates=(),
+        output="",
+        names=(),
+        tables=(table,),
+    )
+
+
+def count(source, where="TRUE", *, column="user_id", **options):
+    """Return how many rows an engine sees."""
+    sources = open_sources({"people": source}, **options)
+    bounding = Norm(limit=100_000, order=1)
+    asked = query(column, where=where)
+    statement = Sums(query=asked, cells=(Cells(kind="rows"),), bounding=bounding, salt="")
+    with DuckDBEngine(sources) as engine:
+        (cell,) = engine.aggregate(statement).reveal_without_noise()["cell_0"].to_pylist()
+    return cell // WEIGHT_STEPS
+
+
+def frames():
+    yield "arrow", TABLE
+    yield "record batches", pa.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches())
+    yield "pandas", pd.DataFrame({"user_id": [1, 2, 2], "region": ["a", None, "b"], "x": [1.0] * 3})
+    yield "polars", pl.DataFrame({"user_id": [1, 2, 2], "region": ["a", None, "b"], "x": [1.0] * 3})
+    lazy = {"user_id": [1, 2, 2], "region": ["a", None, "b"], "x": [1.0] * 3}
+    yield "lazy polars", pl.DataFrame(lazy).lazy()
+    yield (
+        "arrays",
+        {
+            "user_id": np.array([1, 2, 2]),
+            "region": np.array(["a", "b", "c"]),
+            "x": np.array([1.0, np.nan, 2.0]),
+        },
+    )
+
+
+@pytest.mark.parametrize("name", [name for name, _ in frames()])
+def test_frames_of_all_libraries(name):
+    source = dict(frames())[name]
+    opened = open_sources({"people": source})["people"]
+    assert opened.columns == COLUMNS
+    assert opened.location is None
+    assert not opened.has_changed()
+    assert count(dict(frames())[name]) == 3
+
+
+def test_parquet_as_path_glob_list_and_folder(tmp_path):
+    for number in range(3):
+        pq.write_table(TABLE, tmp_path / f"part{number}.parquet")
+    (tmp_path / "_SUCCESS").write_text("")
+    one = tmp_path / "part0.parquet"
+    for source, wanted in [
+        (one, 3),
+        (str(one), 3),
+        (str(tmp_path / "*.parquet"), 9),
+        ([one, tmp_path / "part1.parquet"], 6),
+        (tmp_path, 9),
+        ([one, one], 3),
+    ]:
+        opened = open_sources({"people": source})["people"]
+        assert opened.columns == COLUMNS
+        assert opened.kind == "parquet"
+        assert len(opened.identities) * 3 == wanted == count(source)
+    assert open_sources({"people": one})["people"].identities == (str(one.resolve()),)
+
+
+def test_hive_folders(tmp_path):
+    for year in (2025, 2026):
+        (tmp_path / f"year={year}").mkdir()
+        pq.write_table(TABLE, tmp_path / f"year={year}" / "a.parquet")
+    assert ("year", "BIGINT") in open_sources({"people": tmp_path})["people"].columns
+    assert count(tmp_path, "year = 2025") == 3
+
+
+def test_files_must_agree(tmp_path):
+    pq.write_table(TABLE, tmp_path / "a.parquet")
+    pq.write_table(TABLE.drop_columns(["x"]), tmp_path / "b.parquet")
+    with pytest.raises(DataError, match="different columns"):
+        open_sources({"people": tmp_path})
+    (tmp_path / "c.csv").write_text("user_id\n1\n")
+    with pytest.raises(DataError, match=r"all end in \.parquet or all in \.csv"):
+        open_sources({"people": tmp_path})
+
+
+def test_a_changed_file_is_a_new_version(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(TABLE, path)
+    before = open_sources({"people": path})
+    assert not before.has_changed()
+    assert before.version == open_sources({"people": path}).version
+    pq.write_table(pa.concat_tables([TABLE, TABLE]), path)
+    assert before.has_changed()
+    after = before.reopened()
+    assert after.version != before.version
+    assert after["people"].identities == before["people"].identities
+
+
+def test_a_new_file_in_a_folder_is_a_new_version(tmp_path):
+    pq.write_table(TABLE, tmp_path / "a.parquet")
+    before = open_sources({"people": tmp_path})
+    pq.write_table(TABLE, tmp_path / "b.parquet")
+    assert before.has_changed()
+
+
+def test_a_lost_or_changed_column_is_named(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(TABLE, path)
+    before = open_sources({"people": path})
+    pq.write_table(TABLE.drop_columns(["region"]), path)
+    with pytest.raises(DataError, match="no longer has the column 'region'"):
+        before.reopened()
+    pq.write_table(TABLE.set_column(2, "x", pa.array(["u", "v", "w"])), path)
+    with pytest.raises(DataError, match="'x' of table 'people' was of type DOUBLE and now is"):
+        before.reopened()
+    pq.write_table(TABLE.append_column("new", pa.array([1, 2, 3])), path)
+    assert ("new", "BIGINT") in before.reopened()["people"].columns
+    path.unlink()
+    assert before.has_changed()
+
+
+@pytest.mark.parametrize("ending", ["people.csv", "people.csv.gz"])
+def test_csv_types_are_pinned_and_misfits_are_null(tmp_path, ending):
+    path = tmp_path / ending
+    write(path, "user_id,region,x\n1,a,0.5\n2,,oops\nthree,b,2\n")
+    types = {"people": {"user_id": "BIGINT", "x": "DOUBLE"}}
+    opened = open_sources({"people": path}, types=types)["people"]
+    assert opened.columns == COLUMNS
+    assert count(path, "x IS NULL AND user_id = 2", types=types) == 1
+    assert count(path, types=types) == 2  # "three" is nobody
+
+
+def test_csv_types_are_guessed_once(tmp_path):
+    path = tmp_path / "people.csv"
+    write(path, "user_id,region,x\n1,a,0.5\n2,b,2\n")
+    before = open_sources({"people": path})
+    assert before["people"].columns == COLUMNS
+    write(path, "user_id,region,x\n1,a,0.5\n2,b,no number\n")
+    assert before.has_changed()
+    assert before.reopened()["people"].columns == COLUMNS
+
+
+def test_csv_lines_that_do_not_fit_never_raise(tmp_path):
+    path = tmp_path / "people.csv"
+    types = {"people": {"user_id": "BIGINT", "region": "VARCHAR", "x": "DOUBLE"}}
+    lines = "".join(f"{i},a,1.5\n" for i in range(100))
+    write(path, f"user_id,region,x\n{lines}1,2,3,4,5\n7\n{10**30},é,1e999\n")
+    assert count(path, types=types) >= 100
+
+
+def write(path, text):
+    opener = gzip.open if path.name.endswith(".gz") else open
+    with opener(path, "wt", encoding="utf-8") as file:
+        file.write(text)
+
+
+def test_databases_are_read_only(tmp_path):
+    path = tmp_path / "people.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.register("rows_", TABLE)
+        connection.execute("CREATE TABLE humans AS SELECT * FROM rows_")
+    for source in (f"{path}::humans", (str(path), "humans"), f"{path}::main.humans"):
+        opened = open_sources({"people": source})["people"]
+        assert (opened.kind, opened.columns) == ("database", COLUMNS)
+        assert count(source) == 3
+    before = path.read_bytes()
+    assert open_sources({"people": f"{path}::humans"})["people"].location == f"{path}::humans"
+    assert path.read_bytes() == before
+    with pytest.raises(DataError, match="has no table 'nobody'"):
+        open_sources({"people": f"{path}::nobody"})
+    with pytest.raises(DataError, match="there is no file"):
+        open_sources({"people": f"{tmp_path / 'none.duckdb'}::humans"})
+
+
+def test_pandas_columns_of_many_kinds():
+    moment = pd.Timestamp("2026-01-31 12:00", tz="Europe/Berlin")
+    frame = pd.DataFrame(
+        {
+            "user_id": pd.array([1, None, 3], dtype="Int64"),
+            "kind": pd.Categorical(["a", "b", "a"]),
+            "text": np.array(["a", None, "b"], dtype=object),
+            "when": [moment] * 3,
+            "day": [datetime.date(2026, 1, 31)] * 3,
+            "price": [decimal.Decimal("1.50")] * 3,
+            "flag": [True, False, True],
+        },
+        index=[7, 8, 9],
+    )
+    columns = dict(open_sources({"people": frame})["people"].columns)
+    assert columns["user_id"] == "BIGINT"
+    assert columns["kind"] == columns["text"] == "VARCHAR"
+    assert columns["when"].startswith("TIMESTAMPTZ") or "TIME ZONE" in columns["when"]
+    assert columns["price"].startswith("DECIMAL")
+    assert columns["flag"] == "BOOLEAN"
+    assert count(frame) == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (pd.DataFrame({"a": [1, "secret"]}), "column 'a' of table 'people' has values of several"),
+        (pd.DataFrame({1: [1]}), "must be named by non-empty texts"),
+        (pd.DataFrame([[1, 2]], columns=["a", "A"]), "two columns named 'A'"),
+        (pa.table({}), "has no columns"),
+        (pa.table([[1], [2]], names=["a", "a"]), "two columns named 'a'"),
+        ({}, "has no columns"),
+        ({"a": np.zeros((2, 2))}, "must have one dimension"),
+        ({"a": np.zeros(2), "b": np.zeros(3)}, "must have the same length"),
+        (3, "is a int, and no source of tables"),
+        ("nowhere.parquet", "there is no file 'nowhere.parquet'"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_without_showing_values(source, message):
+    with pytest.raises(DataError, match=message) as caught:
+        open_sources({"people": source})
+    assert "secret" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_a_file_that_is_no_parquet(tmp_path):
+    (tmp_path / "a.parquet").write_text("secret")
+    with pytest.raises(DataError, match="cannot be read as parquet") as caught:
+        open_sources({"people": tmp_path / "a.parquet"})
+    assert caught.value.__context__ is None
+    (tmp_path / "a[1].parquet").write_text("secret")
+    with pytest.raises(DataError, match="read as"):
+        open_sources({"people": tmp_path / "a[1].parquet"})
+
+
+def test_tables_without_rows(tmp_path):
+    empty = TABLE.slice(0, 0)
+    pq.write_table(empty, tmp_path / "a.parquet")
+    assert count(empty) == count(tmp_path / "a.parquet") == 0
+
+
+def test_names_of_tables_must_differ():
+    with pytest.raises(ParameterError, match="two tables are named 'People'"):
+        open_sources({"people": TABLE}, public={"People": TABLE})
+    with pytest.raises(ParameterError, match="without quotes"):
+        open_sources({'a"b': TABLE})
+    opened = open_sources({"people": TABLE}, public={"regions": TABLE})
+    assert [table.is_public for table in opened.values()] == [False, True]
+
+
+def test_the_version_of_a_frame_is_its_content():
+    shuffled = TABLE.take([2, 0, 1])
+    other = TABLE.slice(0, 2)
+    versions = [open_sources({"people": t})["people"].version for t in (TABLE, shuffled, other)]
+    assert versions[0] == versions[1] != versions[2]
+
+
+def test_odd_names_of_columns_and_files(tmp_path):
+    table = pa.table({"us'er \"id": [1, 2], "SELECT": ["a", "b"], "größe; --": [1.0, 2.0]})
+    path = tmp_path / "it's; --.parquet"
+    pq.write_table(table, path)
+    for source in (table, path):
+        names = [name for name, _ in open_sources({"people": source})["people"].columns]
+        assert names == table.column_names
+    assert count(path, column='us\'er ""id') == 2
+
+
+def test_paths_are_resolved_when_opened(tmp_path, monkeypatch):
+    pq.write_table(TABLE, tmp_path / "a.parquet")
+    monkeypatch.chdir(tmp_path)
+    opened = open_sources({"people": "a.parquet"})["people"]
+    assert os.path.isabs(opened.identities[0])
+    assert opened.location == "a.parquet"
