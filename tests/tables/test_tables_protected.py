@@ -56,7 +56,8 @@ def visits(place):
 def test_a_quote_is_free_and_matches_what_is_charged(people):
     quote = people.quote(COUNT, epsilon=0.5)
     assert people.account.used == 0
-    assert quote and quote.delta == 0  # Laplace noise needs none
+    assert quote
+    assert quote.delta == 0  # Laplace noise needs none
     result = people.sql(COUNT, epsilon=0.5)
     assert people.account.used == pytest.approx(quote.budgets.used_after)
     assert result.errors["n"][0] == pytest.approx(np.sqrt(2) / 0.5, rel=1e-6)

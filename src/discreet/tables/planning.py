@@ -34,6 +34,13 @@ class Plan:
 
     Why: the parts are fixed before any of them is answered, so their losses compose, and the
     composition was found to be within (epsilon, delta) by certified accounting.
+
+    >>> from discreet.testing import temporary_tables
+    >>> with temporary_tables(epsilon=3) as T:
+    ...     plan = T.plan(["SELECT COUNT(*) AS n FROM people",
+    ...                    "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"], epsilon=0.5)
+    ...     plan.quote.fits, len(plan.parts)
+    (True, 2)
     """
 
     epsilon: float
@@ -68,6 +75,12 @@ class Plan:
 
         Refused as a whole where it does not fit. Each release is charged before its data is
         touched, so a crash in between keeps what was answered and charges nothing for the rest.
+
+        >>> from discreet.testing import temporary_tables
+        >>> with temporary_tables(epsilon=3) as T:
+        ...     plan = T.plan(["SELECT COUNT(*) AS n FROM people"], epsilon=1)
+        ...     [answer.columns for answer in plan.release()]
+        [('n',)]
         """
         quote = self.quote
         if not quote.fits:

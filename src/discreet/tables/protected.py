@@ -202,6 +202,12 @@ class Protected:
     Why: each answer is charged, durably, before data is touched, and its price is proved
     (:class:`discreet.tables.pricing.Price`); the account is a privacy filter
     (:class:`discreet.ledger.Account`).
+
+    >>> from discreet.testing import temporary_tables
+    >>> with temporary_tables(epsilon=3) as T:
+    ...     answer = T.sql("SELECT AVG(income) AS pay FROM people WHERE age >= 18", epsilon=0.5)
+    ...     print(f"{T.remaining:.0%} left")
+    83% left
     """
 
     def __init__(
@@ -264,6 +270,12 @@ class Protected:
         ``share`` of the whole budget, such as ``"5%"``; or ask the other way round, for an interval
         ``within`` so much at a ``confidence``. ``size`` states how many rows a group has, where an
         error depends on it. ``bounding`` overrides how units are bounded.
+
+        >>> from discreet.testing import temporary_tables
+        >>> with temporary_tables(epsilon=3) as T:
+        ...     quote = T.quote("SELECT COUNT(*) AS n FROM people", within=10)
+        >>> round(quote.epsilon, 2), bool(quote)
+        (0.3, True)
         """
         terms = Terms(
             epsilon=epsilon, delta=delta, share=share, within=within, of=of,
@@ -314,6 +326,11 @@ class Protected:
 
         ``periods`` lists the periods of the data that are asked about, where a unit is protected in
         each period by itself. ``source`` is where the noise comes from.
+
+        >>> from discreet.testing import temporary_tables
+        >>> with temporary_tables(epsilon=3) as T:
+        ...     T.sql("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", share="5%").columns
+        ('sex', 'n')
         """
         terms = Terms(
             epsilon=epsilon, delta=delta, share=share, within=within, of=of,
@@ -344,6 +361,13 @@ class Protected:
         once. ``epsilon`` and ``delta`` are the guarantee of all answers together. It is split so
         that the sum of the ``weights`` times the squared errors, each relative to what the same
         question would have alone, is as small as possible.
+
+        >>> from discreet.testing import temporary_tables
+        >>> with temporary_tables(epsilon=3) as T:
+        ...     plan = T.plan(["SELECT COUNT(*) AS n FROM people",
+        ...                    "SELECT AVG(income) AS pay FROM people"], epsilon=0.5)
+        ...     len(plan.parts), len(plan.release())
+        (1, 2)
         """
         terms = Terms(epsilon=epsilon, delta=delta, confidence=confidence)
         self.refresh()
@@ -368,6 +392,12 @@ class Protected:
         Thousands of questions cost ``epsilon`` in all, until ``positives`` of them were answered
         with yes. All of it is charged now: a process that is lost forfeits what it had left. Call
         :meth:`Watch.ask` to look, as often as you like, also when the data has changed.
+
+        >>> from discreet.testing import temporary_tables
+        >>> with temporary_tables(epsilon=3) as T:
+        ...     ages = [f"SELECT COUNT(*) FROM people WHERE age > {a}" for a in range(120)]
+        ...     T.watch(ages[::-1], threshold=1000, positives=1, epsilon=1)
+        Watch(120 questions, 1 alerts left)
         """
         terms = Terms(epsilon=epsilon, delta=0)
         self.refresh()
@@ -379,21 +409,46 @@ class Protected:
         )  # fmt: skip
 
     def where(self, condition: str) -> Question:
-        """Begin a question about the first table with a condition, as in SQL."""
+        """Begin a question about the first table with a condition, as in SQL.
+
+        >>> from discreet.testing import temporary_tables
+        >>> with temporary_tables(epsilon=3) as T:
+        ...     T.where("age >= 18").conditions
+        ('age >= 18',)
+        """
         return self.table().where(condition)
 
     def group_by(
         self, *columns: str, keys: Mapping[str, Sequence[KeyValue]] | None = None
     ) -> Question:
-        """Begin a question about the first table with what to group by."""
+        """Begin a question about the first table with what to group by.
+
+        >>> from discreet.testing import temporary_tables
+        >>> with temporary_tables(epsilon=3) as T:
+        ...     T.group_by("sex").keys
+        ('sex',)
+        """
         return self.table().group_by(*columns, keys=keys)
 
     def agg(self, **aggregates: Ask) -> Question:
-        """Begin a question about the first table with what to ask for."""
+        """Begin a question about the first table with what to ask for.
+
+        >>> from discreet.tables import count
+        >>> from discreet.testing import temporary_tables
+        >>> with temporary_tables(epsilon=3) as T:
+        ...     abs(T.agg(n=count()).release(epsilon=2).value - 2000) < 50
+        True
+        """
         return self.table().agg(**aggregates)
 
     def table(self, name: str | None = None) -> Question:
-        """Begin a question about one of the tables: the first, unless named."""
+        """Begin a question about one of the tables: the first, unless named.
+
+        >>> from discreet.testing import temporary_tables
+        >>> with temporary_tables(epsilon=3) as T:
+        ...     T.table("people").table
+        'people'
+        """
         names = list(self.declaration.tables)
         if name is not None and name not in names:
             raise ParameterError(
@@ -406,6 +461,11 @@ class Protected:
 
         Done before every answer. Rows that came or went belong to the same people and the same
         budget; a column that vanished or changed its type is an error that names it.
+
+        >>> from discreet.testing import temporary_tables
+        >>> with temporary_tables(epsilon=3) as T:
+        ...     T.refresh()
+        False
         """
         if not self._sources.has_changed():
             return False
@@ -423,11 +483,24 @@ class Protected:
         """Write the declaration as a small TOML file, from which :func:`open_tables` opens it.
 
         Places are written relative to that file, where they are near it.
+
+        >>> import os, tempfile
+        >>> from discreet.testing import temporary_tables
+        >>> with temporary_tables(epsilon=3) as T:
+        ...     with tempfile.TemporaryDirectory() as folder:
+        ...         T.save(os.path.join(folder, "people.toml"))
+        ...         os.listdir(folder)
+        ['people.toml']
         """
         relative(self.declaration, Path(path).parent).save(Path(path), self.tables)
 
     def close(self) -> None:
-        """Close the ledger, if it was opened here."""
+        """Close the ledger, if it was opened here.
+
+        >>> from discreet.testing import temporary_tables
+        >>> with temporary_tables(epsilon=3) as T:
+        ...     T.close()  # as the end of the block does
+        """
         if self._owns_ledger:
             self.account.ledger.close()
 

@@ -122,11 +122,25 @@ class Question:
         return "\n".join(lines)
 
     def quote(self, **terms: Any) -> "Quote":
-        """Say what it would cost and how far off it may be: see :meth:`Protected.quote`."""
+        """Say what it would cost and how far off it may be: see :meth:`Protected.quote`.
+
+        >>> from discreet.tables import count
+        >>> from discreet.testing import temporary_tables
+        >>> with temporary_tables(epsilon=3) as T:
+        ...     T.agg(n=count()).quote(epsilon=0.5).fits
+        True
+        """
         return self._ask("quote")(self.sql, **terms)  # type: ignore[no-any-return]
 
     def release(self, **terms: Any) -> "Result":
-        """Pay and answer: see :meth:`Protected.sql` for the terms."""
+        """Pay and answer: see :meth:`Protected.sql` for the terms.
+
+        >>> from discreet.tables import count
+        >>> from discreet.testing import temporary_tables
+        >>> with temporary_tables(epsilon=3) as T:
+        ...     T.group_by("sex").agg(n=count()).release(epsilon=0.5)["sex"].tolist()
+        ['female', 'male']
+        """
         return self._ask("sql")(self.sql, **terms)  # type: ignore[no-any-return]
 
     def _ask(self, verb: str) -> Callable[..., Any]:

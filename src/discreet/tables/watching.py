@@ -48,6 +48,12 @@ class Watch:
 
     Why: every question is a count that one unit moves by at most the sensitivity; the rest is
     :class:`discreet.mechanisms.AboveThreshold`, whose whole price was charged in the beginning.
+
+    >>> from discreet.testing import temporary_tables
+    >>> with temporary_tables(epsilon=3) as T:
+    ...     watch = T.watch(["SELECT COUNT(*) FROM people"], threshold=500, epsilon=1)
+    ...     [alert.place for alert in watch.ask()], watch.positives_left
+    ([0], 0)
     """
 
     def __init__(
@@ -67,7 +73,13 @@ class Watch:
         return self._session.positives_left
 
     def ask(self) -> list[Alert]:
-        """Look at all questions, in order, until the alerts are used up."""
+        """Look at all questions, in order, until the alerts are used up.
+
+        >>> from discreet.testing import temporary_tables
+        >>> with temporary_tables(epsilon=3) as T:
+        ...     T.watch(["SELECT COUNT(*) FROM people"], threshold=10**6, epsilon=1).ask()
+        []
+        """
         gaps = self._session.ask_many_with_gaps(self._counts())
         return [
             Alert(place=int(i), question=self.questions[i], gap=float(gaps[i]))

@@ -7,6 +7,7 @@ from discreet.testing._law import cdf_gap, dkw_band
 from discreet.testing._ledger import temporary_account, temporary_ledger
 from discreet.testing._postgres import PostgresServer
 from discreet.testing._seeded import SeededSource
+from discreet.testing._tables import temporary_tables
 
 __all__ = [
     "PostgresServer",
@@ -15,4 +16,5 @@ __all__ = [
     "dkw_band",
     "temporary_account",
     "temporary_ledger",
+    "temporary_tables",
 ]
