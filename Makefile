@@ -10,7 +10,7 @@ PIP := -m pip install --quiet --disable-pip-version-check -c constraints.txt
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.installed ## a private count, mean and histogram of generated data
+demo: $(VENV)/.installed ## protect a generated table, quote, answer, and verify the receipt
 	$(BIN)/discreet demo
 
 test: $(VENV)/.installed-dev ## lint, types, layers, tests, doctests, examples and code blocks of the docs

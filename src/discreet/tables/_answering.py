@@ -220,11 +220,18 @@ def _aggregate_facts(index: int, prepared: Prepared, released: Released) -> dict
 def _notes(prepared: Prepared, released: Released) -> tuple[str, ...]:
     """Say what a reader must know besides the numbers."""
     notes = []
+    if {"rows", "norm"} & set(released.limits) and isinstance(released.bounding, Norm):
+        norm = "rows" if released.bounding.order == 1 else "rows (as a norm over groups)"
+        notes.append(
+            f"Units with more than {float(released.bounding.limit):g} {norm} count for that much; "
+            "the limit was chosen privately, and what it takes off is in no error bar."
+        )
     if any(prepared.query.aggregates[i].kind == "quantile" for i in prepared.layout.ranks):
         notes.append("Intervals of quantiles hold for groups with enough rows: see explain().")
     if released.threshold is not None:
+        of = "units" if prepared.layout.selector == "units" else "weighted rows"
         notes.append(
-            f"Groups of fewer than about {float(released.threshold):.0f} weighted rows are not "
-            "shown, since their keys would tell who is in them."
+            f"Groups of fewer than about {float(released.threshold):,.0f} {of} are not shown, "
+            "since their keys would tell who is in them."
         )
     return tuple(notes)

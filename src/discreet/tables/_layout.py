@@ -1,8 +1,9 @@
 """Which numbers a question needs: the fewest cells from which all its aggregates follow."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final, Literal, final
 
 from discreet.tables.plan import Aggregate, AggregateKind, Query
 from discreet.tables.statements import CellsKind
@@ -40,6 +41,7 @@ class Layout:
     ``families`` are weighted sums over rows. ``with_units`` asks for the number of units,
     ``distinct`` for the number of distinct values, ``ranks`` are the aggregates that are quantiles.
     ``sources`` says for each aggregate which family it follows from, None if it is none of these.
+    Where keys are secret, ``selector`` is what decides which of them are shown.
     """
 
     families: tuple[Family, ...]
@@ -47,6 +49,7 @@ class Layout:
     distinct: tuple[int, ...]
     ranks: tuple[int, ...]
     sources: tuple[int | None, ...]
+    selector: Literal["rows", "units"] | None = None
 
     @property
     def bounded_values(self) -> tuple[int, ...]:
@@ -66,8 +69,11 @@ def lay_out(query: Query) -> Layout:
     A mean, a sum and a count of the same values come from the same two cells, a variance from
     three: cells that add up to one row per row cost no more than a single count does
     (docs/proofs/norm_clipping.md). The number of rows then is their sum, if rows without a value
-    have a cell, too. Where keys are selected privately the number of rows has a cell of its own,
-    since it decides which groups are shown.
+    have a cell, too.
+
+    Keys that nobody listed are selected by their number of units, which moves less than their
+    number of rows; but where rows are counted anyway and units are not, by the number of rows,
+    which then has a cell of its own: that saves a part of the price.
 
     >>> from discreet.tables.plan import Value
     >>> asked = (Aggregate(kind="count"), Aggregate(kind="mean", values=(0,)))
@@ -78,20 +84,29 @@ def lay_out(query: Query) -> Layout:
     """
     aggregates = query.aggregates
     families = [*_of_values(aggregates), *_of_pairs(aggregates)]
-    counts_rows = any(one.kind == "count" for one in aggregates)
-    if not query.has_known_keys:
-        families.insert(0, Family(kind="rows"))
-    elif counts_rows:
-        families = _counting_rows(families)
     kinds = [one.kind for one in aggregates]
+    counts_rows = any(kind == "count" and _is_shown(i, query) for i, kind in enumerate(kinds))
+    selector: Literal["rows", "units"] | None = None
+    if not query.has_known_keys:
+        selector = "rows" if counts_rows and "count_units" not in kinds else "units"
+    if selector is None and "count" in kinds:
+        families = _counting_rows(families)
+    elif counts_rows:
+        families.insert(0, Family(kind="rows"))
     distinct = {one.values[0] for one in aggregates if one.kind == "count_distinct"}
     return Layout(
         families=tuple(families),
-        with_units="count_units" in kinds,
+        with_units="count_units" in kinds or selector == "units",
         distinct=tuple(sorted(distinct)),
         ranks=tuple(i for i, kind in enumerate(kinds) if kind in _RANKS),
         sources=tuple(_source(one, families) for one in aggregates),
+        selector=selector,
     )
+
+
+def _is_shown(index: int, query: Query) -> bool:
+    """Say whether an aggregate is in the answer, or was only added so that there is one."""
+    return re.search(rf"\baggregate_{index}\b", query.output) is not None
 
 
 def _of_values(aggregates: Sequence[Aggregate]) -> list[Family]:
@@ -123,7 +138,8 @@ def _counting_rows(families: list[Family]) -> list[Family]:
 
 def _source(one: Aggregate, families: Sequence[Family]) -> int | None:
     if one.kind == "count":
-        return next(i for i, f in enumerate(families) if f.kind == "rows" or f.with_absent)
+        own = (i for i, f in enumerate(families) if f.kind == "rows" or f.with_absent)
+        return next(own, None)
     if one.kind in _DEGREE or one.kind in _PAIRED:
         return next(i for i, f in enumerate(families) if f.values == one.values)
     return None

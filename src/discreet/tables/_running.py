@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Prepared", "Ranked", "Released", "known_groups", "run"]
 
-NOMINAL_GROUPS: Final = 100  # in the choice of limits, where the number of groups is secret
+NOMINAL_GROUPS: Final = 20  # in the choice of limits, where the number of groups is secret
 PLACES: Final = 1 << 14  # points between the bounds of a quantile that is no whole number
 MOST_PLACES: Final = 1 << 20  # for whole numbers
 UNKNOWN_ROWS: Final = 1 << 50  # where no count tells whether a group is large enough
@@ -149,6 +149,7 @@ class _Run:
         self.groups = known_groups(self.query) if self.query.keys else None
         self.salt = token_hex(16)  # fresh, and never shown: who is dropped must not be chosen
         self.statements: list[str] = []
+        self.threshold: Fraction | None = None
         self.limits: dict[str, Fraction] = {}
         self._tables: dict[int, pa.Table] = {}  # of quantiles, by value
         self.bounds = {i: v.bounds for i, v in enumerate(self.query.values) if v.bounds is not None}
@@ -156,8 +157,15 @@ class _Run:
     def released(self) -> Released:
         for inference in self.price.inferences:
             self._infer(inference)
-        cut, shown, families = self._families()
-        units = self._units(shown) if self.layout.with_units else None
+        shown = Shown(self.groups or ((),)) if self.query.has_known_keys else None
+        units, families = None, tuple[Noisy, ...]()
+        if self.layout.selector == "units":
+            shown, units = self._units(shown)
+        if self.layout.families:
+            shown, families = self._families(shown)
+        assert shown is not None
+        if self.layout.with_units and units is None:
+            shown, units = self._units(shown)
         return Released(
             shown=shown,
             families=families,
@@ -166,7 +174,7 @@ class _Run:
             ranked={i: self._ranked(i, shown, self._counted(families)) for i in self.layout.ranks},
             limits=self.limits,
             bounds=self.bounds,
-            threshold=cut,
+            threshold=self.threshold,
             bounding=self._bounding() if self.layout.families else None,
             statements=tuple(self.statements),
         )
@@ -251,13 +259,11 @@ class _Run:
             kind=family.kind, values=family.values, bounds=bounds, with_absent=family.with_absent
         )
 
-    def _families(self) -> tuple[Fraction | None, Shown, tuple[Noisy, ...]]:
-        if not self.layout.families:
-            return None, Shown(self.groups or ((),)), ()
-        cells = tuple(self._cells(family) for family in self.layout.families)
+    def _families(self, shown: Shown | None) -> tuple[Shown, tuple[Noisy, ...]]:
+        """Add up all families; show the groups that were selected, or select by the first."""
         bounding = self._bounding()
-        is_private = not self.query.has_known_keys
-        least = default_least(bounding) if is_private and isinstance(bounding, Norm) else None
+        cells = tuple(self._cells(family) for family in self.layout.families)
+        is_selecting = shown is None
         table = self._aggregate(
             Sums(
                 query=self.query,
@@ -265,50 +271,47 @@ class _Run:
                 bounding=bounding,
                 salt=self.salt,
                 groups=self.groups,
-                least=least,
+                least=_least(bounding) if is_selecting else None,
             )
         )
-        if not is_private:
-            shown = Shown(self.groups or ((),))
-            steps = shown.aligned(table)
-            return None, shown, tuple(self._noisy(cells, steps, bounding))
-        reach = self._reach(bounding, cells[0])
-        cut = threshold(
+        if shown is not None:
+            return shown, tuple(self._noisy(cells, shown.aligned(table), bounding))
+        selected, counted, steps = self._selected(table, bounding)
+        others = self._noisy(cells[1:], steps[:, 1:], bounding)
+        return selected, (counted, *others)
+
+    def _selected(
+        self, table: "pa.Table", bounding: Bounding | None
+    ) -> tuple[Shown, Noisy, Integers]:
+        """Show the keys whose noisy first cell reaches a threshold, sorted; see _thresholds."""
+        import pyarrow as pa
+
+        keys = [name for name in table.column_names if name.startswith("key_")]
+        reach = self._sensitivity(bounding)
+        self.threshold = threshold(
             self.price.noise,
             sensitivity=reach,
             bounding=bounding,
-            least=least,
+            least=_least(bounding),
             delta=self.price.key_delta,
             neighbours=self.catalog.neighbours,
             group_size=self.catalog.unit.size,
         )
-        return cut, *self._selected(table, cells, bounding, cut)
-
-    def _selected(
-        self, table: "pa.Table", cells: tuple[Cells, ...], bounding: Bounding | None, cut: Fraction
-    ) -> tuple[Shown, tuple[Noisy, ...]]:
-        """Show the keys whose noisy number of rows reaches the threshold, sorted."""
-        import pyarrow as pa
-
-        keys = len(self.query.keys)
-        rows = table.column(keys).to_numpy().astype(np.int64)
-        noisy = self.price.noise.add(
-            rows, sensitivity=self._reach(bounding, cells[0]), source=self.source
-        )
-        is_shown = noisy >= math.ceil(cut * WEIGHT_STEPS)
+        counts = table.column(len(keys)).to_numpy().astype(np.int64)
+        noisy = self.price.noise.add(counts, sensitivity=reach, source=self.source)
+        is_shown = noisy >= math.ceil(self.threshold * WEIGHT_STEPS)
         kept = table.filter(pa.array(is_shown)).append_column(
             "noisy", pa.array(noisy[is_shown], type=pa.int64())
         )
         # In an order of their own: that of the engine would tell who came first.
-        kept = kept.sort_by([(f"key_{i}", "ascending") for i in range(keys)])
-        steps = cells_of(kept.drop_columns(["noisy"]), keys=keys)
+        kept = kept.sort_by([(key, "ascending") for key in keys])
         counted = Noisy(
-            cells=cells[0],
+            cells=Cells(kind="rows"),
             noisy=in_rows(kept["noisy"].to_numpy())[:, None],
-            deviation=self.price.noise.deviation(sensitivity=self._reach(bounding, cells[0])),
+            deviation=self.price.noise.deviation(sensitivity=reach),
         )
-        others = tuple(self._noisy(cells[1:], steps[:, 1:], bounding))
-        return Shown(kept.select([f"key_{i}" for i in range(keys)])), (counted, *others)
+        steps = cells_of(kept.drop_columns(["noisy"]), keys=len(keys))
+        return Shown(kept.select(keys)), counted, steps
 
     def _reach(self, bounding: Bounding | None, cells: Cells) -> Fraction:
         return self._sensitivity(bounding, is_signed=cells.kind == "sum" and cells.bounds[0][0] < 0)
@@ -338,8 +341,8 @@ class _Run:
 
     # Other counts
 
-    def _units(self, shown: Shown) -> Noisy:
-        """Count units, each at most once in a group."""
+    def _units(self, shown: Shown | None) -> tuple[Shown, Noisy]:
+        """Count units, each at most once in a group; select groups by it where none are shown."""
         bounding = None
         if not self.query.unit_is_row:
             most, order = self._limit("groups"), self.price.order
@@ -354,9 +357,13 @@ class _Run:
                 salt=self.salt,
                 groups=self.groups,
                 once=True,
+                least=_least(bounding) if shown is None else None,
             )
         )
-        return self._noised(cells, shown.aligned(table), self._sensitivity(bounding))
+        if shown is None:
+            selected, counted, _ = self._selected(table, bounding)
+            return selected, counted
+        return shown, self._noised(cells, shown.aligned(table), self._sensitivity(bounding))
 
     def _distinct(self, value: int, shown: Shown) -> Noisy:
         """Count distinct values; a unit names so many, which may all be in one group."""
@@ -465,6 +472,11 @@ def _fewest(rows: Noisy | None, size: int) -> npt.NDArray[np.float64]:
         return np.zeros(size)
     counted = estimate(Aggregate(kind="count"), rows)
     return np.maximum(0, counted.value - _SURE * counted.error)
+
+
+def _least(bounding: Bounding | None) -> Fraction | None:
+    """Return the smallest contribution to a group that counts where groups are selected."""
+    return default_least(bounding) if isinstance(bounding, Norm) else None
 
 
 def _name(of: str, value: int | None) -> str:

@@ -53,6 +53,8 @@ class Shown:
         >>> Shown([(1,), (None,)]).places(pa.table({"key_0": [None, 7], "cell_0": [1, 1]}))
         array([ 1, -1])
         """
+        if self.table is not None and self.table.num_columns == 1:
+            return _places_of(self.table.column(0), table.column(0))
         if self._places is None:
             self._places = {_plain_group(group): i for i, group in enumerate(self.groups)}
         keys = len(self.groups[0]) if len(self) else 0
@@ -71,6 +73,14 @@ class Shown:
         places = self.places(table)
         out[places[places >= 0]] = cells[places >= 0]
         return out
+
+
+def _places_of(keys: "pa.ChunkedArray", found: "pa.ChunkedArray") -> Integers:
+    """Return where each key that was found is among the selected ones; -1 if nowhere."""
+    import pyarrow.compute as pc
+
+    places = pc.index_in(found.combine_chunks(), value_set=keys.combine_chunks())
+    return np.asarray(places.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def cells_of(table: "pa.Table", *, keys: int) -> Integers:
