@@ -162,7 +162,11 @@ def opendp_query(path: Path, rows: int, kind: str, bound: Truncation, **loss: fl
 def opendp_noise(query: Any) -> list[tuple[str, str, float]]:
     """Return for each aggregate its column, the law of its noise and the scale."""
     return [
-        (line["column"], "laplace" if "Laplace" in line["distribution"] else "gaussian", line["scale"])
+        (
+            line["column"],
+            "laplace" if "Laplace" in line["distribution"] else "gaussian",
+            line["scale"],
+        )
         for line in query.summarize().to_dicts()
     ]
 

@@ -81,21 +81,22 @@ def visits() -> pd.DataFrame:
 
 def nasty() -> pd.DataFrame:
     """Return what goes wrong elsewhere: NULL, NaN, infinities, huge numbers, odd texts."""
+    rows = [dict(zip(_nasty_lists(), row, strict=True)) for row in zip(*_nasty_lists().values())]
+    return pd.DataFrame(rows)
+
+
+def _nasty_lists() -> dict[str, list[Any]]:
     x = [None, math.nan, math.inf, -math.inf, 1e308, -1e308, 0.0, -0.0, 5e-324, 1.5, 2.5, -3.5]
     labels = ["plain", "", None, "ünïcødé", "quote'", 'double"', "a\nb", "日本", " spaced ", "%_"]
     big = [2**62, -(2**62), 0, 1, -1, None, 7, 2**53 + 1]
-    rows = []
-    for i in range(80):
-        rows.append(
-            {
-                "person": None if i % 20 == 19 else i // 2,
-                "x": x[i % 12],
-                "label": labels[i % 10],
-                "big": big[i % 8],
-                "flag": (None, True, False)[i % 3],
-            }
-        )
-    return pd.DataFrame(rows)
+    count = range(80)
+    return {
+        "person": [None if i % 20 == 19 else i // 2 for i in count],
+        "x": [x[i % 12] for i in count],
+        "label": [labels[i % 10] for i in count],
+        "big": [big[i % 8] for i in count],
+        "flag": [(None, True, False)[i % 3] for i in count],
+    }
 
 
 def regions() -> pd.DataFrame:
@@ -127,29 +128,16 @@ def frames() -> dict[str, pd.DataFrame]:
 
 
 def arrow(name: str, frame: pd.DataFrame) -> pa.Table:
-    """Return a table as Arrow has it: NaN apart from NULL, and whole numbers whole."""
+    """Return a table as Arrow has it: NaN apart from NULL, which pandas mixes up."""
     if name != "nasty":
         return pa.Table.from_pandas(frame, preserve_index=False)
-    # pandas takes NaN for NULL; the frame is made again from the lists.
-    raw = {column: list(values) for column, values in _nasty_lists().items()}
     types = {"person": pa.int64(), "x": pa.float64(), "label": pa.string(), "big": pa.int64()}
     return pa.table(
-        {k: pa.array(v, type=types.get(k, pa.bool_()), from_pandas=False) for k, v in raw.items()}
+        {
+            name: pa.array(values, type=types.get(name, pa.bool_()), from_pandas=False)
+            for name, values in _nasty_lists().items()
+        }
     )
-
-
-def _nasty_lists() -> dict[str, list[Any]]:
-    x = [None, math.nan, math.inf, -math.inf, 1e308, -1e308, 0.0, -0.0, 5e-324, 1.5, 2.5, -3.5]
-    labels = ["plain", "", None, "ünïcødé", "quote'", 'double"', "a\nb", "日本", " spaced ", "%_"]
-    big = [2**62, -(2**62), 0, 1, -1, None, 7, 2**53 + 1]
-    count = range(80)
-    return {
-        "person": [None if i % 20 == 19 else i // 2 for i in count],
-        "x": [x[i % 12] for i in count],
-        "label": [labels[i % 10] for i in count],
-        "big": [big[i % 8] for i in count],
-        "flag": [(None, True, False)[i % 3] for i in count],
-    }
 
 
 def tables() -> tuple[dict[str, pa.Table], dict[str, pa.Table]]:
@@ -354,7 +342,7 @@ def _column(values: Any, size: int) -> list[Any]:
         return [values] * size
     found = []
     for value in values.tolist():
-        if value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        if value is None or value is pd.NaT or value is pd.NA or value != value:  # NaN
             found.append(None)
         elif isinstance(value, pd.Timestamp):
             found.append(value.date())
@@ -371,7 +359,7 @@ class _Weights:
         meaning: Meaning,
         *,
         rows: Sequence[int] | None = None,
-        bounding: Bounding | None | str = "case",
+        bounding: Bounding | str | None = "case",
         once: bool = False,
         places: Sequence[Any] | None = None,
     ) -> None:
