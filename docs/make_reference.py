@@ -24,7 +24,7 @@ def _entry(name: str, value: object) -> str:
     if doc is None:
         return f"{title}\n\nA value of type `{type(value).__name__}`."
     parts = [title, _prose(doc)]
-    if inspect.isclass(value):
+    if inspect.isclass(value) and not name.endswith("Conformance"):  # whose methods are tests
         for method, function in sorted(vars(value).items()):
             inner = getattr(value, method)
             if not method.startswith("_") and inspect.getdoc(inner) and callable(inner):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -81,7 +81,10 @@ def visits() -> pd.DataFrame:
 
 def nasty() -> pd.DataFrame:
     """Return what goes wrong elsewhere: NULL, NaN, infinities, huge numbers, odd texts."""
-    rows = [dict(zip(_nasty_lists(), row, strict=True)) for row in zip(*_nasty_lists().values())]
+    rows = [
+        dict(zip(_nasty_lists(), row, strict=True))
+        for row in zip(*_nasty_lists().values(), strict=True)
+    ]
     return pd.DataFrame(rows)
 
 
@@ -170,9 +173,9 @@ class Case:
     asked: dict[str, Any] | None = None  # bounding that the analyst asks for
     rank_limit: float | None = None  # where quantiles are bounded otherwise
     unit_limit: float | None = None  # of groups, for COUNT(DISTINCT unit)
-    parts: int | None = None
     infers: list[str] = field(default_factory=list)
     threshold: float | None = None
+    selects: str = "rows"  # or "units": what decides which private keys are shown
     having: str | None = None
     sort: str | None = None
     take: list[int] | None = None
@@ -291,13 +294,13 @@ class Meaning:
         self.keys = [_column(eval(text, inner), size) for text in case.keys.values()]
         self.values = {k: _column(eval(v, inner), size) for k, v in case.values.items()}
         if case.limit is None and case.asked is None:
-            self.units: list[Any] = list(range(size))
+            self.owners: list[Any] = list(range(size))
         else:
-            self.units = _column(eval(case.who, inner), size)
+            self.owners = _column(eval(case.who, inner), size)
         self.rows = [
             i
             for i in range(size)
-            if self.units[i] is not None
+            if self.owners[i] is not None
             and (case.groups is None or list(self._group(i)) in case.groups)
         ]
 
@@ -312,10 +315,24 @@ class Meaning:
             return [tuple(group) for group in self.case.groups]
         shown = {self._group(i) for i in self.rows}
         if self.case.key_kind == "private":
-            weighted = _Weights(self).sums(lambda i: Fraction(1))
+            weighted = self._selecting().sums(lambda i: Fraction(1))
             assert self.case.threshold is not None, "say which keys are shown"
             shown = {group for group in shown if weighted[group] >= self.case.threshold}
         return sorted(shown, key=str)
+
+    def units(self) -> "_Weights":
+        """Return weights by which every unit counts once in a group."""
+        case = self.case
+        most = Fraction(case.unit_limit or case.limit or 1)
+        bounding: Norm | None = None
+        if case.limit is not None or case.asked is not None:
+            order: Literal[1, 2] = 1 if case.noise == "laplace" else 2
+            limit = most if order == 1 else Fraction(math.sqrt(most))
+            bounding = Norm(limit=limit, order=order)
+        return _Weights(self, bounding=bounding, once=True)
+
+    def _selecting(self) -> "_Weights":
+        return self.units() if self.case.selects == "units" else _Weights(self)
 
     def answers(self) -> list[dict[str, Any]]:
         """Return the rows of the answer in their order."""
@@ -367,7 +384,7 @@ class _Weights:
         chosen: Bounding | None = meaning.case.bounding if isinstance(bounding, str) else bounding
         own: dict[Any, list[int]] = defaultdict(list)
         for i in meaning.rows if rows is None else rows:
-            own[meaning.units[i]].append(i)
+            own[meaning.owners[i]].append(i)
         self.of: dict[int, Fraction] = {}
         for mine in own.values():
             counts: dict[Any, int] = defaultdict(int)
@@ -385,7 +402,8 @@ class _Weights:
                     continue
                 seen.add(cell)
                 self.of[i] = _weight(chosen, counts, cell)
-        if meaning.case.key_kind == "private" and isinstance(chosen, Norm) and not once:
+        is_selecting = meaning.case.key_kind == "private" and meaning.case.selects == "rows"
+        if is_selecting and isinstance(chosen, Norm) and not once:
             self._drop_small(own, chosen)
 
     def _drop_small(self, own: Mapping[Any, list[int]], chosen: Norm) -> None:
@@ -456,14 +474,7 @@ class _Asked:
         return float(sum(w for i, w in self.own if column[i] is not None))
 
     def units(self) -> float:
-        most = Fraction(self.case.unit_limit or self.case.limit or 1)
-        bounding: Norm | None = None
-        if self.case.limit is not None or self.case.asked is not None:
-            order = 1 if self.case.noise == "laplace" else 2
-            limit = most if order == 1 else Fraction(math.sqrt(most))
-            bounding = Norm(limit=limit, order=order)
-        once = _Weights(self.meaning, bounding=bounding, once=True)
-        return float(once.sums(lambda i: Fraction(1))[self.group])
+        return float(self.meaning.units().sums(lambda i: Fraction(1))[self.group])
 
     def distinct(self, name: str) -> int:
         column = self.meaning.values[name]

@@ -56,6 +56,7 @@ def test_plan(case, types):
         assert case.key_kind == "none"
     else:
         assert case.key_kind == ("known" if one.query.has_known_keys else "private")
+    assert one.layout.selector == (case.selects if case.key_kind == "private" else None)
     assert one.query.unit_is_row == (case.unit["kind"] == "record")
     # The plan is a function of the question: byte for byte the same when asked again.
     again = oracle.prepared(case, oracle.catalog_of(case, types))
@@ -79,7 +80,8 @@ def test_price(case, types):
     catalog = oracle.catalog_of(case, types)
     found = oracle.prepared(case, catalog).price
     ranks = sum(kind in ("quantile", "minimum", "maximum") for kind in case.aggregates)
-    units = int("count_units" in case.aggregates)
+    is_private = case.key_kind == "private"
+    units = int("count_units" in case.aggregates or (is_private and case.selects == "units"))
     distinct = case.aggregates.count("count_distinct")
     noisy = len(case.families) + units + distinct
     assert [inference.of for inference in found.inferences] == case.infers
@@ -88,7 +90,6 @@ def test_price(case, types):
     assert found.rank_epsilon == each
     if case.infers:
         assert found.inference_epsilon * len(case.infers) == oracle.EPSILON - kept
-    is_private = case.key_kind == "private"
     if noisy:
         assert found.noise.kind == case.noise
         if case.noise == "laplace":

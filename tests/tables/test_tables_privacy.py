@@ -36,7 +36,7 @@ from discreet.tables.metadata import Catalog, Column, Table
 from discreet.tables.pricing import price
 from discreet.tables.sources import open_sources
 from discreet.tables.sql import parse
-from discreet.tables.statements import Distinct, Profile
+from discreet.tables.statements import Distinct, Profile, Sums
 
 CONFIDENCE = Fraction(95, 100)
 SCHEMA = pa.schema(
@@ -214,6 +214,8 @@ def check(question, catalog, one, two, spied, *, bounding=None):
     spied.pop()
     steps = list(_by_statement(spy.events))
     assert steps, "the question looked at nothing"
+    # The first sums of a question with secret keys decide which of them are shown.
+    selecting = next((s for s, _, _ in steps if isinstance(s, Sums)), None)
     for statement, before, followers in steps:
         after = two.aggregate(statement).reveal_without_noise()
         if isinstance(statement, Profile):
@@ -221,7 +223,8 @@ def check(question, catalog, one, two, spied, *, bounding=None):
         elif getattr(statement, "place", None) is not None:
             _check_ranks(prepared, statement, before, after, followers, catalog)
         else:
-            _check_noise(prepared, statement, before, after, followers, released)
+            is_first = statement is selecting
+            _check_noise(prepared, statement, before, after, followers, released, is_first)
 
 
 def _by_statement(events):
@@ -239,7 +242,7 @@ def _hashable(value):
     return "NaN" if isinstance(value, float) and math.isnan(value) else value
 
 
-def _check_noise(prepared, statement, before, after, followers, released):
+def _check_noise(prepared, statement, before, after, followers, released, is_first):
     keys = len(prepared.query.keys)
     one, two = _cells(before, keys), _cells(after, keys)
     width = 1 if isinstance(statement, Distinct) else sum(c.count for c in statement.cells)
@@ -263,14 +266,12 @@ def _check_noise(prepared, statement, before, after, followers, released):
         else:
             assert sum(v * v for v in flat) <= reach**2
         start += size
-    if released.threshold is not None and not isinstance(statement, Distinct):
-        _check_keys(prepared, statement, one, two, noises[0], released)
+    if released.threshold is not None and is_first:
+        _check_keys(prepared, one, two, noises[0], released)
 
 
-def _check_keys(prepared, statement, one, two, first, released):
+def _check_keys(prepared, one, two, first, released):
     """Add up the chances that a key that only one of the tables has is shown."""
-    if statement.once:
-        return  # counts of units are shown for keys that were selected before
     noise, reach = first[1][0], first[2]["sensitivity"]
     for mine, others in ((one, two), (two, one)):
         alone = [cells[0] / WEIGHT_STEPS for g, cells in mine.items() if g not in others]

@@ -208,7 +208,7 @@ def test_one_unit_moves_cells_by_at_most_the_sensitivity(cells, rest, before, af
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cells", FAMILIES)
-@depth(100)
+@depth(30)
 @given(data=st.data(), rest=others, before=own, after=own)
 def test_no_search_finds_a_unit_that_moves_more(cells, data, rest, before, after):
     forms = st.tuples(st.sampled_from(sorted(BOUNDINGS)), st.sampled_from(sorted(FORMS)))

@@ -3,6 +3,7 @@
 Nothing here is for production. A seeded source is predictable, and says so wherever it shows.
 """
 
+from discreet.testing._engines import EngineConformance
 from discreet.testing._law import cdf_gap, dkw_band
 from discreet.testing._ledger import temporary_account, temporary_ledger
 from discreet.testing._postgres import PostgresServer
@@ -10,6 +11,7 @@ from discreet.testing._seeded import SeededSource
 from discreet.testing._tables import temporary_tables
 
 __all__ = [
+    "EngineConformance",
     "PostgresServer",
     "SeededSource",
     "cdf_gap",
