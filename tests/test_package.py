@@ -12,8 +12,8 @@ import discreet
 
 SOURCE = Path(discreet.__file__).parent
 HEAVY = [
-    "scipy", "rich", "typer", "torch", "pandas", "polars", "pyarrow", "duckdb", "sqlglot", "pyspark",
-    "matplotlib", "numpy",
+    "scipy", "rich", "typer", "torch", "pandas", "polars", "pyarrow", "duckdb", "sqlglot",
+    "pyspark", "matplotlib", "numpy",
 ]  # fmt: skip
 
 
@@ -31,7 +31,17 @@ def test_importing_the_root_loads_nothing_heavy():
 
 @pytest.mark.parametrize(
     "room",
-    ["privacy", "noise", "datasets", "accounting", "mechanisms", "ledger", "tables", "audit", "testing"],
+    [
+        "privacy",
+        "noise",
+        "datasets",
+        "accounting",
+        "mechanisms",
+        "ledger",
+        "tables",
+        "audit",
+        "testing",
+    ],  # fmt: skip
 )
 def test_rooms_load_scipy_and_the_terminal_only_when_used(room):
     heavy = [name for name in HEAVY if name != "numpy"]

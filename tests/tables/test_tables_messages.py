@@ -274,6 +274,43 @@ def test_impossible_terms_are_refused_before_anything_is_charged(fresh, terms):
     assert (fresh.account.used, engine.calls, kinds(fresh)) == (0, 0, ["account"])
 
 
+@pytest.mark.parametrize(
+    ("question", "rows_limit", "terms"),
+    [
+        (QUESTIONS[0], 1, {"bounding": Norm(limit=1e-8, order=1)}),
+        (QUESTIONS[0], 1, {"bounding": Norm(limit=1e-8, order=2)}),
+        (QUESTIONS[1], 10**7, {}),
+        ("SELECT MEDIAN(CLAMP(x, 0, 9)) AS q FROM t", 10**18, {}),
+        (QUESTIONS[2], 1, {"bounding": Groups(groups=10**9, rows=1)}),
+    ],
+    ids=["tiny norm", "tiny L2 norm", "many values", "many rows in a median", "many groups"],
+)
+def test_limits_beyond_reason_are_carried_out_or_refused_for_free(
+    question, rows_limit, terms, tmp_path
+):
+    """Whatever is charged is answered: no limit may turn out to be impossible afterwards."""
+    with opened(tmp_path, rows(with_canaries=True), rows=rows_limit) as one:
+        try:
+            one.sql(question, epsilon=1, delta=1e-6, **terms)
+        except DiscreetError:
+            assert one.account.used == 0
+        else:
+            assert one.account.used > 0
+
+
+def test_records_with_secret_keys_are_answered(tmp_path):
+    with protect(
+        rows(with_canaries=True),
+        name="t",
+        unit=Unit.record(),
+        guarantee=Guarantee(epsilon=30, delta=1e-3),
+        ledger=tmp_path / "budget.db",
+    ) as one:
+        for shown in ("COUNT(*) AS n", "AVG(CLAMP(x, 0, 9)) AS m", "MEDIAN(CLAMP(x, 0, 9)) AS q"):
+            one.sql(f"SELECT label, {shown} FROM t GROUP BY label", epsilon=1, delta=1e-6)
+        one.sql("SELECT DISTINCT label FROM t", epsilon=1, delta=1e-6)
+
+
 def test_groups_bounding_without_delta_is_possible(fresh):
     terms = {"epsilon": 1, "delta": 0, "bounding": Groups(groups=1, rows=1)}
     assert fresh.sql(QUESTIONS[0], **terms).value is not None
