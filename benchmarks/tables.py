@@ -4,13 +4,15 @@ One run: a generated Parquet file of ten million rows (half a million people), t
 asked in turn of this library from SQL to answer (ledger and all), of plain DuckDB (what grouping by
 person costs anyway, the floor of every method), of Qrlew and of OpenDP; then memory, planning
 time, and how time grows with rows. `--accuracy` compares errors at equal privacy instead
-(tables_accuracy.py). Only ratios mean much, and only on a quiet machine.
+(tables_accuracy.py). Only ratios mean much, and those by the clock only on a quiet machine; those
+of processors' time, summed over threads, are less easily disturbed.
 
     python benchmarks/tables.py [--accuracy] [--rows N] [--full] [--no-peers] [--json FILE]
 """
 
 import argparse
 import json
+import logging
 import os
 import platform
 import statistics
@@ -66,6 +68,7 @@ TYPICAL = (
     "SELECT region, COUNT(*) AS n FROM rich GROUP BY region",
     TOTAL,
 )
+FLOOR_NAMES = ("DuckDB, fetched", "DuckDB, only counted")
 _turns = count(1)
 
 
@@ -112,8 +115,8 @@ def jobs(path: Path, rows: int, table: Protected, *, with_peers: bool) -> dict[s
         text = FLOORS[name]
         only_count = f"SELECT COUNT(*), SUM(n) FROM ({text})"
         return {
-            "DuckDB, fetched": lambda: plain.sql(text).to_arrow_table(),
-            "DuckDB, only counted": lambda: plain.sql(only_count).to_arrow_table(),
+            FLOOR_NAMES[0]: lambda: plain.sql(text).to_arrow_table(),
+            FLOOR_NAMES[1]: lambda: plain.sql(only_count).to_arrow_table(),
         }
 
     def qrlew(question: str, **terms: Any) -> Job:
@@ -152,47 +155,58 @@ def jobs(path: Path, rows: int, table: Protected, *, with_peers: bool) -> dict[s
 # --- what is measured ---------------------------------------------------------------------------
 
 
-def seconds(job: Job) -> float:
-    start = time.perf_counter()
+def seconds(job: Job) -> tuple[float, float]:
+    """Return how long a job takes, by the clock and in processors' time."""
+    start, begun = time.perf_counter(), time.process_time()
     job()
-    return time.perf_counter() - start
+    return time.perf_counter() - start, time.process_time() - begun
 
 
-def interleaved(parties: dict[str, Job], repeats: int) -> dict[str, float]:
-    """Let all take turns; return the median of each. Slow peers have at most three turns."""
-    taken: dict[str, list[float]] = {name: [] for name in parties}
+def interleaved(parties: dict[str, Job], repeats: int) -> dict[str, dict[str, float]]:
+    """Let all take turns, the first to warm up; return medians. OpenDP, the slowest, has two."""
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in parties}
     for turn in range(repeats + 1):
         for name, job in parties.items():
-            if name != "OpenDP" or turn < 3:
+            if name != "OpenDP" or turn < 2:
                 taken[name].append(seconds(job))
-    return {name: statistics.median(each[1:] or each) for name, each in taken.items()}
+    return {
+        name: {
+            "seconds": statistics.median(wall for wall, _ in each[1:]),
+            "processor_seconds": statistics.median(used for _, used in each[1:]),
+        }
+        for name, each in taken.items()
+    }
 
 
 def speed_part(path: Path, rows: int, *, repeats: int, with_peers: bool) -> dict[str, Any]:
+    """Ask all questions of all parties; print ratios to the two floors, by both clocks."""
     found: dict[str, Any] = {}
     with protected(path) as table:
         for question, parties in jobs(path, rows, table, with_peers=with_peers).items():
-            times = interleaved(parties, repeats)
-            found[question] = times
-            print(f"{question}, {rows:,} rows; times DuckDB's GROUP BY person (fetched | counted)")
+            times = found[question] = interleaved(parties, repeats)
+            print(f"{question}, {rows:,} rows; ratios to DuckDB's GROUP BY person, and to ours")
+            print(f"  {'':24}{'time':>11} fetched counted    ours   {'processors':>12}", end="")
+            print(" fetched counted    ours")
             for name, taken in times.items():
-                ratios = [taken / times[f"DuckDB, {how}"] for how in ("fetched", "only counted")]
-                ours = f"{taken / times['norm']:9.2f} x ours"
-                print(f"  {name:24}{taken:9.3f} s {ratios[0]:8.2f} {ratios[1]:8.2f}{ours}")
+                print(f"  {name:24}", end="")
+                for clock, value in taken.items():
+                    ratios = [value / times[other][clock] for other in (*FLOOR_NAMES, "norm")]
+                    print(f"{value:9.3f} s " + " ".join(f"{r:7.2f}" for r in ratios), end="    ")
+                print(flush=True)
     return found
 
 
 def memory_part(path: Path) -> dict[str, float]:
     """Return peaks of child processes in MiB, of which the first does nothing."""
     found = {}
-    for who in ("nothing", "DuckDB, fetched", "DuckDB, only counted", "norm", "rank"):
+    for who in ("nothing", *FLOOR_NAMES, "norm", "rank"):
         command = [sys.executable, __file__, "--child", who, "--file", str(path)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
         found[who] = float(done.stdout) / 1024
     print("peak memory of the question about regions")
     for who, peak in found.items():
-        ratios = [peak / found[f"DuckDB, {how}"] for how in ("fetched", "only counted")]
-        print(f"  {who:24}{peak:9.0f} MiB {ratios[0]:6.2f} {ratios[1]:8.2f}")
+        ratios = " ".join(f"{peak / found[floor]:7.2f}" for floor in FLOOR_NAMES)
+        print(f"  {who:24}{peak:9.0f} MiB {ratios}")
     return found
 
 
@@ -213,10 +227,10 @@ def planning_part(path: Path) -> dict[str, float]:
     """Price typical questions; the first one loads what is needed, and does not count."""
     taken = {}
     with protected(path) as table:
-        first = seconds(lambda: table.quote(TYPICAL[0], epsilon=1))
+        first = seconds(lambda: table.quote(TYPICAL[0], epsilon=1))[0]
         for question in TYPICAL:
             job = lambda: table.quote(question, epsilon=1)  # noqa: B023, E731
-            taken[question] = statistics.median(seconds(job) for _ in range(3))
+            taken[question] = statistics.median(seconds(job)[0] for _ in range(3))
     slowest = max(taken, key=lambda question: taken[question])
     found = {
         "first_ms": first * 1000,
@@ -227,7 +241,7 @@ def planning_part(path: Path) -> dict[str, float]:
     return found
 
 
-def growth_part(folder: Path, sizes: list[int]) -> dict[str, float]:
+def growth_part(folder: Path, sizes: list[int]) -> dict[str, Any]:
     """Return seconds per million rows for each size."""
     found = {}
     for rows in sizes:
@@ -236,14 +250,21 @@ def growth_part(folder: Path, sizes: list[int]) -> dict[str, float]:
             wrapped = f"SELECT COUNT(*), SUM(n) FROM ({FLOORS['regions']})"
             times = interleaved(
                 {
-                    "ours": lambda: ask(table, REGION, bounding=Norm(limit=8, order=2)),  # noqa: B023
+                    "ours": lambda: ask(table, REGION, bounding=Norm(limit=8, order=2)),
                     "DuckDB": lambda: plain.sql(wrapped).to_arrow_table(),  # noqa: B023
                 },
                 3 if rows <= 10**7 else 1,
             )
-        per = {name: taken / rows * 10**6 for name, taken in times.items()}
+        per = {
+            name: {clock: value / rows * 10**6 for clock, value in taken.items()}
+            for name, taken in times.items()
+        }
         found[f"{rows:.0e}"] = per
-        print(f"{rows:>12,} rows: " + ", ".join(f"{n} {s:.4f} s/million" for n, s in per.items()))
+        words = ", ".join(
+            f"{name} {one['seconds']:.4f} s a million ({one['processor_seconds']:.4f} processors)"
+            for name, one in per.items()
+        )
+        print(f"{rows:>12,} rows: {words}", flush=True)
     return found
 
 
@@ -264,6 +285,7 @@ def main() -> None:
         child(options.child, Path(options.file))
         return
     warnings.simplefilter("ignore")  # of peers
+    logging.getLogger("opendp").setLevel(logging.ERROR)
     folder = Path(options.folder)
     packages = ("discreet", "duckdb", "pyarrow", "numpy", "opendp", "polars", "pyqrlew")
     report: dict[str, Any] = {

@@ -264,7 +264,7 @@ def without_noise(one: Prepared) -> Prepared:
     exact = replace(
         one.price,
         noise=Noise(kind=one.price.noise.kind, multiplier=TINY),
-        rank_epsilon=LARGE,
+        rank_epsilon=LARGE / 1000,  # the noise on sizes of groups must not fall below the grid
         inference_epsilon=LARGE,
     )
     return replace(one, price=exact)

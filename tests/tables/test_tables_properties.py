@@ -92,7 +92,10 @@ def test_the_loss_names_the_noise_that_is_used(case, epsilon, delta):
         for loss, n in compose([(found.loss, 1)]).parts
         if type(loss).__name__ == "BoundedRangeLoss"
     )
-    wanted = len(layout.ranks) * found.rank_epsilon
+    # A tenth of each quantile's price tells how many rows its groups have.
+    sizes = [LaplaceLoss(noise_multiplier=10 / found.rank_epsilon)] * len(layout.ranks)
+    assert all(size in dict(compose([(found.loss, 1)]).parts) for size in sizes)
+    wanted = len(layout.ranks) * found.rank_epsilon * Fraction(9, 10)
     wanted += len(found.inferences) * found.inference_epsilon
     assert spent == wanted
 

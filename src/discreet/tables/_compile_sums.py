@@ -13,6 +13,8 @@ from discreet.tables.statements import Sums
 
 __all__ = ["keep_lowest", "sums"]
 
+MOST_KEPT = 500_000  # DuckDB finds the n-th lowest for n below a million only
+
 _LARGEST = 1 << 62
 _SLACK = 1 - 2.0**-40  # far more than the rounding of a root, a division and two products
 _WHOLE = 1 << 53  # doubles hold every whole number up to here
@@ -124,6 +126,7 @@ def keep_lowest(chain: Chain, columns: list[str], most: int, dialect: Dialect) -
     The cut-off is the first hash that is *not* kept. Fewer than ``most`` + 1 rows lie strictly
     below it even where hashes are equal, and which ones does not depend on the order of rows.
     """
+    most = min(most, MOST_KEPT)  # fewer than asked for is bounded all the more
     whole = chain.last
     rank = dialect.hash(columns)
     chain.add(

@@ -127,7 +127,7 @@ def _unify_numbers(terms: list[Term]) -> list[Term]:
 def joined(terms: Sequence[Term], sql: str) -> Term:
     """Return a term that is always one of unified terms."""
     first = next((t for t in terms if t.kind != "null"), NULL)
-    known = [t for t in terms if t.kind != "null"]
+    known = [t for t in terms if t.values != (None,)]  # a NULL widens no interval
     lists = [t.values for t in terms]
     values = None
     if all(v is not None for v in lists):

@@ -7,9 +7,10 @@ from typing import final
 from sqlglot import exp
 
 from discreet.tables._conversions import unify
+from discreet.tables._key_values import key_type, key_value
 from discreet.tables._question import Question
 from discreet.tables._scopes import RowScope
-from discreet.tables._terms import INTEGERS, Term, tidy
+from discreet.tables._terms import Term, tidy
 from discreet.tables.plan import Key, KeyValue
 
 __all__ = ["GroupKey", "group_key", "listed_values"]
@@ -36,43 +37,56 @@ class GroupKey:
         )
 
 
-def group_key(term: Term, *, name: str, listed: tuple[KeyValue, ...] | None) -> GroupKey:
+def group_key(
+    question: Question,
+    node: exp.Expression,
+    term: Term,
+    *,
+    name: str,
+    listed: tuple[KeyValue, ...] | None,
+) -> GroupKey:
     """Return a key of groups; ``listed`` are the only values that WHERE lets through.
 
     Whole numbers become integers, and minus zero becomes zero, so that a key is always shown the
     same way. Text that is NULL or unknown stays as it is.
     """
-    sql, type_ = tidy(term), term.type
+    sql, type_ = tidy(term), key_type(term)
     if term.kind == "null":
-        sql, type_ = "CAST(NULL AS VARCHAR)", "VARCHAR"
+        sql = "CAST(NULL AS VARCHAR)"
     elif term.type == "DOUBLE" and term.is_whole:
-        sql, type_ = f"TRY_CAST({sql} AS BIGINT)", "BIGINT"
+        sql = f"TRY_CAST({sql} AS BIGINT)"
     elif term.type == "DOUBLE":
         sql = f"CASE WHEN {sql} = 0e0 THEN 0e0 ELSE {sql} END"
-    values = listed if listed is not None else term.values
+    values = term.values
+    if listed is not None:
+        values = tuple(_listed(question, node, value, name, type_) for value in listed)
+    elif values is not None:
+        values = tuple(key_value(value, type_) for value in values if _fits(value, type_))
     if values is not None:
-        values = tuple(_shown(v, type_) for v in values if _fits(v, type_))
         values = tuple(v for _, v in dict.fromkeys((type(v), v) for v in values))
+        if not values:
+            raise question.refuse("no_keys", node, word=name)
     return GroupKey(
         written=term.sql, sql=sql, key=Key(name=name, type=type_, values=values), term=term
     )
 
 
+def _listed(
+    question: Question, node: exp.Expression, value: KeyValue, name: str, type_: str
+) -> KeyValue:
+    # Every listed key is shown, so one that no row can ever have is a mistake: told in time.
+    if not _fits(value, type_):
+        raise question.refuse("key_value", node, value=repr(value), word=name, type=type_)
+    return key_value(value, type_)
+
+
 def _fits(value: KeyValue, type_: str) -> bool:
-    """Whether a number can be a key of this type at all."""
-    if type_ in INTEGERS and isinstance(value, float):
-        return value.is_integer()
+    """Whether a value can be a key of this type at all."""
+    try:
+        key_value(value, type_)
+    except ValueError:
+        return False
     return True
-
-
-def _shown(value: KeyValue, type_: str) -> KeyValue:
-    if isinstance(value, bool) or value is None:
-        return value
-    if type_ in INTEGERS and isinstance(value, float):
-        return int(value)
-    if type_ == "DOUBLE" and isinstance(value, int):
-        return float(value) + 0.0
-    return value
 
 
 def listed_values(

@@ -135,8 +135,8 @@ def _view(query: Query, whole: Query) -> Query:
     import sqlglot
     from sqlglot import exp
 
-    known = {_identity(whole, i): i for i in range(len(whole.aggregates))}
-    moved = {f"aggregate_{i}": known[_identity(query, i)] for i in range(len(query.aggregates))}
+    known = {one: i for i, one in enumerate(_identities(whole))}
+    moved = {f"aggregate_{i}": known[one] for i, one in enumerate(_identities(query))}
     output = sqlglot.parse_one(query.output, read="duckdb")
     for column in output.find_all(exp.Column):
         if column.name in moved:
@@ -149,7 +149,21 @@ def _view(query: Query, whole: Query) -> Query:
     )
 
 
-def _identity(query: Query, index: int) -> object:
-    one = query.aggregates[index]
-    texts = tuple(query.values[v].text for v in one.values)
-    return one.kind, texts, one.quantile, one.is_sample
+def _identities(query: Query) -> list[object]:
+    """Return what each aggregate is: its kind, and the SQL and bounds of its values.
+
+    The text for people would not do: it leaves out which table a column is of.
+    """
+    import sqlglot
+
+    shown = sqlglot.parse_one(query.rows, read="duckdb").args["expressions"]
+    sql = {one.alias: one.unalias().sql(dialect="duckdb") for one in shown}
+    return [
+        (
+            one.kind,
+            tuple((sql[f"value_{v}"], query.values[v].bounds) for v in one.values),
+            one.quantile,
+            one.is_sample,
+        )
+        for one in query.aggregates
+    ]

@@ -84,6 +84,9 @@ class OutputScope(GroupedScope):
             return Aggregate(kind="count_distinct", values=(place,))
         if not term.is_nullable:
             return Aggregate(kind="count")
+        if term.kind in ("number", "boolean"):  # the value itself, which a sum or mean may share
+            place = self._value(tidy_double(term), self._described(argument, term))
+            return Aggregate(kind="count_values", values=(place,))
         sql = f"CASE WHEN {tidy(term)} IS NULL THEN NULL ELSE 1e0 END"
         described = replace(
             self._described(argument, term), bounds=(Fraction(0), Fraction(1)), is_whole=True

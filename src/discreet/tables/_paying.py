@@ -14,9 +14,9 @@ from discreet.tables._running import Prepared
 from discreet.tables.bounds import Bounding, Groups, Norm
 from discreet.tables.metadata import Catalog
 from discreet.tables.plan import Query
-from discreet.tables.pricing import price
+from discreet.tables.pricing import Price, best, prices
 
-__all__ = ["DELTA_SHARE", "Terms", "prepare", "share_of"]
+__all__ = ["DELTA_SHARE", "Terms", "prepare"]
 
 DELTA_SHARE: Final = Fraction(1, 100)
 """The share of the account's delta that a release gets unless it says otherwise."""
@@ -111,39 +111,65 @@ def _fraction(value: object, *, name: str) -> Fraction:
     return probability(value, name=name, one=True)
 
 
-def share_of(rules: FilterRules, prepared: Prepared) -> float:
-    """Return the share of a whole, unused budget that a release costs."""
-    return rules.share(rules.price(prepared.price.loss))
-
-
 def prepare(
     question: str, query: Query, *, terms: Terms, catalog: Catalog, rules: FilterRules
 ) -> Prepared:
     """Lay a question out and price it on these terms."""
-    layout = lay_out(query)
-    given = (
-        terms.delta if terms.delta is not None else DELTA_SHARE * Fraction(rules.guarantee.delta)
-    )
+    layout, delta = lay_out(query), _delta(terms, rules)
 
-    def at(epsilon: Fraction) -> Prepared:
-        found = price(
-            query,
-            layout,
-            catalog,
-            epsilon=epsilon,
-            delta=Fraction(given),
-            bounding=terms.bounding,
-        )
+    def made(found: Price) -> Prepared:
         return Prepared(
             question=question, query=query, layout=layout, price=found, bounding=terms.bounding
         )
 
+    def offers(epsilon: Fraction) -> tuple[Price, ...]:
+        return prices(query, layout, catalog, epsilon=epsilon, delta=delta, bounding=terms.bounding)
+
+    def at(epsilon: Fraction) -> Prepared:
+        return made(best(offers(epsilon), query, catalog, terms.bounding))
+
     if terms.epsilon is not None:
         return at(Fraction(terms.epsilon))
+    if terms.within is not None:
+        return at(_smallest(lambda epsilon: _is_within(at(epsilon), terms, catalog)))
+    assert terms.share is not None
+    bought = _for_share(float(terms.share), offers, rules)
+    return made(best(bought, query, catalog, terms.bounding))
+
+
+def _delta(terms: Terms, rules: FilterRules) -> Fraction:
+    """Return the delta of the release; what is paid by a share takes at most a part of it."""
+    whole_delta = Fraction(rules.guarantee.delta)
+    if terms.delta is not None:
+        return Fraction(terms.delta)
     if terms.share is not None:
-        offered = float(terms.share)
-        return at(_largest(lambda epsilon: share_of(rules, at(epsilon)) <= offered))
-    return at(_smallest(lambda epsilon: _is_within(at(epsilon), terms, catalog)))
+        return whole_delta * min(DELTA_SHARE, Fraction(terms.share) / 4)
+    return whole_delta * DELTA_SHARE
+
+
+def _for_share(
+    share: float, offers: Callable[[Fraction], tuple[Price, ...]], rules: FilterRules
+) -> list[Price]:
+    """Return what a share of the budget buys of each kind of noise.
+
+    At one epsilon the kinds differ much in what they cost the account, so each goes to its own end.
+    """
+    found = []
+    for place in range(len(offers(_SMALLEST))):
+
+        def fits(epsilon: Fraction, place: int = place) -> bool:
+            return rules.share(rules.price(offers(epsilon)[place].loss)) <= share
+
+        epsilon = _largest(fits)
+        if epsilon is not None:
+            found.append(offers(epsilon)[place])
+    if not found:
+        raise ParameterError(
+            "this share of the budget buys nothing: even epsilon=1e-06 costs more. Offer more, or "
+            "state a smaller delta.",
+            parameter="share",
+        )
+    return found
 
 
 def _is_within(prepared: Prepared, terms: Terms, catalog: Catalog) -> bool:
@@ -163,14 +189,10 @@ def _is_within(prepared: Prepared, terms: Terms, catalog: Catalog) -> bool:
     return True
 
 
-def _largest(fits: Callable[[Fraction], bool]) -> Fraction:
-    """Return the largest epsilon that fits, to a thousandth."""
+def _largest(fits: Callable[[Fraction], bool]) -> Fraction | None:
+    """Return the largest epsilon that fits, to a thousandth, None where none does."""
     if not fits(_SMALLEST):
-        raise ParameterError(
-            "this share of the budget buys nothing: even epsilon=1e-06 costs more. Offer more, or "
-            "a smaller delta.",
-            parameter="share",
-        )
+        return None
     return _bisected(lambda epsilon: not fits(epsilon))[0]
 
 

@@ -15,6 +15,7 @@ from discreet.tables.metadata import Catalog, Table
 __all__ = ["Question", "fold", "nearest", "shown"]
 
 _MOST_SOURCES = 64  # tables and subqueries in one question, each use of a WITH counted
+_MOST_TABLES = 8  # read by one question: joined with itself k times, a unit's n rows are n**k
 
 
 @final
@@ -33,6 +34,7 @@ class Question:
         self.places = Places(text, tokens)
         self.tables: dict[str, Table] = {fold(table.name): table for table in catalog.tables}
         self.read: set[str] = set()  # protected tables in use
+        self.uses = 0  # of tables
         self._sources = 0
 
     def refuse(self, code: str, node: exp.Expression, **words: object) -> Refused:
@@ -57,6 +59,12 @@ class Question:
         self._sources += 1
         if self._sources > _MOST_SOURCES:
             raise self.refuse("too_complex", node)
+
+    def count_table(self, node: exp.Expression) -> None:
+        """Count one more use of a table."""
+        self.uses += 1
+        if self.uses > _MOST_TABLES:
+            raise self.refuse("many_tables", node, most=_MOST_TABLES)
 
     def arguments(self, node: exp.Expression, *allowed: str) -> None:
         """Refuse a node that has parts other than those that its rule looks at."""

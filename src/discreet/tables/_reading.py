@@ -201,7 +201,9 @@ class _Reader:
             if term.sql not in keys:
                 title = term.column or spelled(node, self.rows)
                 listed = self.listed.get(term.sql)
-                keys[term.sql] = group_key(term, name=self._title(node, title), listed=listed)
+                keys[term.sql] = group_key(
+                    self.question, node, term, name=self._title(node, title), listed=listed
+                )
         return list(keys.values())
 
     def _title(self, node: exp.Expression, default: str) -> str:

@@ -160,6 +160,10 @@ CATALOGUE: Final[dict[str, tuple[str, str]]] = {
         "a protected table stands to the right of a public one in a LEFT JOIN.",
         "Write the protected table first, or use INNER JOIN.",
     ),
+    "many_tables": (
+        "this joins more than {most} tables, each use of a part of WITH counted.",
+        "Join fewer, or aggregate within units before joining.",
+    ),
     "join_condition": (
         "this join has no condition.",
         "Add ON or USING, or write CROSS JOIN for a public table.",
@@ -176,6 +180,14 @@ CATALOGUE: Final[dict[str, tuple[str, str]]] = {
     "key_aggregate": (
         "GROUP BY cannot contain an aggregate.",
         "Group by columns or row-level expressions.",
+    ),
+    "no_keys": (
+        "WHERE lets no value of the key {word} through, so there is no group to show.",
+        "List the values you mean in one place, as in WHERE {word} IN ('a', 'b').",
+    ),
+    "key_value": (
+        "{value} can never be a value of the key {word}, whose type is {type}.",
+        "Leave {value} out of the list in WHERE, or write it as a {type}.",
     ),
     "distinct_on": (
         "DISTINCT ON picks single raw rows.",

@@ -71,9 +71,10 @@ def with_clause(question: Question, select: exp.Select, outer: With) -> With:
         if wanted in known.parts:
             raise question.refuse("duplicate", title, word=title.name)
         inner = _select(question, part.this)
-        tables = set(question.read)
+        tables, uses = set(question.read), question.uses
         _derived(question, inner, known, alias="s0", title=title.name)
-        question.read = tables  # a part that is never used is checked, but not read
+        # A part that is never used is checked, but not read.
+        question.read, question.uses = tables, uses
         known = With(parts={**known.parts, wanted: (inner, known)})
     return known
 
@@ -168,6 +169,7 @@ def _title(question: Question, node: exp.Expression) -> str:
 def _base(
     question: Question, table: Table, node: exp.Expression, *, alias: str, title: str
 ) -> Source:
+    question.count_table(node)
     unit, conditions = (None, []) if table.is_public else unit_of(question, table, node)
     if not table.is_public:
         question.read.add(table.name)

@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from fractions import Fraction
 from secrets import token_hex
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from discreet.noise import Source
 from discreet.tables import _limits as limits
 from discreet.tables import _ranks as ranks
-from discreet.tables._estimates import Noisy, estimate
+from discreet.tables._estimates import Noisy
 from discreet.tables._layout import Family, Layout
 from discreet.tables._noise import in_rows
 from discreet.tables._shown import Group, Shown, cells_of
@@ -23,7 +23,14 @@ from discreet.tables._thresholds import default_least, threshold
 from discreet.tables.bounds import WEIGHT_STEPS, Bounding, Groups, Norm, root_up, sensitivity
 from discreet.tables.metadata import Catalog
 from discreet.tables.plan import Aggregate, Query
-from discreet.tables.pricing import Inference, LimitKind, Price, declared_limit
+from discreet.tables.pricing import (
+    SIZE_SHARE,
+    Inference,
+    LimitKind,
+    Price,
+    declared_limit,
+    size_noise,
+)
 from discreet.tables.statements import Cells, Distinct, Engine, Place, Profile, Statement, Sums
 
 if TYPE_CHECKING:
@@ -34,8 +41,6 @@ __all__ = ["Prepared", "Ranked", "Released", "known_groups", "run"]
 NOMINAL_GROUPS: Final = 20  # in the choice of limits, where the number of groups is secret
 PLACES: Final = 1 << 14  # points between the bounds of a quantile that is no whole number
 MOST_PLACES: Final = 1 << 20  # for whole numbers
-UNKNOWN_ROWS: Final = 1 << 50  # where no count tells whether a group is large enough
-_SURE: Final = 4.0  # standard errors that a released count is lowered by
 
 Integers = npt.NDArray[np.int64]
 
@@ -171,7 +176,7 @@ class _Run:
             families=families,
             units=units,
             distinct={value: self._distinct(value, shown) for value in self.layout.distinct},
-            ranked={i: self._ranked(i, shown, self._counted(families)) for i in self.layout.ranks},
+            ranked={i: self._ranked(i, shown) for i in self.layout.ranks},
             limits=self.limits,
             bounds=self.bounds,
             threshold=self.threshold,
@@ -356,7 +361,7 @@ class _Run:
                 bounding=bounding,
                 salt=self.salt,
                 groups=self.groups,
-                once=True,
+                once=not self.query.unit_is_row,
                 least=_least(bounding) if shown is None else None,
             )
         )
@@ -377,20 +382,17 @@ class _Run:
 
     # Quantiles
 
-    def _counted(self, families: Sequence[Noisy]) -> Noisy | None:
-        """Return the family that counts rows as quantiles weigh them, where there is one."""
-        if self.price.order == 2 and self.query.keys:
-            return None  # weighed by another norm
-        own = (f for f in families if f.cells.kind == "rows" or f.cells.with_absent)
-        return next(own, None)
+    def _ranked(self, index: int, shown: Shown) -> Ranked:
+        """Choose a quantile, or nearly an extreme, in every group.
 
-    def _ranked(self, index: int, shown: Shown, rows: Noisy | None) -> Ranked:
-        """Choose a quantile, or nearly an extreme, in every group."""
+        A noisy size of each group, for a small part of the price, tells whether there are enough
+        rows for an interval.
+        """
         aggregate = self.query.aggregates[index]
         value = aggregate.values[0]
         bounding, place = self._rank_bounding(), self._place(value)
         drawer = ranks.Ranks(
-            epsilon=self.price.rank_epsilon,
+            epsilon=self.price.rank_epsilon * (1 - SIZE_SHARE),
             limit=1 if bounding is None else bounding.limit,
             points=place.points,
             neighbours=self.catalog.neighbours,
@@ -398,17 +400,32 @@ class _Run:
             is_single=not self.query.keys,
         )
         table = self._placed(place, bounding)
-        parts = ranks.by_group(
-            shown.places(table),
-            table["place"].to_numpy(),
-            table["cell_0"].to_numpy(),
-            count=len(shown),
-        )
+        at, weights = shown.places(table), table["cell_0"].to_numpy()
+        parts = ranks.by_group(at, table["place"].to_numpy(), weights, count=len(shown))
         found = [
-            self._drawn(drawer, aggregate, *part, rows=None if rows is None else fewest)
-            for part, fewest in zip(parts, _fewest(rows, len(shown)), strict=True)
+            self._drawn(drawer, aggregate, *part, rows=fewest)
+            for part, fewest in zip(
+                parts, self._fewest(at, weights, bounding, len(shown)), strict=True
+            )
         ]
         return Ranked.of(found, place)
+
+    def _fewest(
+        self, at: Integers, weights: Integers, bounding: Norm | None, size: int
+    ) -> list[float]:
+        """Return how many rows each group has at least, but for a small chance."""
+        steps = np.zeros(size, dtype=np.int64)
+        np.add.at(steps, at[at >= 0], weights[at >= 0])
+        reach = sensitivity(
+            bounding or Norm(limit=1, order=1),
+            order=1,
+            neighbours=self.catalog.neighbours,
+            group_size=self.catalog.unit.size,
+        )
+        noise = size_noise(self.price.rank_epsilon)
+        noisy = in_rows(noise.add(steps, sensitivity=reach, source=self.source))
+        lower = noise.reach((1 - self.confidence) / 10, sensitivity=reach)
+        return [max(0.0, float(one) - lower) for one in noisy]
 
     def _drawn(
         self,
@@ -417,20 +434,24 @@ class _Run:
         places: Integers,
         weights: Integers,
         *,
-        rows: float | None,
+        rows: float,
     ) -> ranks.Covering:
+        # What the noisy size may miss by is taken off what the draws may.
+        confidence = self.confidence + (1 - self.confidence) / 10
         if aggregate.kind in ("minimum", "maximum"):
             kind: Literal["minimum", "maximum"] = aggregate.kind
-            return drawer.extreme(
-                places, weights, kind=kind, confidence=self.confidence, source=self.source
+            found = drawer.extreme(
+                places, weights, kind=kind, confidence=confidence, source=self.source
             )
+            is_enough = rows >= drawer.extreme_rank(confidence=confidence)
+            return found if is_enough else replace(found, low=None, high=None)
         assert aggregate.quantile is not None
         return drawer.interval(
             places,
             weights,
             q=aggregate.quantile,
-            confidence=self.confidence,
-            rows=UNKNOWN_ROWS if rows is None else rows,
+            confidence=confidence,
+            rows=rows,
             source=self.source,
         )
 
@@ -464,14 +485,6 @@ class _Run:
             )
             self._tables[place.value] = self._aggregate(statement)
         return self._tables[place.value]
-
-
-def _fewest(rows: Noisy | None, size: int) -> npt.NDArray[np.float64]:
-    """Return how many rows each group has at least, as far as a released count tells."""
-    if rows is None:
-        return np.zeros(size)
-    counted = estimate(Aggregate(kind="count"), rows)
-    return np.maximum(0, counted.value - _SURE * counted.error)
 
 
 def _least(bounding: Bounding | None) -> Fraction | None:

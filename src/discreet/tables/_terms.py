@@ -25,6 +25,7 @@ __all__ = [
     "kind_of",
     "name",
     "number",
+    "plain_type",
     "text",
     "tidy",
     "tidy_double",
@@ -152,19 +153,24 @@ def kind_of(declared: str) -> Kind | None:
     >>> kind_of("DECIMAL(18,3)"), kind_of("INTEGER[]")
     ('number', None)
     """
-    plain = _plain(declared)
+    plain = plain_type(declared)
     if plain in INTEGERS or plain in _WIDE or plain in ("FLOAT", "DOUBLE"):
         return "number"
     if re.fullmatch(r"(DECIMAL|NUMERIC)(\(.*\))?", plain):
         return "number"
-    if re.fullmatch(r"VARCHAR(\(\d+\))?|UUID|ENUM\(.*\)", plain, re.DOTALL):
+    if re.fullmatch(r"VARCHAR(\(\d+\))?|UUID|ENUM(\(.*\))?", plain, re.DOTALL):
         return "text"
     if plain in _TIMESTAMPS or plain in _ZONED:
         return "timestamp"
     return {"BOOLEAN": "boolean", "DATE": "date"}.get(plain)  # type: ignore[return-value]
 
 
-def _plain(declared: str) -> str:
+def plain_type(declared: str) -> str:
+    """Return the one name that a type has here.
+
+    >>> plain_type("int8"), plain_type("decimal(18,3)")
+    ('BIGINT', 'DECIMAL(18,3)')
+    """
     # Only the name is made upper case: the labels of an ENUM keep theirs.
     head, bracket, rest = declared.strip().partition("(")
     head = head.strip().upper()
@@ -182,7 +188,7 @@ def total_column(sql: str, declared: str) -> Term | None:
     >>> total_column('"x"', "FLOAT").sql
     'CASE WHEN isnan("x") THEN NULL ELSE CAST("x" AS DOUBLE) END'
     """
-    kind, plain = kind_of(declared), _plain(declared)
+    kind, plain = kind_of(declared), plain_type(declared)
     if kind is None:
         return None
     if kind == "number":

@@ -5,6 +5,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from discreet.tables._operators import conjuncts
 from discreet.tables._rules import Rule, need, whole_literal, written_text
 from discreet.tables._terms import (
     Scope,
@@ -15,6 +16,9 @@ from discreet.tables._terms import (
 
 __all__ = ["ANONYMOUS", "RULES"]
 
+# Characters of a text that a question makes. Without a limit a few nested calls could make one row's
+# text larger than memory, and the failure would tell that there is such a row.
+_LONGEST: Final = 100_000
 _WORDS: Final[dict[type[exp.Expression], str]] = {
     exp.Substring: "substring",
     exp.Left: "left",
@@ -70,13 +74,24 @@ def _part(node: exp.Expression, scope: Scope) -> Term:
 
 def _concat(node: exp.Expression, scope: Scope) -> Term:
     if isinstance(node, exp.DPipe):
-        scope.question.arguments(node, "this", "expression", "safe")
-        terms = [need(scope, n, "text", word="||") for n in (node.this, node.expression)]
-        sql = f"({terms[0].sql} || {terms[1].sql})"
-        return text(sql, is_nullable=any(t.is_nullable for t in terms))
+        parts = conjuncts(node, exp.DPipe)
+        for part in node.find_all(exp.DPipe):
+            scope.question.arguments(part, "this", "expression", "safe")
+        terms = [need(scope, part, "text", word="||") for part in parts]
+        lengths = [f"length({term.sql})" for term in terms if not term.is_literal]
+        return _grown(terms, lengths, f"({' || '.join(t.sql for t in terms)})")
     scope.question.arguments(node, "expressions", "safe", "coalesce")
     terms = [need(scope, part, "text", word="CONCAT") for part in node.expressions]
-    return text(f"concat({', '.join(t.sql for t in terms)})", is_nullable=False)
+    lengths = [f"coalesce(length({term.sql}), 0)" for term in terms if not term.is_literal]
+    return _grown(terms, lengths, f"concat({', '.join(t.sql for t in terms)})")
+
+
+def _grown(terms: list[Term], lengths: list[str], sql: str) -> Term:
+    """Return texts put together, NULL where the whole would be too long."""
+    if not lengths:  # all of them are written out, and a question is short
+        return text(sql, is_nullable=any(term.is_nullable for term in terms))
+    known = sum(len(str(term.values[0])) for term in terms if term.is_literal and term.values)
+    return text(f"CASE WHEN {' + '.join(lengths)} <= {_LONGEST - known} THEN {sql} END")
 
 
 def _replace(node: exp.Expression, scope: Scope) -> Term:
@@ -87,7 +102,11 @@ def _replace(node: exp.Expression, scope: Scope) -> Term:
     term = need(scope, node.this, "text", word="REPLACE")
     parts = (node.expression, node.args["replacement"])
     old, new = (written_text(part, scope, word="REPLACE") for part in parts)
-    return text(f"replace({term.sql}, {old}, {new})", is_nullable=term.is_nullable)
+    sql = f"replace({term.sql}, {old}, {new})"
+    before, after = (len(str(scope.term(part).values[0])) for part in parts)
+    if not 0 < before < after:  # then it does not grow; nothing is found where '' is looked for
+        return text(sql, is_nullable=term.is_nullable)
+    return text(f"CASE WHEN length({term.sql}) * {after} <= {_LONGEST * before} THEN {sql} END")
 
 
 def _contains(node: exp.Expression, scope: Scope) -> Term:

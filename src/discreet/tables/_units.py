@@ -9,6 +9,7 @@ from discreet.privacy import Period
 from discreet.tables._conversions import text_literal
 from discreet.tables._question import Question, fold
 from discreet.tables._terms import kind_of, name, total_column
+from discreet.tables._unit_columns import common_form, exact_unit
 from discreet.tables.metadata import Column, Table
 
 __all__ = ["is_unit_column", "unit_of"]
@@ -25,17 +26,17 @@ def unit_of(question: Question, table: Table, node: exp.Expression) -> tuple[str
     """Return the SQL of a table's unit, and the conditions that its rows must meet.
 
     With periods, the unit is a text of the period's label, a bar, and the unit: labels have no
-    bar, so different pairs have different texts.
+    bar, so different pairs have different texts. Units are compared exactly, and not as questions
+    see the column: there, very large numbers and fractions of a microsecond are rounded.
     """
     unit = question.catalog.unit
     if unit.kind == "record":
         return None, []
     column = _column(table, unit.name or "")
-    term = None if column is None else total_column(name(column.name), column.type)
-    if column is None or term is None:
+    form = None if column is None else common_form(_types(question))
+    if column is None or form is None:
         raise question.refuse("unit", node, table=table.name, word=unit.name)
-    # As questions see the column: units of two tables can then be compared without an error.
-    plain = term.sql
+    plain = exact_unit(name(column.name), column.type, form)
     conditions = [f"{plain} IS NOT NULL"]
     if unit.period is None:
         return plain, conditions
@@ -58,6 +59,13 @@ def is_unit_column(question: Question, column: Column) -> bool:
 
 def _column(table: Table, wanted: str) -> Column | None:
     return next((c for c in table.columns if fold(c.name) == fold(wanted)), None)
+
+
+def _types(question: Question) -> list[str]:
+    """Return the types of the unit's column in all protected tables."""
+    wanted = question.catalog.unit.name or ""
+    private = [table for table in question.catalog.tables if not table.is_public]
+    return [c.type for c in (_column(table, wanted) for table in private) if c is not None]
 
 
 def _labels(question: Question, node: exp.Expression) -> list[str]:

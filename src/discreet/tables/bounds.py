@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, final
 
-from discreet._exact import Number, positive, whole
+from discreet._exact import Number, positive, refusal, whole
 from discreet.privacy import Neighbours
 
 __all__ = [
+    "MOST",
     "WEIGHT_STEPS",
     "Bounding",
     "Groups",
@@ -17,6 +18,9 @@ __all__ = [
     "sensitivity",
     "squared_sensitivity",
 ]
+
+MOST = 10**9
+"""The largest limit on a unit: nobody has more rows, and sums stay far from overflowing."""
 
 WEIGHT_STEPS = 1 << 20
 """What one row of full weight counts in the engine's integers."""
@@ -40,7 +44,8 @@ class Norm:
     order: Literal[1, 2]
 
     def __post_init__(self) -> None:
-        positive(self.limit, name="limit")
+        if positive(self.limit, name="limit") > MOST:
+            raise refusal("limit", f"at most {MOST:,}", self.limit)
 
 
 @final
@@ -58,8 +63,9 @@ class Groups:
     rows: int
 
     def __post_init__(self) -> None:
-        whole(self.groups, name="groups")
-        whole(self.rows, name="rows")
+        for name in ("groups", "rows"):
+            if whole(getattr(self, name), name=name) > MOST:
+                raise refusal(name, f"at most {MOST:,}", getattr(self, name))
 
 
 Bounding = Norm | Groups

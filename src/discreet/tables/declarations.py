@@ -14,10 +14,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, final
 
-from discreet._exact import Number, exact, plain, whole
+from discreet._exact import Number, exact, plain, refusal, whole
 from discreet.errors import DataError, ParameterError
 from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.tables._declaration_text import read, write
+from discreet.tables.bounds import MOST
 from discreet.tables.metadata import Catalog, Column, Table
 from discreet.tables.plan import KeyValue
 
@@ -174,6 +175,8 @@ class Declaration:
         for name in ("rows", "groups", "size"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, whole(getattr(self, name), name=name))
+                if name != "size" and getattr(self, name) > MOST:
+                    raise refusal(name, f"at most {MOST:,}", getattr(self, name))
         if not self.tables:
             raise ParameterError("tables must hold at least one table.", parameter="tables")
         _check_names((*self.tables, *self.public), "table")

@@ -170,6 +170,8 @@ def _largest_scale(
     Many releases compose to less than the sum of their epsilons, and what is saved is spent.
     """
     low, high = 1.0, 2.0
+    while not _fits(at(low), total, failure):  # by a rounding error
+        low, high = low * (1 - 1e-4), low
     while high < 64 and _fits(at(high), total, failure):
         low, high = high, 2 * high
     while high / low > 1 + _PRECISION:

@@ -1,6 +1,7 @@
 """What a question costs: from a guarantee to the noise of every part, before data is touched."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -18,14 +19,27 @@ from discreet.errors import ParameterError
 from discreet.tables._layout import Layout
 from discreet.tables._noise import Noise
 from discreet.tables._ranks import RANK_SHARES
-from discreet.tables.bounds import Bounding, Groups, Norm
+from discreet.tables.bounds import WEIGHT_STEPS, Bounding, Groups, Norm
 from discreet.tables.metadata import Catalog
 from discreet.tables.plan import Query
 
-__all__ = ["Inference", "Price", "declared_limit", "price"]
+__all__ = [
+    "SIZE_SHARE",
+    "Inference",
+    "Price",
+    "best",
+    "declared_limit",
+    "price",
+    "prices",
+    "size_noise",
+]
 
 INFERENCE_SHARE: Final = Fraction(1, 10)  # of epsilon, for all undeclared limits and bounds
 KEY_SHARE: Final = Fraction(1, 2)  # of delta, for unlisted keys beside Gaussian noise
+ALL_BUT_NOTHING: Final = 1 - Fraction(1, 10**6)  # leaves accountants something to round with
+SIZE_SHARE: Final = Fraction(
+    1, 10
+)  # of a quantile's price, to know whether a group is large enough
 SPREAD: Final = 16  # over how many groups a unit's rows are taken to spread, if nothing is declared
 
 NoiseKind = Literal["laplace", "gaussian"]
@@ -52,7 +66,8 @@ class Price:
 
     Every count, sum or family of moments gets the same ``noise``, relative to how far a unit can
     move it; each quantile costs ``rank_epsilon``, each inference ``inference_epsilon``; unlisted
-    keys fail with chance ``key_delta`` at most.
+    keys fail with chance ``key_delta`` at most. Of ``rank_epsilon`` a tenth tells how many rows a
+    group has, so that intervals are given only where they hold.
 
     Claim: the release is (epsilon, delta)-DP, and ``loss`` says all that is known of it.
 
@@ -101,28 +116,95 @@ def price(
     >>> found.noise.kind, found.inferences
     ('laplace', ())
     """
+    found = prices(query, layout, catalog, epsilon=epsilon, delta=delta, bounding=bounding)
+    return best(found, query, catalog, bounding)
+
+
+def best(
+    found: Sequence[Price], query: Query, catalog: Catalog, bounding: Bounding | None
+) -> Price:
+    """Return the price with the smallest error, where a unit's rows spread as is usual."""
+    ratio = math.sqrt(_spread(query, catalog, bounding))
+    return min(
+        found, key=lambda one: one.noise.deviation(sensitivity=1) * (ratio if one.order == 1 else 1)
+    )
+
+
+def prices(
+    query: Query,
+    layout: Layout,
+    catalog: Catalog,
+    *,
+    epsilon: Fraction,
+    delta: Fraction,
+    bounding: Bounding | None = None,
+) -> tuple[Price, ...]:
+    """Return the price for each kind of noise that is possible.
+
+    >>> from discreet.privacy import Neighbours, Unit
+    >>> from discreet.tables._layout import lay_out
+    >>> from discreet.tables.plan import Aggregate
+    >>> query = Query(rows="", keys=(), values=(), aggregates=(Aggregate(kind="count"),),
+    ...               output="", names=(), tables=())
+    >>> catalog = Catalog(unit=Unit.column("u"), neighbours=Neighbours.add_remove, rows=1)
+    >>> found = prices(query, lay_out(query), catalog, epsilon=Fraction(1), delta=Fraction(1, 9**6))
+    >>> [one.noise.kind for one in found]
+    ['laplace', 'gaussian']
+    """
+    kinds: list[NoiseKind] = ["laplace", "gaussian"]
+    if isinstance(bounding, Norm):  # whose order decides
+        kinds = ["laplace"] if bounding.order == 1 else ["gaussian"]
+    if layout.parts == len(layout.ranks):
+        kinds = ["laplace"]
     if not query.has_known_keys and delta == 0:
         raise ParameterError(
             "keys that nobody listed can only be selected privately with a delta above 0. Nothing "
             "was spent. List them, as in WHERE region IN ('north', 'south'), or declare them.",
             parameter="delta",
         )
-
-    def spent(kind: NoiseKind) -> Price:
-        wanted = _inferences(kind, query, layout, catalog, bounding)
-        return _spent(kind, query, layout, wanted, epsilon=epsilon, delta=delta)
-
-    laplace = spent("laplace")
-    if delta == 0:
-        return laplace
-    if isinstance(bounding, Norm):
-        return laplace if bounding.order == 1 else spent("gaussian")
-    gaussian = spent("gaussian")
-    ratio = math.sqrt(_spread(query, catalog, bounding))
-    is_better = (
-        gaussian.noise.deviation(sensitivity=1) < laplace.noise.deviation(sensitivity=1) * ratio
+    if delta == 0 and "laplace" not in kinds:
+        raise ParameterError(
+            "a norm of order 2 is for Gaussian noise, which needs a delta above 0. Nothing was "
+            "spent. Bound a norm of order 1, or give a delta.",
+            parameter="bounding",
+        )
+    made = tuple(
+        _spent(
+            kind,
+            query,
+            layout,
+            _inferences(kind, query, layout, catalog, bounding),
+            epsilon=epsilon,
+            delta=delta,
+        )
+        for kind in kinds
+        if kind == "laplace" or delta > 0
     )
-    return gaussian if is_better else laplace
+    for one in made:
+        _check_noise(one, bounding)
+    return made
+
+
+def _check_noise(price: Price, bounding: Bounding | None) -> None:
+    """Refuse noise that the grid of weights cannot hold, while nothing is spent."""
+    least = Fraction(1)
+    if isinstance(bounding, Norm):
+        least = min(least, Fraction(bounding.limit))
+    if least * Fraction(price.noise.multiplier) * WEIGHT_STEPS < 1:
+        raise ParameterError(
+            "so large an epsilon, or so small a limit, leaves less noise than a millionth of a "
+            "row, which is below the grid on which rows are weighed. Nothing was spent.",
+            parameter="epsilon",
+        )
+
+
+def size_noise(rank_epsilon: Fraction) -> Noise:
+    """Return the noise of the sizes of groups that a quantile needs to know.
+
+    >>> size_noise(Fraction(1, 2)).multiplier
+    Fraction(20, 1)
+    """
+    return Noise(kind="laplace", multiplier=1 / (rank_epsilon * SIZE_SHARE))
 
 
 def declared_limit(of: LimitKind, query: Query, catalog: Catalog) -> Fraction | None:
@@ -185,7 +267,7 @@ def _spent(
     each = kept / layout.parts
     key_delta = Fraction(0)
     if not query.has_known_keys:
-        key_delta = delta * KEY_SHARE if kind == "gaussian" else delta
+        key_delta = delta * (KEY_SHARE if kind == "gaussian" else ALL_BUT_NOTHING)
     if kind == "laplace":
         noise = Noise(kind=kind, multiplier=1 / each)
     else:
@@ -196,8 +278,10 @@ def _spent(
     if noisy:
         parts.append((noise.loss, noisy))
     for i in layout.ranks:
-        shares = (1,) if query.aggregates[i].kind != "quantile" else RANK_SHARES
-        parts += [(BoundedRangeLoss(epsilon=each * share), 1) for share in shares]
+        shares = (Fraction(1),) if query.aggregates[i].kind != "quantile" else RANK_SHARES
+        drawn = each * (1 - SIZE_SHARE)
+        parts += [(BoundedRangeLoss(epsilon=drawn * share), 1) for share in shares]
+        parts.append((size_noise(each).loss, 1))
     if inferences:
         parts.append((BoundedRangeLoss(epsilon=inferred), len(inferences)))
     if key_delta:

@@ -476,6 +476,7 @@ class Protected:
             {name: dict(one.columns) for name, one in reopened.items()}
         )
         self.account = attached(self.account.ledger, self.declaration, reopened)
+        self._engine.close()
         self._sources, self._engine = reopened, DuckDBEngine(reopened)
         return True
 
@@ -495,12 +496,13 @@ class Protected:
         relative(self.declaration, Path(path).parent).save(Path(path), self.tables)
 
     def close(self) -> None:
-        """Close the ledger, if it was opened here.
+        """Close the engine, and the ledger if it was opened here.
 
         >>> from discreet.testing import temporary_tables
         >>> with temporary_tables(epsilon=3) as T:
         ...     T.close()  # as the end of the block does
         """
+        self._engine.close()
         if self._owns_ledger:
             self.account.ledger.close()
 

@@ -170,3 +170,6 @@ class Engine(Protocol):
 
     def sql(self, statement: Statement, /) -> str:
         """Return the text that :meth:`aggregate` would run, its salt left out."""
+
+    def close(self) -> None:
+        """Let go of the data. Calling it twice does no harm."""

@@ -1,5 +1,6 @@
 """Thousands of threshold questions for the price of a few alerts."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from discreet._exact import Number
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, SessionOver
 from discreet.ledger import Receipt
 from discreet.mechanisms import AboveThreshold, SparseVectorSession
 from discreet.privacy import Neighbours
@@ -80,6 +81,11 @@ class Watch:
         ...     T.watch(["SELECT COUNT(*) FROM people"], threshold=10**6, epsilon=1).ask()
         []
         """
+        if self._session.is_over:
+            raise SessionOver(
+                "this watch has given all its alerts. Nothing was spent. Begin another with "
+                "Protected.watch, which is charged again."
+            )
         gaps = self._session.ask_many_with_gaps(self._counts())
         return [
             Alert(place=int(i), question=self.questions[i], gap=float(gaps[i]))
@@ -130,8 +136,8 @@ def watched(
 
 def _limit(query: Query, catalog: Catalog) -> Fraction:
     """Return how far a unit moves a question's count; refuse what is no single count."""
-    kinds = [one.kind for one in query.aggregates]
-    if query.keys or kinds not in (["count"], ["count_values"], ["count_units"]):
+    kinds: list[str] = [one.kind for one in query.aggregates]
+    if query.keys or not _is_single_count(query, kinds):
         raise ParameterError(
             "watch takes questions with a single count and no groups, such as "
             "SELECT COUNT(*) FROM visits WHERE place = 'harbour'. Nothing was spent.",
@@ -145,6 +151,14 @@ def _limit(query: Query, catalog: Catalog) -> Fraction:
             parameter="rows",
         )
     return limit
+
+
+def _is_single_count(query: Query, kinds: list[str]) -> bool:
+    """Say whether the answer is a count as it is, not something made of it."""
+    is_plain = re.fullmatch(
+        r'SELECT "?aggregate_0"? AS ("(?:[^"]|"")*"|\w+) FROM "?released"?', query.output
+    )
+    return bool(is_plain) and kinds in (["count"], ["count_values"], ["count_units"])
 
 
 def _count(query: Query, limit: Fraction, engine: Engine) -> float:
