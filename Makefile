@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .venv-bench/bin
 BENCH_ACCOUNTING := .venv-bench-accounting/bin
+BENCH_TABLES := .venv-bench-tables/bin
 PIP := -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: help demo test bench audit reference setup-system clean
@@ -20,11 +21,13 @@ test: $(VENV)/.installed-dev ## lint, types, layers, tests, doctests, examples a
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pytest
 
-bench: $(VENV)/.installed-dev .venv-bench/.installed .venv-bench-accounting/.installed ## speed and tightness beside the peers, each in one run
+bench: $(VENV)/.installed-dev .venv-bench/.installed .venv-bench-accounting/.installed .venv-bench-tables/.installed ## speed and tightness beside the peers, each in one run
 	$(BENCH)/python benchmarks/noise.py
 	$(BENCH_ACCOUNTING)/python benchmarks/accounting.py
 	$(BENCH_ACCOUNTING)/python benchmarks/filters.py
 	$(BIN)/python benchmarks/ledger.py
+	$(BENCH_TABLES)/python benchmarks/tables.py
+	$(BENCH_TABLES)/python benchmarks/tables.py --accuracy
 
 audit: $(VENV)/.installed-dev ## the slow statistical checks
 	$(BIN)/pytest -m slow
@@ -36,7 +39,7 @@ setup-system: ## install what the full suite wants (Debian, root): a JRE, Postgr
 	sh tests/setup_system.sh
 
 clean: ## remove environments and caches
-	rm -rf $(VENV) .venv-bench .venv-bench-accounting .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-bench .venv-bench-accounting .venv-bench-tables .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -58,4 +61,10 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(PYTHON) -m venv .venv-bench-accounting
 	$(BENCH_ACCOUNTING)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(BENCH_ACCOUNTING)/python -m pip install --quiet --disable-pip-version-check --editable . -r benchmarks/requirements-accounting.txt
+	touch $@
+
+.venv-bench-tables/.installed: pyproject.toml benchmarks/requirements-tables.txt benchmarks/requirements-tables-qrlew.txt
+	$(PYTHON) -m venv .venv-bench-tables
+	$(BENCH_TABLES)/python -m pip install --quiet --disable-pip-version-check --editable . -r benchmarks/requirements-tables.txt
+	$(BENCH_TABLES)/python -m pip install --quiet --disable-pip-version-check --no-deps -r benchmarks/requirements-tables-qrlew.txt
 	touch $@

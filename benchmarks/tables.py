@@ -272,6 +272,7 @@ def main() -> None:
     """Run everything and print tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--accuracy", action="store_true", help="compare errors, not speed")
+    parser.add_argument("--only", help="with --accuracy: one question, such as 'region means'")
     parser.add_argument("--full", action="store_true", help="grow to 1e8 rows on disk")
     parser.add_argument("--rows", type=float, default=None, help="of the main table")
     parser.add_argument("--repeats", type=int, default=5)
@@ -298,7 +299,7 @@ def main() -> None:
     if options.accuracy:
         from tables_accuracy import accuracy
 
-        report["accuracy"] = accuracy(folder, int(options.rows or 10**6))
+        report["accuracy"] = accuracy(folder, int(options.rows or 10**6), options.only)
     else:
         rows = int(options.rows or 10**7)
         path = visits(folder, rows)

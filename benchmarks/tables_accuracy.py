@@ -52,10 +52,10 @@ REPETITIONS = 50  # of questions with many groups
 REPETITIONS_OF_ONE = 4000  # of questions whose answer is one number
 SIMULATED = 50_000  # numbers drawn of a peer
 WIDTH = 1.96  # standard errors of the confidence limit
-BY_ROWS = tuple(Norm(limit=limit, order=1) for limit in (20, 30, 40, 50, 60, 80))
-BY_NORM = tuple(Norm(limit=limit, order=2) for limit in (4, 6, 8, 10, 12, 16, 20))
-LIMITS = (2, 4, 6, 8, 10, 12, 16, 20, 30, 40, 60, 80)  # Qrlew's
-CUTS = (20, 40, 60, 80)
+BY_ROWS = tuple(Norm(limit=limit, order=1) for limit in (20, 30, 40, 50, 60, 80, 100))
+BY_NORM = tuple(Norm(limit=limit, order=2) for limit in (2, 3, 4, 6, 8, 10, 12, 16, 20))
+LIMITS = (2, 4, 6, 8, 10, 12, 16, 20, 30, 40, 60, 80, 100)  # Qrlew's
+CUTS = (20, 40, 60, 80, 100)
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,14 @@ CASES = (
         "SELECT region, AVG(income) AS v FROM visits GROUP BY region",
         "region means",
         (*BY_NORM, *BY_ROWS),
-        (Truncation(10), *map(Truncation, CUTS), Truncation(20, 3)),
+        (
+            Truncation(3),
+            Truncation(6),
+            Truncation(10),
+            Truncation(20),
+            Truncation(40),
+            Truncation(20, 3),
+        ),
     ),
     Case("count", "SELECT COUNT(*) AS v FROM visits", "count", BY_ROWS, (*map(Truncation, CUTS),)),
     Case("sum", "SELECT SUM(income) AS v FROM visits", "sum", BY_ROWS, (*map(Truncation, CUTS),)),
@@ -104,7 +111,7 @@ CASES = (
         "SELECT AVG(income) AS v FROM visits",
         "mean",
         (Norm(limit=1, order=1), Norm(limit=5, order=1), Norm(limit=10, order=1), *BY_ROWS),
-        (Truncation(1), Truncation(5), Truncation(10), Truncation(20), Truncation(40)),
+        (Truncation(5), Truncation(10), *map(Truncation, CUTS)),
     ),
 )
 
@@ -124,17 +131,22 @@ class Remembering:
             self._known[plain] = self._inner.aggregate(plain)
         return self._known[plain]
 
+    def close(self) -> None:
+        self._inner.close()
 
-def accuracy(folder: Path, rows: int) -> dict[str, Any]:
-    """Compare on all questions; print and return what was found."""
+
+def accuracy(folder: Path, rows: int, only: str | None = None) -> dict[str, Any]:
+    """Compare on all questions, or one; print and return what was found."""
     path = visits(folder, rows)
     plain = connected(path)
     found: dict[str, Any] = {}
     with protected(path) as table:
         table._engine = Remembering(table._engine)  # type: ignore[assignment]
         for case in CASES:
-            found[case.name] = _compared(case, path, rows, plain, table)
-        found["items"] = _items(path, rows, plain, table)
+            if only in (None, case.name):
+                found[case.name] = _compared(case, path, rows, plain, table)
+        if only in (None, "items"):
+            found["items"] = _items(path, rows, plain, table)
     return found
 
 
@@ -278,7 +290,7 @@ def _items(path: Path, rows: int, plain: Any, table: Protected) -> dict[str, Any
         query = lambda: opendp_query(path, rows, "items", bound, rho=rho, delta=DELTA / 2)  # noqa: E731
         return errors(f"OpenDP, {bound}", lambda: query().release().collect(), 5, "len")
 
-    limits = [Norm(limit=limit, order=2) for limit in (1, 2, 3, 4, 5, 6, 8)]
+    limits = [Norm(limit=limit, order=2) for limit in (2, 3, 4, 5, 6, 8, 10)]
     tried = {f"declared, {_words(b)}": ours(b, 5) for b in limits}
     best = _best(tried)[0]
     chosen = next(b for b in limits if f"declared, {_words(b)}" == best)
@@ -288,11 +300,11 @@ def _items(path: Path, rows: int, plain: Any, table: Protected) -> dict[str, Any
     mine["inferred"] = errors("inferred", lambda: ask(table, ITEM), REPETITIONS)
     theirs = {
         f"Qrlew, norm {limit}, {groups} keys": qrlew(limit, groups)
-        for limit, groups in ((4, 10), (4, 20), (6, 20))
+        for limit, groups in ((4, 20), (6, 20), (6, 40), (8, 20), (10, 20))
     }
     theirs |= {
         f"OpenDP, {bound}": opendp(bound)
-        for bound in (Truncation(8, 1), Truncation(15, 1), Truncation(25, 1))
+        for bound in [Truncation(rows, 1) for rows in (15, 20, 25, 35, 50)]
     }
     scale = statistics.mean(truth.values())
     report = _report("items", mine, theirs, scale=scale)

@@ -1,9 +1,12 @@
 """Sources: what can be opened, what is refused and how, and when data counts as changed."""
 
+import csv
 import datetime
 import decimal
 import gzip
 import os
+import tempfile
+from dataclasses import replace
 
 import duckdb
 import numpy as np
@@ -12,11 +15,13 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from discreet.errors import DataError, ParameterError
 from discreet.tables.bounds import WEIGHT_STEPS, Norm
 from discreet.tables.engines.duckdb import DuckDBEngine
-from discreet.tables.plan import Query
+from discreet.tables.plan import Key, Query
 from discreet.tables.sources import open_sources
 from discreet.tables.statements import Cells, Sums
 
@@ -38,7 +43,10 @@ def query(column="user_id", table="people", where="TRUE"):
 
 def count(source, where="TRUE", *, column="user_id", **options):
     """Return how many rows an engine sees."""
-    sources = open_sources({"people": source}, **options)
+    return count_in(open_sources({"people": source}, **options), where, column=column)
+
+
+def count_in(sources, where, *, column="user_id"):
     bounding = Norm(limit=100_000, order=1)
     asked = query(column, where=where)
     statement = Sums(query=asked, cells=(Cells(kind="rows"),), bounding=bounding, salt="")
@@ -94,12 +102,13 @@ def test_parquet_as_path_glob_list_and_folder(tmp_path):
     assert open_sources({"people": one})["people"].identities == (str(one.resolve()),)
 
 
-def test_hive_folders(tmp_path):
+def test_names_of_folders_are_no_columns(tmp_path):
     for year in (2025, 2026):
-        (tmp_path / f"year={year}").mkdir()
-        pq.write_table(TABLE, tmp_path / f"year={year}" / "a.parquet")
-    assert ("year", "BIGINT") in open_sources({"people": tmp_path})["people"].columns
-    assert count(tmp_path, "year = 2025") == 3
+        (tmp_path / f"user_id={year}").mkdir()
+        pq.write_table(TABLE, tmp_path / f"user_id={year}" / "a.parquet")
+    assert open_sources({"people": tmp_path})["people"].columns == COLUMNS
+    assert count(tmp_path, "user_id = 2") == 4
+    assert count(tmp_path, "user_id = 2025") == 0
 
 
 def test_files_must_agree(tmp_path):
@@ -179,8 +188,179 @@ def test_csv_lines_that_do_not_fit_never_raise(tmp_path):
 
 def write(path, text):
     opener = gzip.open if path.name.endswith(".gz") else open
-    with opener(path, "wt", encoding="utf-8") as file:
+    with opener(path, "wt", encoding="utf-8", errors="surrogateescape", newline="") as file:
         file.write(text)
+
+
+ODD_LINES = {
+    "an open quote": '7,"x',
+    "text behind a quote": '7,"x"y,1',
+    "quotes in a row": '7,""""x"","""',
+    "a quoted line break": '7,"x\ny",1',
+    "a lone carriage return": "7,x\r",
+    "carriage returns": "7,x\ry\r\r",
+    "another end of line": "7,x,1\r\n7,x,1",
+    "few fields": "7",
+    "many fields": "7" + ",x" * 100,
+    "no fields": "",
+    "a backslash": "7,x\\",
+    "control signs": "7,\0\x1f,\x1e\x0b\x0c",
+    "no Unicode": "7,\udcff\udcfe,1",
+    "a very long line": "7," + "x" * 5_000_000,
+}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("name", ODD_LINES)
+def test_no_line_of_a_csv_file_changes_how_others_are_read(tmp_path, name, end):
+    others = [f'{i},"a, ""b""",0.5' for i in range(100, 140)]
+    types = {"people": {"user_id": "BIGINT", "region": "VARCHAR", "x": "DOUBLE"}}
+    path = tmp_path / "people.csv"
+    for place in (0, 20, 40):
+        lines = ["user_id,region,x", *others[:place], ODD_LINES[name], *others[place:]]
+        write(path, end.join(lines) + end * (place != 40))
+        opened = open_sources({"people": path}, types=types)
+        where = """user_id >= 100 AND region = 'a, "b"' AND x = 0.5"""
+        assert count_in(opened, where) == 40
+        assert count_in(opened, "user_id >= 100") == 40
+
+
+def test_one_open_quote_of_a_long_file_swallows_nothing(tmp_path):
+    path = tmp_path / "people.csv"
+    lines = [f"{i},region,0.5" for i in range(200_000)]
+    lines[1000] = '-1,"'
+    write(path, "user_id,region,x\n" + "\n".join(lines))
+    assert count(path, "user_id >= 0") == 199_999
+
+
+fields = st.text(alphabet="ab\"',;|\t é\\", max_size=6)
+
+
+@settings(max_examples=20, deadline=None, database=None)
+@given(
+    rows=st.lists(st.lists(fields, min_size=3, max_size=3), min_size=1, max_size=30),
+    delimiter=st.sampled_from(",;|\t"),
+    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]),
+)
+def test_csv_files_are_read_as_python_writes_them(rows, delimiter, quoting):
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+        path = os.path.join(folder, "a.csv")
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, delimiter=delimiter, quoting=quoting)
+            writer.writerows([["a", "b", "c"], *rows])
+        types = dict.fromkeys("abc", "VARCHAR")
+        opened = open_sources({"t": path}, types={"t": types})["t"]
+        found = connection.execute(f"SELECT * FROM {opened.reader}").fetchall()
+    assert found == [tuple(field or None for field in row) for row in rows]
+
+
+def test_csv_files_must_begin_alike(tmp_path):
+    write(tmp_path / "a.csv", "user_id,x\n1,2\n")
+    write(tmp_path / "b.csv", "x,user_id\n1,2\n")
+    with pytest.raises(DataError, match="same line of names"):
+        open_sources({"people": tmp_path})
+
+
+def collated(tmp_path):
+    """Write a database in which capital letters and accents do not count."""
+    path = tmp_path / "people.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            "CREATE TABLE humans(user_id VARCHAR COLLATE NOCASE, region VARCHAR COLLATE NOACCENT)"
+        )
+        rows = [("ann", "cafe"), ("ANN", "café"), ("Ann", "cafe")]
+        connection.executemany("INSERT INTO humans VALUES (?, ?)", rows)
+        connection.execute("CREATE VIEW seen AS SELECT * FROM humans")
+        connection.execute("CREATE SCHEMA other")
+        connection.execute("CREATE VIEW other.humans AS SELECT * FROM main.humans")
+    return path
+
+
+def test_collations_merge_no_units_and_no_keys(tmp_path):
+    keys = (Key(name="region", type="VARCHAR", values=None),)
+    asked = replace(
+        query(), rows="SELECT user_id AS unit, region AS key_0 FROM people", keys=keys
+    )
+    cells = (Cells(kind="rows"),)
+    statement = Sums(query=asked, cells=cells, bounding=Norm(limit=1, order=1), salt="")
+    with DuckDBEngine({"people": f"{collated(tmp_path)}::humans"}) as engine:
+        found = engine.aggregate(statement).reveal_without_noise().to_pylist()
+    # Merged, the three would be one unit that counts 1 in all.
+    assert {row["key_0"]: row["cell_0"] // WEIGHT_STEPS for row in found} == {"cafe": 2, "café": 1}
+
+
+@pytest.mark.parametrize("view", ["seen", "main.seen", "SEEN", "other.humans"])
+def test_views_are_refused_unless_public(tmp_path, view):
+    path = collated(tmp_path)
+    with pytest.raises(DataError, match=r"is a view, .* protect its base tables"):
+        open_sources({"people": f"{path}::{view}"})
+    opened = open_sources({"people": TABLE}, public={"seen": f"{path}::{view}"})
+    assert opened["seen"].is_public
+
+
+def test_a_table_that_became_a_view_is_refused(tmp_path):
+    path = collated(tmp_path)
+    opened = open_sources({"people": f"{path}::humans"})
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("DROP VIEW seen; DROP VIEW other.humans")
+        connection.execute("ALTER TABLE humans RENAME TO base")
+        connection.execute("CREATE VIEW humans AS SELECT * FROM base")
+    assert opened.has_changed()
+    with pytest.raises(DataError, match="is a view"):
+        opened.reopened()
+
+
+def test_the_same_data_is_not_protected_and_public(tmp_path):
+    path, second, folder = tmp_path / "a.parquet", tmp_path / "b.parquet", tmp_path / "parts"
+    folder.mkdir()
+    pq.write_table(TABLE, path)
+    os.link(path, second)
+    (folder / "link.parquet").symlink_to(path)
+    database = collated(tmp_path)
+    for one, other in [
+        (path, path),
+        (path, second),
+        (path, folder),
+        (folder, str(tmp_path / "*.parquet")),
+        (TABLE, TABLE),
+        (f"{database}::humans", (str(database), "main.Humans")),
+    ]:
+        with pytest.raises(ParameterError, match="same data as the protected table 'people'"):
+            open_sources({"people": one}, public={"shown": other})
+    assert len(open_sources({"people": path, "again": second}, public={"t": TABLE})) == 3
+
+
+def test_a_file_that_joins_a_public_folder_is_noticed(tmp_path):
+    path, folder = tmp_path / "a.parquet", tmp_path / "public"
+    folder.mkdir()
+    pq.write_table(TABLE, path)
+    pq.write_table(TABLE, folder / "b.parquet")
+    opened = open_sources({"people": path}, public={"shown": folder})
+    os.link(path, folder / "c.parquet")
+    with pytest.raises(ParameterError, match="same data"):
+        opened.reopened()
+
+
+def not_unicode():
+    return pa.array([b"ok", b"\xff\xfesecret"], pa.binary()).view(pa.string())
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        not_unicode(),
+        pa.chunked_array([pa.array(["fine"] * 2), not_unicode()]).slice(2),
+        pa.DictionaryArray.from_arrays(pa.array([0, 1]), not_unicode()),
+        pa.StructArray.from_arrays([not_unicode()], names=["a"]),
+    ],
+    ids=["texts", "chunks", "categories", "structs"],
+)
+def test_texts_that_are_no_unicode_are_refused_without_showing_them(values):
+    with pytest.raises(DataError, match="column 'name' of table 'people' has texts") as caught:
+        open_sources({"people": pa.table({"user_id": [1, 2], "name": values})})
+    assert "secret" not in str(caught.value)
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
 
 
 def test_databases_are_read_only(tmp_path):
@@ -267,7 +447,7 @@ def test_names_of_tables_must_differ():
         open_sources({"people": TABLE}, public={"People": TABLE})
     with pytest.raises(ParameterError, match="without quotes"):
         open_sources({'a"b': TABLE})
-    opened = open_sources({"people": TABLE}, public={"regions": TABLE})
+    opened = open_sources({"people": TABLE}, public={"regions": TABLE.slice(0, 2)})
     assert [table.is_public for table in opened.values()] == [False, True]
 
 

@@ -187,7 +187,7 @@ CATALOGUE: Final[dict[str, tuple[str, str]]] = {
     ),
     "key_value": (
         "{value} can never be a value of the key {word}, whose type is {type}.",
-        "Leave {value} out of the list in WHERE, or write it as a {type}.",
+        "Leave {value} out of the list in WHERE.",
     ),
     "distinct_on": (
         "DISTINCT ON picks single raw rows.",

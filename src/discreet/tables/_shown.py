@@ -1,6 +1,7 @@
 """The groups of an answer, and the engine's rows put into their order."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, final
@@ -8,11 +9,14 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 import numpy.typing as npt
 
+from discreet.errors import DataError
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["Group", "Shown", "cells_of"]
 
+_WHOLE = 1 << 53  # doubles hold every whole number up to here
 Integers = npt.NDArray[np.int64]
 Group = tuple[object, ...]
 
@@ -100,8 +104,32 @@ def cells_of(table: "pa.Table", *, keys: int) -> Integers:
 def _tuples(table: "pa.Table", keys: int) -> list[Group]:
     if keys == 0:
         return [()] * table.num_rows
-    columns = [[plain(v) for v in column.to_pylist()] for column in table.columns[:keys]]
+    columns = [[plain(v) for v in _values(column)] for column in table.columns[:keys]]
     return list(zip(*columns, strict=True))
+
+
+def _values(column: "pa.ChunkedArray") -> list[object]:
+    """Return the values of a column; those that Python cannot hold as texts of raw numbers.
+
+    Dates go beyond the year 9999, for one. An error would show the value, and that it is there.
+    """
+    values: list[object] | None = None
+    with suppress(Exception):
+        values = column.to_pylist()
+    if values is None:
+        with suppress(Exception):
+            values = [_value(item) for item in column]
+    if values is None:
+        raise DataError("a key of this question has values that cannot be shown.")
+    return values
+
+
+def _value(item: "pa.Scalar") -> object:
+    import pyarrow as pa
+
+    with suppress(Exception):
+        return item.as_py()
+    return f"{item.type} {item.cast(pa.int64()).as_py()}"
 
 
 def _plain_group(group: Group) -> Group:
@@ -113,11 +141,20 @@ def plain(value: object) -> object:
 
     >>> plain(date(2025, 1, 31)), plain(Decimal("1.5"))
     ('2025-01-31', 1.5)
+    >>> plain(Decimal(2**60 + 1)) == 2**60 + 1  # decimals that differ stay different
+    True
     """
     if isinstance(value, datetime):
         return value.isoformat(sep=" ")
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, Decimal):
-        return float(value)
+        return _plain_decimal(value)
     return value
+
+
+def _plain_decimal(value: Decimal) -> object:
+    nearest = float(value)
+    if Decimal(repr(nearest)) == value and abs(nearest) <= _WHOLE:
+        return nearest
+    return int(value) if value == value.to_integral_value() else str(value)

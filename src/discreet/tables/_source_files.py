@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from discreet.errors import DataError
+from discreet.tables._source_lines import lines
 from discreet.tables._source_text import described, names_checked, quoted, text
 
 if TYPE_CHECKING:
@@ -131,8 +132,10 @@ def open_parquet(
                 f"table {name!r}: its files have different columns or types of columns. Write "
                 "them alike, or protect them as tables of their own."
             )
-    reader = f"read_parquet([{', '.join(text(path) for path in paths)}])"
-    return reader, described(connection, reader)
+    files = ", ".join(text(path) for path in paths)
+    # A folder like u=1 would otherwise replace the files' own column of that name.
+    reader = f"read_parquet([{files}], hive_partitioning = false)"
+    return reader, first
 
 
 def open_csv(
@@ -144,24 +147,18 @@ def open_csv(
     """Return what to read from, and the columns: of the declared types, else of guessed ones.
 
     The first line names the columns, and only it tells how fields are separated: were that guessed
-    from the rows, one row could change how all others are read.
+    from the rows, one row could change how all others are read. For the same reason every line is
+    a row: see :func:`discreet.tables._source_lines.lines`.
     """
     names, delimiter = _header(paths[0])
     names_checked(name, names)
-    listed = ", ".join(f"{text(column)}: 'VARCHAR'" for column in names)
-    options = {
-        "columns": f"{{{listed}}}",
-        "delim": text(delimiter),
-        "quote": "'\"'",
-        "escape": "'\"'",
-        "header": "true",
-        "auto_detect": "false",
-        "null_padding": "true",
-        "ignore_errors": "true",
-    }
-    given = ", ".join(f"{key} = {value}" for key, value in options.items())
-    files = ", ".join(text(path) for path in paths)
-    fields = f"read_csv([{files}], {given})"
+    for path in paths[1:]:
+        if _header(path) != (names, delimiter):
+            raise DataError(
+                f"table {name!r}: its files do not begin with the same line of names. Write them "
+                "alike, or protect them as tables of their own."
+            )
+    fields = lines(paths, names, delimiter)
     known = {column.casefold(): kind for column, kind in (types or {}).items()}
     unknown = [column for column in names if column.casefold() not in known]
     known |= {c.casefold(): kind for c, kind in _guessed(connection, fields, unknown).items()}
@@ -209,8 +206,7 @@ def _guessed(
 
 
 def _cast(column: str, kind: str) -> str:
-    # A bare TRY_CAST is pushed into DuckDB's reader, which then drops the line of a misfit.
-    return f"TRY_CAST(NULLIF({quoted(column)}, '') AS {kind})"
+    return f"TRY_CAST({quoted(column)} AS {kind})"
 
 
 def _fit(column: str, kind: str) -> str:

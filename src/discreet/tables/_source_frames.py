@@ -92,6 +92,7 @@ def content(name: str, table: "pa.Table") -> tuple[tuple[tuple[str, str], ...], 
     import duckdb
 
     names_checked(name, table.column_names)
+    _check_texts(name, table)
     found = None
     with duckdb.connect(":memory:") as connection:
         try:
@@ -105,3 +106,20 @@ def content(name: str, table: "pa.Table") -> tuple[tuple[tuple[str, str], ...], 
     if found is None:
         raise DataError(f"table {name!r} has columns of a type that DuckDB cannot read.")
     return columns, hashlib.sha256(repr((columns, found)).encode()).hexdigest()
+
+
+def _check_texts(name: str, table: "pa.Table") -> None:
+    """Refuse columns that are not what they say: bytes that are no text would show up in errors."""
+    import pyarrow as pa
+
+    for column, values in zip(table.column_names, table.columns, strict=True):
+        is_sound = True
+        try:
+            values.validate(full=True)
+        except pa.ArrowException:
+            is_sound = False
+        if not is_sound:
+            raise DataError(
+                f"column {column!r} of table {name!r} has texts that are no UTF-8, or values that "
+                "its type does not allow. Repair them where they come from."
+            )

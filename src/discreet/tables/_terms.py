@@ -30,6 +30,7 @@ __all__ = [
     "tidy",
     "tidy_double",
     "total_column",
+    "without_labels",
 ]
 
 Kind = Literal["number", "text", "boolean", "date", "timestamp", "null"]
@@ -175,6 +176,16 @@ def plain_type(declared: str) -> str:
     head, bracket, rest = declared.strip().partition("(")
     head = head.strip().upper()
     return _ALIASES.get(head, head) + bracket + rest
+
+
+def without_labels(declared: str) -> str:
+    """Return a type without the labels of an ENUM, which are data and not public.
+
+    >>> without_labels("ENUM('spy', 'it''s')[]")
+    'ENUM[]'
+    """
+    label = r"'(?:[^']|'')*'"
+    return re.sub(rf"\bENUM\({label}(?:, ?{label})*\)", "ENUM", declared, flags=re.IGNORECASE)
 
 
 def total_column(sql: str, declared: str) -> Term | None:

@@ -16,9 +16,9 @@ from discreet.tables._terms import (
 
 __all__ = ["ANONYMOUS", "RULES"]
 
-# Characters of a text that a question makes. Without a limit a few nested calls could make one row's
-# text larger than memory, and the failure would tell that there is such a row.
-_LONGEST: Final = 100_000
+# Characters of a text that a question makes. Without a limit a few nested calls could make the
+# text of one row larger than memory, and the failure would tell that there is such a row.
+_LONGEST: Final = 10_000
 _WORDS: Final[dict[type[exp.Expression], str]] = {
     exp.Substring: "substring",
     exp.Left: "left",
@@ -90,8 +90,13 @@ def _grown(terms: list[Term], lengths: list[str], sql: str) -> Term:
     """Return texts put together, NULL where the whole would be too long."""
     if not lengths:  # all of them are written out, and a question is short
         return text(sql, is_nullable=any(term.is_nullable for term in terms))
-    known = sum(len(str(term.values[0])) for term in terms if term.is_literal and term.values)
+    known = sum(_written(term) for term in terms)
     return text(f"CASE WHEN {' + '.join(lengths)} <= {_LONGEST - known} THEN {sql} END")
+
+
+def _written(term: Term) -> int:
+    """Return the length of a text that is written out, 0 for others."""
+    return sum(len(str(value)) for value in term.values or () if term.is_literal and value)
 
 
 def _replace(node: exp.Expression, scope: Scope) -> Term:
@@ -103,7 +108,7 @@ def _replace(node: exp.Expression, scope: Scope) -> Term:
     parts = (node.expression, node.args["replacement"])
     old, new = (written_text(part, scope, word="REPLACE") for part in parts)
     sql = f"replace({term.sql}, {old}, {new})"
-    before, after = (len(str(scope.term(part).values[0])) for part in parts)
+    before, after = (_written(scope.term(part)) for part in parts)
     if not 0 < before < after:  # then it does not grow; nothing is found where '' is looked for
         return text(sql, is_nullable=term.is_nullable)
     return text(f"CASE WHEN length({term.sql}) * {after} <= {_LONGEST * before} THEN {sql} END")

@@ -18,6 +18,9 @@ from discreet._exact import Number, exact, plain, refusal, whole
 from discreet.errors import DataError, ParameterError
 from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.tables._declaration_text import read, write
+from discreet.tables._key_values import key_type, key_value
+from discreet.tables._terms import total_column, without_labels
+from discreet.tables._unit_columns import common_form, exact_form
 from discreet.tables.bounds import MOST
 from discreet.tables.metadata import Catalog, Column, Table
 from discreet.tables.plan import KeyValue
@@ -104,7 +107,9 @@ def _check_keys(keys: tuple[KeyValue, ...]) -> None:
 def _kind(key: object) -> str:
     if isinstance(key, bool):
         return "boolean"
-    if isinstance(key, int | float):
+    if isinstance(key, int):
+        return "number"
+    if isinstance(key, float):
         return "number" if math.isfinite(key) else "other"
     return "text" if isinstance(key, str) else "other"
 
@@ -226,7 +231,9 @@ class Declaration:
         """Join what is declared with the types that the sources have, by table and column.
 
         A declared column that is gone is an error, since a question might have relied on it. A
-        column that nobody declared is private: it has neither public bounds nor public keys.
+        column that nobody declared is private: it has neither public bounds nor public keys. The
+        units of all protected tables must have one type, or be integers: others could not be
+        compared exactly.
 
         >>> small = Declaration(name="p", unit=Unit.record(), guarantee=Guarantee(epsilon=1),
         ...                     tables={"p": DeclaredTable()})
@@ -242,10 +249,12 @@ class Declaration:
                 _check_columns(name, declared, columns[name], () if is_public else needed)
                 facts = {_fold(own): facts for own, facts in declared.columns.items()}
                 merged = [
-                    _column(name, own, type_, facts.get(_fold(own), DeclaredColumn()))
+                    _column(name, own, without_labels(type_), facts.get(_fold(own)))
                     for own, type_ in columns[name].items()
                 ]
                 made.append(Table(name=name, columns=tuple(merged), is_public=is_public))
+        if self.unit.name is not None:
+            _check_units(self.unit.name, [table for table in made if not table.is_public])
         return Catalog(
             unit=self.unit,
             neighbours=self.neighbours,
@@ -274,7 +283,25 @@ def _check_columns(
             )
 
 
-def _column(table: str, name: str, type_: str, declared: DeclaredColumn) -> Column:
+def _check_units(name: str, tables: "list[Table]") -> None:
+    """Refuse units that cannot be told apart exactly, or not in the same way in all tables."""
+    types = [next(c.type for c in table.columns if _same(c.name, name)) for table in tables]
+    for table, type_ in zip(tables, types, strict=True):
+        if exact_form(type_) is None:
+            raise DataError(
+                f"column {name!r} of table {table.name!r} has the type {type_}, which cannot say "
+                "whose rows they are. Use a column of numbers, texts, dates or timestamps."
+            )
+        if common_form([types[0], type_]) is None:
+            raise DataError(
+                f"column {name!r} has the type {types[0]} in table {tables[0].name!r} and {type_} "
+                f"in table {table.name!r}, so it could not be compared exactly. Give both the same "
+                "type; only integers may differ in size."
+            )
+
+
+def _column(table: str, name: str, type_: str, facts: DeclaredColumn | None) -> Column:
+    declared = facts or DeclaredColumn()
     path = f"tables.{table}.columns.{name}"
     kind = kind_of(type_)
     if declared.bounds is not None and kind != "number":
@@ -296,7 +323,29 @@ def _column(table: str, name: str, type_: str, declared: DeclaredColumn) -> Colu
         )
     bounds = declared.bounds
     exactly = None if bounds is None else (Fraction(bounds[0]), Fraction(bounds[1]))
-    return Column(name=name, type=type_, bounds=exactly, keys=declared.keys)
+    return Column(name=name, type=type_, bounds=exactly, keys=_keys(path, type_, declared.keys))
+
+
+def _keys(path: str, type_: str, keys: tuple[KeyValue, ...] | None) -> tuple[KeyValue, ...] | None:
+    """Return keys in the one way in which their type writes them."""
+    term = total_column("x", type_)
+    if keys is None or term is None:  # questions cannot use such a column
+        return keys
+    try:
+        found = tuple(key_value(key, key_type(term)) for key in keys)
+    except ValueError:
+        found = ()
+    if not found:
+        raise ParameterError(
+            f"{path}.keys: not all of these keys are values of the type {type_} of the column.",
+            parameter=f"{path}.keys",
+        )
+    if len(set(found)) != len(found):
+        raise ParameterError(
+            f"{path}.keys: two of these keys are the same value of the type {type_}.",
+            parameter=f"{path}.keys",
+        )
+    return found
 
 
 def _is_time(text: str, type_: str) -> bool:

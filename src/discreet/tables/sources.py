@@ -1,7 +1,8 @@
 """Where tables come from: files, frames and databases, opened without looking at their rows."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, final
 
@@ -110,7 +111,9 @@ class Sources(Mapping[str, Source]):
 
     def reopened(self) -> "Sources":
         """Open all tables again."""
-        return Sources({name: table.reopened() for name, table in self.tables.items()})
+        now = {name: table.reopened() for name, table in self.tables.items()}
+        _check_public(now.values())
+        return Sources(now)
 
 
 def open_sources(
@@ -128,7 +131,13 @@ def open_sources(
 
     A CSV file has no types. ``types`` declares them by table and column; any others are guessed
     from the file once, here: the guess depends on the rows, so look at it before it is
-    written into a declaration, which is public. Fields that do not fit their type are NULL.
+    written into a declaration, which is public. Fields that do not fit their type are NULL. Every
+    line is a row, also one that ends within quotes: were a field allowed to go on in the next
+    lines, one row could swallow others. So write texts with line breaks to Parquet instead.
+
+    Texts are told apart by their letters, whatever collation a database gives them. A view of a
+    database can be public but not protected, as its rows may depend on several people. Nor can the
+    same data be both.
 
     >>> import pyarrow as pa
     >>> tables = open_sources({"people": pa.table({"user_id": [1, 2], "region": ["a", "b"]})})
@@ -151,7 +160,32 @@ def open_sources(
             folded.add(name.casefold())
             known = (types or {}).get(name)
             found[name] = _opened(name, given, is_public=is_public, types=known)
+    _check_public(found.values())
     return Sources(found)
+
+
+def _check_public(tables: Iterable[Source]) -> None:
+    """Refuse data that is protected and public at once."""
+    seen: dict[str, str] = {}
+    for table in sorted(tables, key=lambda one: one.is_public):
+        for identity in (*table.identities, *_places(table)):
+            if table.is_public and identity in seen:
+                raise ParameterError(
+                    f"the public table {table.name!r} reads the same data as the protected table "
+                    f"{seen[identity]!r}. Public tables are shown without noise: leave it out, or "
+                    "write what really is public into a file of its own.",
+                    parameter="public",
+                )
+            if not table.is_public:
+                seen[identity] = table.name
+
+
+def _places(table: Source) -> Iterator[str]:
+    """Tell files by where they are on the disk, so that a second name of one is noticed."""
+    tables = [one.partition("::")[2] for one in table.identities if table.kind == "database"]
+    for path in table.paths:
+        state = os.stat(path)
+        yield ":".join(map(str, ("inode", state.st_dev, state.st_ino, *tables)))
 
 
 def _opened(
@@ -159,7 +193,7 @@ def _opened(
 ) -> Source:
     database = _as_database(given)
     if database is not None:
-        source = _database(name, database)
+        source = _database(name, database, is_public=is_public)
     elif (paths := expand(given, name=name)) is not None:
         source = _files(name, given, paths, types)
     else:
@@ -216,37 +250,63 @@ def _as_database(given: object) -> tuple[str, str] | None:
     return None
 
 
-def _database(name: str, given: tuple[str, str]) -> Source:
+def _database(name: str, given: tuple[str, str], *, is_public: bool) -> Source:
     import duckdb
 
     paths = expand(given[0], name=name)
     if paths is None or len(paths) != 1:
         raise DataError(f"table {name!r}: a database is one file.")
-    parts = ".".join(quoted(part) for part in given[1].split("."))
-    reader = f"{quoted(database_alias(paths[0]))}.{parts}"
-    columns = None
+    alias, parts = database_alias(paths[0]), given[1].split(".")
+    place = ".".join(quoted(part) for part in (alias, *parts))
+    found = None
+    columns: tuple[tuple[str, str], ...] = ()
     with duckdb.connect(":memory:") as connection:
         try:
             connection.execute(attach(paths[0]))
-            columns = described(connection, reader)
+            columns = described(connection, place)
+            found = connection.execute(_KIND, [alias, *["main", *parts][-2:]]).fetchone()
         except duckdb.Error:
             pass
-    if columns is None:
+    if found is None:
         raise DataError(
             f"table {name!r}: {given[0]!r} has no table {given[1]!r}, is no DuckDB database, or "
             "is open for writing elsewhere."
         )
+    is_view, schema, table = found
+    if is_view and not is_public:
+        raise DataError(
+            f"table {name!r}: {given[1]!r} is a view, and one row of a view may depend on several "
+            "people. Export it to a file where each row is about one of them, or protect its base "
+            "tables."
+        )
+    # With a collation, equal texts may look different: units would merge, and a key would be shown
+    # as one of them wrote it.
+    shown = ", ".join(
+        f'{quoted(column)} COLLATE "binary" AS {quoted(column)}'
+        if kind == "VARCHAR"
+        else quoted(column)
+        for column, kind in columns
+    )
     return Source(
         name=name,
         kind="database",
         columns=columns,
         version=fingerprint(paths, with_footers=False),
-        identities=(f"{paths[0]}::{given[1]}",),
+        identities=(f"{paths[0]}::{schema}.{table}",),
         location=f"{given[0]}::{given[1]}",
         is_public=False,
-        reader=reader,
+        reader=f"(SELECT {shown} FROM {place})",  # noqa: S608
         paths=paths,
     )
+
+
+_KIND = """
+    SELECT is_view, schema_name, table_name FROM (
+        SELECT FALSE AS is_view, database_name, schema_name, table_name FROM duckdb_tables()
+        UNION ALL
+        SELECT TRUE, database_name, schema_name, view_name FROM duckdb_views()
+    ) WHERE database_name = ? AND LOWER(schema_name) = LOWER(?) AND LOWER(table_name) = LOWER(?)
+"""
 
 
 def database_alias(path: str) -> str:

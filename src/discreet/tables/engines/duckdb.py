@@ -70,11 +70,14 @@ class DuckDBEngine:
         else:
             folder = str(Path(spill).resolve())
         self._folder = folder
-        self._connection, self._lock = _connected(memory_limit, threads, folder), threading.Lock()
+        # A list that is emptied on closing. At exit an engine may still be held by someone, and a
+        # connection that outlives its library is reported as leaked.
+        self._connections = [_connected(memory_limit, threads, folder)]
+        self._lock = threading.Lock()
         self._close = weakref.finalize(
-            self, _closed, self._connection, folder if spill is None else None
+            self, _closed, self._connections, folder if spill is None else None
         )
-        _set_up(self._connection, self._sources, folder)
+        _set_up(self._connections[0], self._sources, folder)
 
     @property
     def sources(self) -> Sources:
@@ -106,11 +109,20 @@ class DuckDBEngine:
         self.close()
 
     def _run(self, query: str, salt: str) -> "pa.Table":
+        found = self._attempt(query, salt)
+        # Raised out here, it has no __context__: DuckDB's own messages quote values.
+        if isinstance(found, str):
+            raise DataError(found)
+        return found
+
+    def _attempt(self, query: str, salt: str) -> "pa.Table | str":
+        """Return the answer, or what to say instead."""
         import duckdb
 
         with self._lock:
-            cursor = self._connection.cursor()
-        message = _FAILED
+            if not self._connections:
+                return _CLOSED
+            cursor = self._connections[0].cursor()
         try:
             for name, source in self._sources.items():
                 if source.frame is not None:
@@ -123,19 +135,18 @@ class DuckDBEngine:
 
             return run(work, stop=cursor.interrupt, done=cursor.query_progress)
         except duckdb.OutOfMemoryException:
-            message = _FULL
+            return _FULL
         except duckdb.Error as error:
-            message = _FULL if "No space left" in str(error) else _FAILED
+            return _FULL if "No space left" in str(error) else _FAILED
         finally:
             cursor.close()
-        # Raised out here, it has no __context__: DuckDB's own messages quote values.
-        raise DataError(message)
 
 
 _FAILED = (
     "the engine could not carry out the statement. Its message is withheld because it may show "
     "values. Check that the tables are still there and have the columns they had."
 )
+_CLOSED = "the engine is closed. Open the tables again."
 _FULL = (
     "the statement needs more memory or disk than it may use. Give the engine a larger "
     "memory_limit, or a folder with more space as spill."
@@ -183,7 +194,8 @@ def _set_up(connection: "duckdb.DuckDBPyConnection", sources: Sources, folder: s
     connection.execute("SET lock_configuration = true")
 
 
-def _closed(connection: "duckdb.DuckDBPyConnection", folder: str | None) -> None:
-    connection.close()
+def _closed(connections: "list[duckdb.DuckDBPyConnection]", folder: str | None) -> None:
+    while connections:
+        connections.pop().close()
     if folder is not None:
         shutil.rmtree(folder, ignore_errors=True)
