@@ -41,7 +41,7 @@ def test_importing_the_root_loads_nothing_heavy():
         "tables",
         "audit",
         "testing",
-    ],  # fmt: skip
+    ],
 )
 def test_rooms_load_scipy_and_the_terminal_only_when_used(room):
     heavy = [name for name in HEAVY if name != "numpy"]

@@ -28,15 +28,14 @@ from discreet.accounting import delta as delta_of
 from discreet.errors import DiscreetError, ParameterError, Refused
 from discreet.noise import SYSTEM
 from discreet.privacy import Guarantee, Neighbours, Unit
-from discreet.tables import _limits, _ranks, _running
+from discreet.tables import Protected, _limits, _ranks, _running, protect
 from discreet.tables._layout import lay_out
 from discreet.tables._noise import Noise
 from discreet.tables._running import Prepared, run
 from discreet.tables.bounds import WEIGHT_STEPS, Groups, Norm, sensitivity
 from discreet.tables.engines.duckdb import DuckDBEngine
 from discreet.tables.metadata import Catalog, Column, Table
-from discreet.tables.pricing import SIZE_SHARE, price
-from discreet.tables.protected import Protected, protect
+from discreet.tables.pricing import SIZE_SHARE, price, size_noise
 from discreet.tables.sql import parse
 from discreet.tables.statements import Cells, Distinct, Profile, Statement, Sums
 
@@ -291,6 +290,8 @@ def without_randomness(prepared: Prepared, trace: Trace) -> Iterator[None]:
     """Add no noise, show every key, and choose limits in turn; note what each part would cost."""
 
     def add(self: Noise, values: Any, *, sensitivity: Any, source: Any = SYSTEM) -> Any:
+        if self == size_noise(prepared.price.rank_epsilon):
+            return np.asarray(values)  # sizes of groups: totals of what quantiles are drawn from
         assert self == prepared.price.noise
         trace.noised.append((np.asarray(values), Fraction(sensitivity), self.kind))
         return np.asarray(values)
@@ -507,7 +508,6 @@ def collated(path: Any, rows: list[tuple[str, str]]) -> str:
     return f"{path}::t"
 
 
-@OPEN("columns of a database keep their collation")
 def test_collations_neither_merge_units_nor_show_one_persons_spelling(
     protected: Any, tmp_path: Any
 ) -> None:
@@ -520,7 +520,6 @@ def test_collations_neither_merge_units_nor_show_one_persons_spelling(
     assert groups == {("north",): [4 * WEIGHT_STEPS], ("NORTH",): [WEIGHT_STEPS]}
 
 
-@OPEN("folders like u=1 replace a file's own column")
 def test_partition_folders_do_not_replace_the_unit(protected: Any, tmp_path: Any) -> None:
     for folder in ("u=1", "u=2"):
         (tmp_path / "parts" / folder).mkdir(parents=True)
@@ -550,7 +549,6 @@ def test_no_text_grows_until_the_engine_fails(protected: Any, word: str) -> None
     assert length is None or length <= 1_000_000
 
 
-@OPEN("the reader of CSV files is strict and parallel")
 @pytest.mark.parametrize("line", ['9,"x"y', '9,"x\ny"', "9,x\r", '9,"x'])
 def test_one_line_of_a_csv_file_does_not_change_how_others_are_read(
     protected: Any, tmp_path: Any, line: str
@@ -564,7 +562,6 @@ def test_one_line_of_a_csv_file_does_not_change_how_others_are_read(
     assert counted == {(): [40 * WEIGHT_STEPS]}
 
 
-@OPEN("keys are decoded outside of the engine")
 def test_text_that_is_no_unicode_shows_up_in_no_error(protected: Any) -> None:
     names = pa.array([b"ok"] * 50 + [b"\xff\xfeann"], pa.binary()).view(pa.string())
     question = "SELECT k, j, COUNT(DISTINCT u) AS n, AVG(CLAMP(u, 0, 3)) AS a FROM t GROUP BY k, j"
@@ -578,7 +575,6 @@ def test_text_that_is_no_unicode_shows_up_in_no_error(protected: Any) -> None:
     assert error is None or error.__context__ is None
 
 
-@OPEN("the hash of several columns is no random rank")
 def test_groups_are_kept_with_equal_chances(protected: Any) -> None:
     # 4000 units with all 8 keys keep one each. A count that is off by a fifth of 500 has, by
     # Hoeffding's inequality, a chance of at most 2 exp(-2 * 100**2 / 4000) = 0.013 for one key; a
@@ -643,7 +639,6 @@ def test_what_can_never_be_answered_is_not_charged(protected: Any, case: str) ->
     assert error is None or T.remaining == 1
 
 
-@OPEN("public sources are not compared with protected ones")
 def test_a_protected_file_is_not_public_as_well(protected: Any, tmp_path: Any) -> None:
     path = str(tmp_path / "people.parquet")
     pq.write_table(pa.table({"u": [1, 2], "x": [1.0, 2.0]}), path)

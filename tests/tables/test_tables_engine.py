@@ -1,11 +1,13 @@
 """DuckDB passes the suite of all engines, and keeps to itself what goes wrong."""
 
+import gc
 import io
 import signal
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,11 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import DataError
-from discreet.tables.bounds import WEIGHT_STEPS, Norm
+from discreet.tables._compile_sums import MOST_KEPT
+from discreet.tables.bounds import WEIGHT_STEPS, Groups, Norm
 from discreet.tables.engines import _progress
 from discreet.tables.engines.duckdb import DuckDBEngine
-from discreet.tables.plan import Query
-from discreet.tables.statements import Cells, Sums
+from discreet.tables.plan import Key, Query, Value
+from discreet.tables.statements import Cells, Distinct, Sums
 from discreet.testing._engines import EngineConformance
 
 
@@ -113,6 +116,86 @@ def test_the_spilling_folder_is_removed():
     engine.close()
     engine.close()
     assert not folder.exists()
+
+
+FORGOTTEN = {
+    "by an error": "raise KeyError",
+    "by a thread": "threading.Thread(target=lambda: time.sleep(99) or engine, daemon=True).start()",
+}
+
+
+@pytest.mark.parametrize("script", FORGOTTEN.values(), ids=FORGOTTEN)
+def test_who_forgets_to_close_sees_nothing(script):
+    code = f"""
+import threading, time
+import pyarrow as pa
+from discreet.tables.bounds import Norm
+from discreet.tables.engines import DuckDBEngine
+from discreet.tables.plan import Key, Query, Value
+from discreet.tables.statements import Cells, Sums
+people = Query(rows="SELECT user_id AS unit FROM people", keys=(), values=(), aggregates=(),
+               output="", names=(), tables=("people",))
+engine = DuckDBEngine({{"people": pa.table({{"user_id": [1, 2]}})}})
+count = Sums(query=people, cells=(Cells(kind="rows"),), bounding=Norm(limit=1, order=1), salt="")
+engine.aggregate(count)
+print(engine._folder)
+{script}
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "leaked" not in run.stdout + run.stderr
+    assert not Path(run.stdout.strip()).exists()
+
+
+def test_an_engine_is_closed_when_nobody_holds_it():
+    engine = DuckDBEngine({"people": TABLE})
+    engine.aggregate(count("SELECT user_id AS unit FROM people"))
+    connections, folder = engine._connections, Path(engine._folder)
+    del engine
+    gc.collect()
+    assert connections == []
+    assert not folder.exists()
+
+
+def test_a_closed_engine_says_so():
+    engine = DuckDBEngine({"people": TABLE})
+    engine.close()
+    with pytest.raises(DataError, match="closed"):
+        engine.aggregate(count("SELECT user_id AS unit FROM people"))
+
+
+def test_more_groups_than_can_be_ranked():
+    """DuckDB finds the n-th lowest only for n below a million; fewer are kept then."""
+    keys = (Key(name="text", type="VARCHAR", values=None),)
+    asked = replace(query("SELECT user_id AS unit, text AS key_0 FROM people"), keys=keys)
+    most = 10**9
+    kept = Groups(groups=most, rows=1)
+    sums = Sums(query=asked, cells=(Cells(kind="rows"),), bounding=kept, salt="s")
+    values = replace(
+        query("SELECT user_id AS unit, text AS value_0 FROM people"),
+        values=(Value(text="text", bounds=None),),
+    )
+    distinct = Distinct(query=values, value=0, most=most, salt="s")
+    with DuckDBEngine({"people": TABLE}) as engine:
+        for statement in (sums, distinct):
+            assert f", {MOST_KEPT + 1})" in engine.sql(statement)
+        assert engine.aggregate(sums).reveal_without_noise().num_rows == 3
+        assert engine.aggregate(distinct).reveal_without_noise()["cell_0"].to_pylist() == [3]
+
+
+def test_files_that_are_damaged_inside_show_nothing(tmp_path):
+    """Texts that are no Unicode are found when they are read, or not at all."""
+    texts = pa.array([b"ok", b"\xff\xfesecret", b"ok"], pa.binary()).view(pa.string())
+    path = tmp_path / "people.parquet"
+    pq.write_table(pa.table({"user_id": [1, 2, 3], "text": texts}), path)
+    keys = (Key(name="text", type="VARCHAR", values=None),)
+    asked = replace(query("SELECT user_id AS unit, text AS key_0 FROM people"), keys=keys)
+    bounding = Norm(limit=9, order=1)
+    statement = Sums(query=asked, cells=(Cells(kind="rows"),), bounding=bounding, salt="s")
+    with DuckDBEngine({"people": path}) as engine, pytest.raises(DataError) as caught:
+        engine.aggregate(statement)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
 
 
 def test_threads_share_an_engine():

@@ -278,9 +278,7 @@ def collated(tmp_path):
 
 def test_collations_merge_no_units_and_no_keys(tmp_path):
     keys = (Key(name="region", type="VARCHAR", values=None),)
-    asked = replace(
-        query(), rows="SELECT user_id AS unit, region AS key_0 FROM people", keys=keys
-    )
+    asked = replace(query(), rows="SELECT user_id AS unit, region AS key_0 FROM people", keys=keys)
     cells = (Cells(kind="rows"),)
     statement = Sums(query=asked, cells=cells, bounding=Norm(limit=1, order=1), salt="")
     with DuckDBEngine({"people": f"{collated(tmp_path)}::humans"}) as engine:

@@ -105,7 +105,7 @@ def protect(
     from discreet.privacy import Guarantee, Unit
     from discreet.tables import _wizard as wizard
     from discreet.tables._protecting import pinned
-    from discreet.tables.protected import open_tables
+    from discreet.tables.opening import open_tables
     from discreet.tables.sources import open_sources
 
     console = Console()
@@ -263,7 +263,7 @@ def _terms(
 
 @contextmanager
 def _opened(name: str, *, who: str | None, purpose: str) -> "Iterator[Protected]":
-    from discreet.tables.protected import open_tables
+    from discreet.tables.opening import open_tables
 
     path = Path(name if name.endswith(".toml") else f"{name}.toml")
     if not path.exists():

@@ -23,8 +23,9 @@ from discreet.tables.aggregates import (
 )
 from discreet.tables.bounds import Groups, Norm
 from discreet.tables.declarations import Declaration, DeclaredColumn, DeclaredTable, load
+from discreet.tables.opening import open_tables, protect
 from discreet.tables.planning import Plan
-from discreet.tables.protected import Protected, open_tables, protect
+from discreet.tables.protected import Protected
 from discreet.tables.questions import Question
 from discreet.tables.quotes import Expected, Quote
 from discreet.tables.results import Result

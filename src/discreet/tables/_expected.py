@@ -5,8 +5,9 @@ from fractions import Fraction
 from typing import Final
 
 from discreet.tables._estimates import interval_factor
+from discreet.tables._ranking import PLACES
 from discreet.tables._ranks import Ranks
-from discreet.tables._running import PLACES, Prepared
+from discreet.tables._running import Prepared
 from discreet.tables.bounds import Bounding, Groups, Norm, root_up, sensitivity
 from discreet.tables.metadata import Catalog
 from discreet.tables.plan import Aggregate

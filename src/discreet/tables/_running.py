@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from fractions import Fraction
 from secrets import token_hex
@@ -14,33 +14,29 @@ import numpy.typing as npt
 
 from discreet.noise import Source
 from discreet.tables import _limits as limits
-from discreet.tables import _ranks as ranks
 from discreet.tables._estimates import Noisy
 from discreet.tables._layout import Family, Layout
 from discreet.tables._noise import in_rows
+from discreet.tables._ranking import Drawing, Ranked, place_of
 from discreet.tables._shown import Group, Shown, cells_of
 from discreet.tables._thresholds import default_least, threshold
 from discreet.tables.bounds import WEIGHT_STEPS, Bounding, Groups, Norm, root_up, sensitivity
 from discreet.tables.metadata import Catalog
-from discreet.tables.plan import Aggregate, Query
+from discreet.tables.plan import Query
 from discreet.tables.pricing import (
-    SIZE_SHARE,
     Inference,
     LimitKind,
     Price,
     declared_limit,
-    size_noise,
 )
 from discreet.tables.statements import Cells, Distinct, Engine, Place, Profile, Statement, Sums
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Prepared", "Ranked", "Released", "known_groups", "run"]
+__all__ = ["Prepared", "Released", "known_groups", "run"]
 
 NOMINAL_GROUPS: Final = 20  # in the choice of limits, where the number of groups is secret
-PLACES: Final = 1 << 14  # points between the bounds of a quantile that is no whole number
-MOST_PLACES: Final = 1 << 20  # for whole numbers
 
 Integers = npt.NDArray[np.int64]
 
@@ -55,31 +51,6 @@ class Prepared:
     layout: Layout
     price: Price
     bounding: Bounding | None
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ranked:
-    """A quantile in every group: the value and, with confidence, what it lies between."""
-
-    value: npt.NDArray[np.float64]
-    low: npt.NDArray[np.float64]
-    high: npt.NDArray[np.float64]
-
-    @classmethod
-    def of(cls, found: Sequence[ranks.Covering], place: Place) -> "Ranked":
-        """Turn places back into values; NaN where nothing is known."""
-        step = (place.high - place.low) / max(1, place.points - 1)
-
-        def values(places: Sequence[int | None]) -> npt.NDArray[np.float64]:
-            at = (math.nan if p is None else float(place.low + p * step) for p in places)
-            return np.fromiter(at, dtype=np.float64, count=len(places))
-
-        return cls(
-            value=values([one.place for one in found]),
-            low=values([one.low for one in found]),
-            high=values([one.high for one in found]),
-        )
 
 
 @final
@@ -383,77 +354,20 @@ class _Run:
     # Quantiles
 
     def _ranked(self, index: int, shown: Shown) -> Ranked:
-        """Choose a quantile, or nearly an extreme, in every group.
-
-        A noisy size of each group, for a small part of the price, tells whether there are enough
-        rows for an interval.
-        """
+        """Choose a quantile, or nearly an extreme, in every group."""
         aggregate = self.query.aggregates[index]
         value = aggregate.values[0]
-        bounding, place = self._rank_bounding(), self._place(value)
-        drawer = ranks.Ranks(
-            epsilon=self.price.rank_epsilon * (1 - SIZE_SHARE),
-            limit=1 if bounding is None else bounding.limit,
-            points=place.points,
-            neighbours=self.catalog.neighbours,
-            group_size=self.catalog.unit.size,
+        bounding = self._rank_bounding()
+        place = place_of(value, self.bounds[value], is_whole=self.query.values[value].is_whole)
+        drawing = Drawing(
+            price=self.price,
+            catalog=self.catalog,
+            bounding=bounding,
             is_single=not self.query.keys,
-        )
-        table = self._placed(place, bounding)
-        at, weights = shown.places(table), table["cell_0"].to_numpy()
-        parts = ranks.by_group(at, table["place"].to_numpy(), weights, count=len(shown))
-        found = [
-            self._drawn(drawer, aggregate, *part, rows=fewest)
-            for part, fewest in zip(
-                parts, self._fewest(at, weights, bounding, len(shown)), strict=True
-            )
-        ]
-        return Ranked.of(found, place)
-
-    def _fewest(
-        self, at: Integers, weights: Integers, bounding: Norm | None, size: int
-    ) -> list[float]:
-        """Return how many rows each group has at least, but for a small chance."""
-        steps = np.zeros(size, dtype=np.int64)
-        np.add.at(steps, at[at >= 0], weights[at >= 0])
-        reach = sensitivity(
-            bounding or Norm(limit=1, order=1),
-            order=1,
-            neighbours=self.catalog.neighbours,
-            group_size=self.catalog.unit.size,
-        )
-        noise = size_noise(self.price.rank_epsilon)
-        noisy = in_rows(noise.add(steps, sensitivity=reach, source=self.source))
-        lower = noise.reach((1 - self.confidence) / 10, sensitivity=reach)
-        return [max(0.0, float(one) - lower) for one in noisy]
-
-    def _drawn(
-        self,
-        drawer: ranks.Ranks,
-        aggregate: Aggregate,
-        places: Integers,
-        weights: Integers,
-        *,
-        rows: float,
-    ) -> ranks.Covering:
-        # What the noisy size may miss by is taken off what the draws may.
-        confidence = self.confidence + (1 - self.confidence) / 10
-        if aggregate.kind in ("minimum", "maximum"):
-            kind: Literal["minimum", "maximum"] = aggregate.kind
-            found = drawer.extreme(
-                places, weights, kind=kind, confidence=confidence, source=self.source
-            )
-            is_enough = rows >= drawer.extreme_rank(confidence=confidence)
-            return found if is_enough else replace(found, low=None, high=None)
-        assert aggregate.quantile is not None
-        return drawer.interval(
-            places,
-            weights,
-            q=aggregate.quantile,
-            confidence=confidence,
-            rows=rows,
+            confidence=self.confidence,
             source=self.source,
         )
+        return drawing.ranked(aggregate, place, self._placed(place, bounding), shown)
 
     def _rank_bounding(self) -> Norm | None:
         """Return the L1 norm that bounds a unit's weight over all groups."""
@@ -464,14 +378,6 @@ class _Run:
         if isinstance(self.asked, Norm) and self.asked.order == 1:
             return self.asked
         return Norm(limit=self._limit("rows"), order=1)
-
-    def _place(self, value: int) -> Place:
-        low, high = self.bounds[value]
-        if self.query.values[value].is_whole and high - low < MOST_PLACES:
-            low, high = Fraction(math.floor(low)), Fraction(math.ceil(high))
-            return Place(value=value, low=low, high=high, points=int(high - low) + 1)
-        points = 1 if low == high else PLACES + 1
-        return Place(value=value, low=low, high=high, points=points)
 
     def _placed(self, place: Place, bounding: Norm | None) -> "pa.Table":
         if place.value not in self._tables:

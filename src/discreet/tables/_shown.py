@@ -125,11 +125,9 @@ def _values(column: "pa.ChunkedArray") -> list[object]:
 
 
 def _value(item: "pa.Scalar") -> object:
-    import pyarrow as pa
-
     with suppress(Exception):
         return item.as_py()
-    return f"{item.type} {item.cast(pa.int64()).as_py()}"
+    return f"{item.type} {item.value}"
 
 
 def _plain_group(group: Group) -> Group:

@@ -40,6 +40,7 @@ ALL_BUT_NOTHING: Final = 1 - Fraction(1, 10**6)  # leaves accountants something 
 SIZE_SHARE: Final = Fraction(
     1, 10
 )  # of a quantile's price, to know whether a group is large enough
+MOST_GROUPS: Final = 10**6
 SPREAD: Final = 16  # over how many groups a unit's rows are taken to spread, if nothing is declared
 
 NoiseKind = Literal["laplace", "gaussian"]
@@ -151,6 +152,12 @@ def prices(
     >>> [one.noise.kind for one in found]
     ['laplace', 'gaussian']
     """
+    if _number_of_groups(query) > MOST_GROUPS:
+        raise ParameterError(
+            f"the public keys have more than {MOST_GROUPS:,} combinations, which would all appear. "
+            "Nothing was spent. Group by fewer keys, or list fewer values.",
+            parameter="keys",
+        )
     kinds: list[NoiseKind] = ["laplace", "gaussian"]
     if isinstance(bounding, Norm):  # whose order decides
         kinds = ["laplace"] if bounding.order == 1 else ["gaussian"]
@@ -271,7 +278,8 @@ def _spent(
     if kind == "laplace":
         noise = Noise(kind=kind, multiplier=1 / each)
     else:
-        whole = _gaussian_multiplier(each * max(1, noisy), delta - key_delta)
+        share = each * max(1, noisy) * ALL_BUT_NOTHING
+        whole = _gaussian_multiplier(share, delta - key_delta)
         noise = Noise(kind=kind, multiplier=whole * math.sqrt(max(1, noisy)) * (1 + 1e-12))
     inferred = (epsilon - kept) / len(inferences) if inferences else Fraction(0)
     parts: list[tuple[Loss, int]] = []
@@ -303,13 +311,16 @@ def _gaussian_multiplier(epsilon: Fraction, delta: Fraction) -> float:
     return calibrate(lambda s: GaussianLoss(noise_multiplier=s), epsilon=epsilon, delta=delta)
 
 
+def _number_of_groups(query: Query) -> int:
+    """Return how many combinations of public keys there are."""
+    return math.prod(len(key.values) for key in query.keys if key.values is not None)
+
+
 def _spread(query: Query, catalog: Catalog, bounding: Bounding | None) -> int:
     """Return over how many groups a unit's rows are taken to spread: a guess from public facts."""
     if isinstance(bounding, Groups):
         return bounding.groups
-    groups = math.prod(len(key.values) for key in query.keys if key.values is not None)
-    if not query.has_known_keys:
-        groups = SPREAD
+    groups = _number_of_groups(query) if query.has_known_keys else SPREAD
     rows = 1 if query.unit_is_row else catalog.rows
     declared = [n for n in (rows, catalog.groups) if n is not None]
     return max(1, min([groups, *declared] if declared else [groups, SPREAD]))

@@ -3,189 +3,38 @@
 import getpass
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, final
+from typing import final
 
 from discreet._exact import Number
 from discreet.errors import ParameterError
-from discreet.ledger import Account, Ledger
+from discreet.ledger import Account
 from discreet.noise import SYSTEM, Source
-from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.tables import _answering as answering
 from discreet.tables._expected import expected_errors
 from discreet.tables._paying import Terms, prepare
-from discreet.tables._protecting import attached, declared, relative, types_of
+from discreet.tables._protecting import attached, relative
 from discreet.tables._running import Prepared
 from discreet.tables._tightness import tight_bounds, told_quantiles
 from discreet.tables.aggregates import Ask
 from discreet.tables.bounds import Bounding
-from discreet.tables.declarations import Declaration, load
+from discreet.tables.declarations import Declaration
 from discreet.tables.metadata import Catalog
 from discreet.tables.plan import KeyValue
 from discreet.tables.planning import Plan, planned
 from discreet.tables.questions import Question
 from discreet.tables.quotes import Quote
 from discreet.tables.results import Result
-from discreet.tables.sources import Sources, open_sources
+from discreet.tables.sources import Sources
 from discreet.tables.sql import parse
 from discreet.tables.statements import Engine
 from discreet.tables.watching import Watch, watched
 
-__all__ = ["Protected", "open_tables", "protect"]
+__all__ = ["Protected"]
 
 Periods = str | Sequence[str] | None
-
-
-def protect(
-    source: object,
-    *,
-    name: str,
-    unit: Unit | str,
-    guarantee: Guarantee,
-    ledger: "Ledger | str | PathLike[str]" = "budget.db",
-    neighbours: Neighbours | str = Neighbours.add_remove,
-    public: Mapping[str, object] | None = None,
-    columns: Mapping[str, Any] | None = None,
-    rows: int | None = None,
-    groups: int | None = None,
-    size: int | None = None,
-    who: str | None = None,
-    purpose: str = "analysis",
-) -> "Protected":
-    """Protect one table, or several about the same people, with one budget.
-
-    ``source`` is a Parquet or CSV file (or several), an Arrow, pandas or Polars frame, a table of a
-    DuckDB database, a dict of arrays; or a dict of such sources by name. ``unit`` names the column
-    that says whose row it is. The budget is an account of that ``name`` in the ``ledger``; where it
-    exists already it is used on, with what is left of it.
-
-    What else is declared is public, and must not be read off the data: ``columns`` gives bounds and
-    keys, as in ``{"income": {"bounds": (0, 200_000)}, "region": {"keys": ["north", "south"]}}``
-    (by table first, where there are several); ``rows`` and ``groups`` limit how many rows and
-    groups of one unit count; ``size`` is the number of units, if that is public; ``public`` are
-    tables that are about nobody. What is not declared is private, and found out privately where it
-    is needed.
-
-    >>> import numpy as np, os, tempfile
-    >>> from discreet.privacy import Guarantee
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> people = {"person": np.arange(1000), "age": np.arange(1000) % 80}
-    >>> T = protect(people, name="people", unit="person", rows=1,
-    ...             guarantee=Guarantee(epsilon=3, delta=1e-6),
-    ...             ledger=os.path.join(folder.name, "budget.db"))
-    >>> T.quote("SELECT COUNT(*) AS n FROM people", epsilon=1).expected[0].words
-    'within 3'
-    >>> answer = T.sql("SELECT COUNT(*) AS n FROM people", epsilon=1)
-    >>> abs(answer.value - 1000) < 25
-    True
-    >>> T.close(); folder.cleanup()
-    """
-    tables = dict(source) if _is_several(source) else {name: source}  # type: ignore[call-overload]
-    said = columns if _is_several(source) else {name: columns or {}}
-    opened = open_sources(tables, public=public, types=_types(said))
-    place = None if isinstance(ledger, Ledger) else fspath(ledger)
-    declaration = declared(
-        opened,
-        name=name,
-        unit=Unit.of(unit),
-        guarantee=guarantee,
-        neighbours=neighbours,
-        columns=said,
-        limits={"rows": rows, "groups": groups, "size": size},
-        ledger=place,
-    )
-    return _protected(declaration, opened, ledger, who=who, purpose=purpose)
-
-
-def _types(columns: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:
-    """Return the types that were declared, by table and column."""
-    return {
-        table: {
-            column: facts["type"]
-            for column, facts in (told or {}).items()
-            if isinstance(facts, Mapping) and facts.get("type")
-        }
-        for table, told in (columns or {}).items()
-    }
-
-
-def open_tables(
-    path: "str | PathLike[str]",
-    *,
-    ledger: "Ledger | str | PathLike[str] | None" = None,
-    sources: Mapping[str, object] | None = None,
-    who: str | None = None,
-    purpose: str = "analysis",
-) -> "Protected":
-    """Open what was protected before, from the declaration that :meth:`Protected.save` wrote.
-
-    Places in it are relative to the file. ``sources`` replaces where tables come from, and gives
-    frames, which no file can.
-
-    >>> open_tables("nowhere.toml")
-    Traceback (most recent call last):
-        ...
-    discreet.errors.ParameterError: ...
-    """
-    declaration, folder = load(Path(path)), Path(path).parent
-    given = {
-        table: (sources or {}).get(table, _beside(folder, facts.source))
-        for table, facts in {**declaration.tables, **declaration.public}.items()
-    }
-    missing = [table for table, where in given.items() if where is None]
-    if missing:
-        raise ParameterError(
-            f"the declaration does not say where table {missing[0]!r} is. Give it with "
-            f"sources={{{missing[0]!r}: ...}}.",
-            parameter="sources",
-        )
-    opened = open_sources(
-        {table: given[table] for table in declaration.tables},
-        public={table: given[table] for table in declaration.public},
-        types=types_of(declaration),
-    )
-    place = ledger if ledger is not None else _beside(folder, declaration.ledger)
-    if place is None:
-        raise ParameterError("say where the ledger is, with ledger=.", parameter="ledger")
-    return _protected(declaration, opened, place, who=who, purpose=purpose)
-
-
-def _beside(folder: Path, place: str | None) -> str | None:
-    """Return a place that a declaration names, from where the declaration is."""
-    return place if place is None or "://" in place else str(folder / place)
-
-
-def _is_several(source: object) -> bool:
-    """Tell a dict of sources from a dict of columns."""
-    if not isinstance(source, Mapping) or not source:
-        return False
-    return not all(
-        hasattr(column, "dtype") or isinstance(column, list) for column in source.values()
-    )
-
-
-def _protected(
-    declaration: Declaration,
-    opened: Sources,
-    ledger: "Ledger | str | PathLike[str]",
-    *,
-    who: str | None,
-    purpose: str,
-) -> "Protected":
-    catalog = declaration.catalog({name: dict(one.columns) for name, one in opened.items()})
-    own = not isinstance(ledger, Ledger)
-    book = Ledger.open(ledger) if not isinstance(ledger, Ledger) else ledger
-    try:
-        account = attached(book, declaration, opened)
-        return Protected(
-            declaration, catalog, opened, account, who=who, purpose=purpose, owns_ledger=own
-        )
-    except BaseException:
-        if own:
-            book.close()
-        raise
 
 
 @final
