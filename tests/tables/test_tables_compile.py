@@ -120,7 +120,9 @@ def test_profiles_that_make_no_sense_are_refused(change):
 def test_numbers_are_read_back_as_they_were(value):
     import duckdb
 
-    row = duckdb.connect().execute(f"SELECT {number(value)}, TYPEOF({number(value)})").fetchone()
+    with duckdb.connect() as connection:
+        asked = f"SELECT {number(value)}, TYPEOF({number(value)})"
+        row = connection.execute(asked).fetchone()
     assert row == (value, "DOUBLE")
 
 

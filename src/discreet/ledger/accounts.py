@@ -91,11 +91,6 @@ class Account:
         return self._definition().policy
 
     @property
-    def rules(self) -> FilterRules:
-        """The filter of the total: what a loss costs there, and what share of it that is."""
-        return self._definition(fresh=True).total
-
-    @property
     def used(self) -> float:
         """The share of the total that is used or held, from 0 to 1.
 

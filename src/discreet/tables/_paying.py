@@ -6,8 +6,9 @@ from fractions import Fraction
 from typing import Final, final
 
 from discreet._exact import Number, positive, probability, whole
-from discreet.accounting import FilterRules
+from discreet.accounting import Loss
 from discreet.errors import ParameterError
+from discreet.privacy import Guarantee
 from discreet.tables._expected import expected_errors
 from discreet.tables._layout import lay_out
 from discreet.tables._running import Prepared
@@ -35,7 +36,8 @@ class Terms:
     the release, which composes better than (epsilon, delta) does. ``delta`` left out is
     DELTA_SHARE of the account's.
 
-    ``share`` is a share of the account's whole budget, as ``"5%"`` or 0.05. ``within`` asks for
+    ``share`` is a share of the account's whole budget, as ``"5%"`` or 0.05: what the ledger shows
+    as used afterwards, less what it shows now. ``within`` asks for
     intervals at most so wide on either side: a number, or ``"5%"`` of a size ``of`` that the
     analyst states or has been told before.
 
@@ -112,10 +114,19 @@ def _fraction(value: object, *, name: str) -> Fraction:
 
 
 def prepare(
-    question: str, query: Query, *, terms: Terms, catalog: Catalog, rules: FilterRules
+    question: str,
+    query: Query,
+    *,
+    terms: Terms,
+    catalog: Catalog,
+    guarantee: Guarantee,
+    cost: Callable[[Loss], float],
 ) -> Prepared:
-    """Lay a question out and price it on these terms."""
-    layout, delta = lay_out(query), _delta(terms, rules)
+    """Lay a question out and price it on these terms.
+
+    ``cost`` says what share of the budget a loss would use now.
+    """
+    layout, delta = lay_out(query), _delta(terms, guarantee)
 
     def made(found: Price) -> Prepared:
         return Prepared(
@@ -133,13 +144,13 @@ def prepare(
     if terms.within is not None:
         return at(_smallest(lambda epsilon: _is_within(at(epsilon), terms, catalog)))
     assert terms.share is not None
-    bought = _for_share(float(terms.share), offers, rules)
+    bought = _for_share(float(terms.share), offers, cost)
     return made(best(bought, query, catalog, terms.bounding))
 
 
-def _delta(terms: Terms, rules: FilterRules) -> Fraction:
+def _delta(terms: Terms, guarantee: Guarantee) -> Fraction:
     """Return the delta of the release; what is paid by a share takes at most a part of it."""
-    whole_delta = Fraction(rules.guarantee.delta)
+    whole_delta = Fraction(guarantee.delta)
     if terms.delta is not None:
         return Fraction(terms.delta)
     if terms.share is not None:
@@ -148,7 +159,7 @@ def _delta(terms: Terms, rules: FilterRules) -> Fraction:
 
 
 def _for_share(
-    share: float, offers: Callable[[Fraction], tuple[Price, ...]], rules: FilterRules
+    share: float, offers: Callable[[Fraction], tuple[Price, ...]], cost: Callable[[Loss], float]
 ) -> list[Price]:
     """Return what a share of the budget buys of each kind of noise.
 
@@ -158,7 +169,7 @@ def _for_share(
     for place in range(len(offers(_SMALLEST))):
 
         def fits(epsilon: Fraction, place: int = place) -> bool:
-            return rules.share(rules.price(offers(epsilon)[place].loss)) <= share
+            return cost(offers(epsilon)[place].loss) <= share
 
         epsilon = _largest(fits)
         if epsilon is not None:

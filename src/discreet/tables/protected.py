@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import final
 
 from discreet._exact import Number
+from discreet.accounting import Loss
 from discreet.errors import ParameterError
 from discreet.ledger import Account
 from discreet.noise import SYSTEM, Source
@@ -404,7 +405,19 @@ class Protected:
     def _prepare(self, asked: str | Question, terms: Terms, periods: Periods) -> Prepared:
         question = asked.sql if isinstance(asked, Question) else asked
         query = parse(question, self.catalog, periods=_labels(periods))
-        return prepare(question, query, terms=terms, catalog=self.catalog, rules=self.account.rules)
+
+        def cost(loss: Loss) -> float:
+            total = self.account.quote(loss, periods=periods)
+            return total.used_after - total.used
+
+        return prepare(
+            question,
+            query,
+            terms=terms,
+            catalog=self.catalog,
+            guarantee=self.account.guarantee,
+            cost=cost,
+        )
 
 
 def _labels(periods: Periods) -> Sequence[str] | None:
