@@ -85,7 +85,8 @@ def test_price(case, types):
     distinct = case.aggregates.count("count_distinct")
     noisy = len(case.families) + units + distinct
     assert [inference.of for inference in found.inferences] == case.infers
-    kept = oracle.EPSILON * (1 - INFERENCE_SHARE if case.infers else 1)
+    share = INFERENCE_SHARE if case.key_kind != "none" else 2 * INFERENCE_SHARE
+    kept = oracle.EPSILON * (1 - share if case.infers else 1)
     each = kept / (noisy + ranks)
     assert found.rank_epsilon == each
     if case.infers:
@@ -118,7 +119,8 @@ def test_answer(case, types, engine, monkeypatch):
     monkeypatch.setattr(limits, "good_rank", lambda *given, **named: 0.5)
     catalog = oracle.catalog_of(case, types)
     one = oracle.without_noise(oracle.prepared(case, catalog))
-    confidence = Fraction(95, 100)
+    # An extreme may lie beyond the data with the rest of it.
+    confidence = 1 - Fraction(1, 10**12)
     released = run(one, engine=engine, catalog=catalog, confidence=confidence, source=SYSTEM)
     if one.layout.families:
         wanted = case.bounding

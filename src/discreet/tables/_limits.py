@@ -38,7 +38,7 @@ __all__ = [
 _PARTS: Final = 1 << 10  # T is rounded to these parts of a unit
 _MOST: Final = 1 << 50  # units that are counted in one bin
 _LARGEST: Final = 10**6
-_MISS: Final = Fraction(1, 20)
+_MISS: Final = Fraction(1, 200)
 
 
 def choose_limit(

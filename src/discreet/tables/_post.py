@@ -1,6 +1,7 @@
 """From released cells to the columns of an answer: post-processing, which is free."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, final
@@ -58,7 +59,19 @@ def columns_of(
         _with_interval(i, layout, released, query, kind=kind, confidence=confidence)
         for i in range(len(query.aggregates))
     ]
-    evaluate = _Output(query, released)
+    with closing(_Output(query, released)) as evaluate:
+        return _columns(query, layout, released, estimates, evaluate, kind, confidence)
+
+
+def _columns(
+    query: Query,
+    layout: Layout,
+    released: Released,
+    estimates: Sequence[_Estimated],
+    evaluate: "_Output",
+    kind: NoiseKind,
+    confidence: Fraction,
+) -> Columns:
     answer = evaluate(estimates, final=True)
     order = answer[_ROW].to_numpy().astype(np.int64)
     plain = evaluate.plain
@@ -128,15 +141,16 @@ class _Output:
     """Evaluates the question's outer SELECT over released aggregates, in a database of its own."""
 
     def __init__(self, query: Query, released: Released) -> None:
+        import duckdb
         import sqlglot
 
+        self._connection = duckdb.connect(":memory:", config={"enable_external_access": "false"})
         self.query, self.released = query, released
         self.select: exp.Select = sqlglot.parse_one(query.output, read="duckdb")  # type: ignore[assignment]
         self.plain = _plain_columns(self.select, query)
 
     def __call__(self, estimates: Sequence[_Estimated], *, final: bool) -> "pa.Table":
         """Return the output's columns; only the final one is filtered, sorted and cut."""
-        import duckdb
         from sqlglot import exp
 
         select = self.select.copy().select(exp.column(_ROW))
@@ -144,10 +158,12 @@ class _Output:
             for clause in ("where", "order", "limit", "offset"):
                 select.set(clause, None)
             select = select.order_by(exp.column(_ROW))
-        with duckdb.connect(":memory:", config={"enable_external_access": "false"}) as connection:
-            connection.register("arrived", self._table(estimates))
-            connection.execute(f"CREATE VIEW released AS {self._typed()}")
-            return connection.sql(select.sql(dialect="duckdb")).to_arrow_table()
+        self._connection.register("arrived", self._table(estimates))
+        self._connection.execute(f"CREATE OR REPLACE VIEW released AS {self._typed()}")
+        return self._connection.sql(select.sql(dialect="duckdb")).to_arrow_table()
+
+    def close(self) -> None:
+        self._connection.close()
 
     def _typed(self) -> str:
         """Select what has arrived, keys in their own types again."""

@@ -35,6 +35,8 @@ __all__ = [
 ]
 
 INFERENCE_SHARE: Final = Fraction(1, 10)  # of epsilon, for all undeclared limits and bounds
+# Without groups noise is small beside what a limit cuts off, so finding a good one is worth more.
+INFERENCE_SHARE_OF_TOTALS: Final = Fraction(1, 5)
 KEY_SHARE: Final = Fraction(1, 2)  # of delta, for unlisted keys beside Gaussian noise
 ALL_BUT_NOTHING: Final = 1 - Fraction(1, 10**6)  # leaves accountants something to round with
 SIZE_SHARE: Final = Fraction(
@@ -270,7 +272,8 @@ def _spent(
     delta: Fraction,
 ) -> Price:
     noisy = layout.parts - len(layout.ranks)
-    kept = epsilon * (1 - INFERENCE_SHARE) if inferences else epsilon
+    share = INFERENCE_SHARE if query.keys else INFERENCE_SHARE_OF_TOTALS
+    kept = epsilon * (1 - share) if inferences else epsilon
     each = kept / layout.parts
     key_delta = Fraction(0)
     if not query.has_known_keys:
@@ -278,8 +281,8 @@ def _spent(
     if kind == "laplace":
         noise = Noise(kind=kind, multiplier=1 / each)
     else:
-        share = each * max(1, noisy) * ALL_BUT_NOTHING
-        whole = _gaussian_multiplier(share, delta - key_delta)
+        pooled = each * max(1, noisy) * ALL_BUT_NOTHING
+        whole = _gaussian_multiplier(pooled, delta - key_delta)
         noise = Noise(kind=kind, multiplier=whole * math.sqrt(max(1, noisy)) * (1 + 1e-12))
     inferred = (epsilon - kept) / len(inferences) if inferences else Fraction(0)
     parts: list[tuple[Loss, int]] = []
@@ -288,7 +291,7 @@ def _spent(
     for i in layout.ranks:
         shares = (Fraction(1),) if query.aggregates[i].kind != "quantile" else RANK_SHARES
         drawn = each * (1 - SIZE_SHARE)
-        parts += [(BoundedRangeLoss(epsilon=drawn * share), 1) for share in shares]
+        parts += [(BoundedRangeLoss(epsilon=drawn * one), 1) for one in shares]
         parts.append((size_noise(each).loss, 1))
     if inferences:
         parts.append((BoundedRangeLoss(epsilon=inferred), len(inferences)))

@@ -51,9 +51,11 @@ class Source:
         if self.kind == "frame":
             return False
         try:
-            return self.reopened().version != self.version
-        except DataError:
+            paths = self.paths if self.kind == "database" else expand(self.given, name=self.name)
+            now = fingerprint(paths or (), with_footers=self.kind == "parquet")
+        except (DataError, OSError):
             return True
+        return now != self.version
 
     def reopened(self) -> "Source":
         """Open the same place again: a new version if the data changed.
