@@ -16,6 +16,7 @@ from discreet.privacy import Neighbours, Unit
 from discreet.tables import _running as running
 from discreet.tables._layout import lay_out
 from discreet.tables._noise import Noise
+from discreet.tables._ranks import Ranks
 from discreet.tables._running import Prepared, run
 from discreet.tables.bounds import Groups, Norm
 from discreet.tables.engines.duckdb import DuckDBEngine
@@ -261,7 +262,7 @@ def no_threshold(patch):
 
 
 def sharp_ranks(patch):
-    patch.setattr(running.ranks.Ranks, "sensitivity", lambda self, q=None: Fraction(1, 100))
+    patch.setattr(Ranks, "sensitivity", lambda self, q=None: Fraction(1, 100))
 
 
 def sharp_choice(patch):
