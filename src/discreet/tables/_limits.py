@@ -97,12 +97,12 @@ def choose_limit(
 def findable(*, epsilon: Number, edges: int, group_size: int = 1) -> float:
     """Return the smallest number of units beyond a limit that an ``epsilon`` can look for.
 
-    With a confidence of 95% the limit chosen is then no larger than the largest unit needs: edges
+    With a confidence of 99.5% the limit chosen is then no larger than the largest unit needs: edges
     further out miss that number by all of it, while some edge misses it by nothing (unless more
     units than that exceed them all).
 
     >>> round(findable(epsilon=1, edges=50), 2)
-    13.67
+    18.37
     """
     rate = positive(epsilon, name="epsilon") / (2 * whole(group_size, name="group_size"))
     return worst_shortfall(rate, _MISS, others=whole(edges, name="edges") - 1)
