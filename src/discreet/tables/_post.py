@@ -16,6 +16,7 @@ from discreet.tables.plan import Aggregate, Query
 from discreet.tables.pricing import NoiseKind
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
     from sqlglot import exp
 
@@ -141,17 +142,22 @@ class _Output:
     """Evaluates the question's outer SELECT over released aggregates, in a database of its own."""
 
     def __init__(self, query: Query, released: Released) -> None:
-        import duckdb
         import sqlglot
 
-        self._connection = duckdb.connect(":memory:", config={"enable_external_access": "false"})
+        self._opened: duckdb.DuckDBPyConnection | None = None
         self.query, self.released = query, released
         self.select: exp.Select = sqlglot.parse_one(query.output, read="duckdb")  # type: ignore[assignment]
         self.plain = _plain_columns(self.select, query)
 
     def __call__(self, estimates: Sequence[_Estimated], *, final: bool) -> "pa.Table":
         """Return the output's columns; only the final one is filtered, sorted and cut."""
+        import pyarrow as pa
         from sqlglot import exp
+
+        if self._is_bare:  # one row of aggregates as they are: no database is needed
+            shown = {name: estimates[i].value for name, i in self.plain.items()}
+            columns = {name: pa.array(value, from_pandas=True) for name, value in shown.items()}
+            return pa.table({**columns, _ROW: pa.array([0])})
 
         select = self.select.copy().select(exp.column(_ROW))
         if not final:
@@ -162,8 +168,23 @@ class _Output:
         self._connection.execute(f"CREATE OR REPLACE VIEW released AS {self._typed()}")
         return self._connection.sql(select.sql(dialect="duckdb")).to_arrow_table()
 
+    @property
+    def _connection(self) -> "duckdb.DuckDBPyConnection":
+        import duckdb
+
+        if self._opened is None:
+            self._opened = duckdb.connect(":memory:", config={"enable_external_access": "false"})
+        return self._opened
+
+    @property
+    def _is_bare(self) -> bool:
+        clauses = ("where", "having", "limit", "offset", "distinct")
+        is_whole = not any(self.select.args.get(clause) for clause in clauses)
+        return not self.query.keys and is_whole and set(self.plain) == set(self.query.names)
+
     def close(self) -> None:
-        self._connection.close()
+        if self._opened is not None:
+            self._opened.close()
 
     def _typed(self) -> str:
         """Select what has arrived, keys in their own types again."""
