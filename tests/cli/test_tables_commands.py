@@ -42,6 +42,15 @@ def test_protect_writes_a_declaration_and_opens_an_account(folder):
         assert ledger["people"].guarantee.epsilon == 3
 
 
+@pytest.mark.parametrize("how", [[], ["--ask"]])
+def test_the_relation_that_was_asked_for_is_the_one_of_the_account(folder, how):
+    base = ["--name", "people", "--unit", "person_id", "--epsilon", "3", "--delta", "1e-6"]
+    relation = ["--neighbours", "replace_one", *how]
+    run("protect", "people.parquet", *base, *relation, entered="\n" * 100)
+    with Ledger.open("budget.db", read_only=True) as ledger:
+        assert ledger["people"].neighbours == "replace_one"
+
+
 def test_quote_is_free_and_query_pays(folder):
     protect("--rows", 1)
     question = "SELECT COUNT(*) AS n FROM people"

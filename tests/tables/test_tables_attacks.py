@@ -42,11 +42,6 @@ from discreet.tables.statements import Cells, Distinct, Profile, Statement, Sums
 FALSE_ALARM = 1e-9
 
 
-def OPEN(reason: str) -> pytest.MarkDecorator:
-    """Mark a hole that is known and not closed yet; strictly, so that closing it is noticed."""
-    return pytest.mark.xfail(strict=True, reason=reason)
-
-
 # The tables that random questions are about.
 
 VISITS = {"u": "BIGINT", "x": "DOUBLE", "i": "BIGINT", "k": "VARCHAR", "b": "BOOLEAN", "d": "DATE"}
@@ -281,6 +276,7 @@ class Trace:
 
     tables: list[tuple[Statement, pa.Table]]
     noised: list[tuple[np.ndarray, Fraction, str]]
+    sizes: list[tuple[np.ndarray, Fraction]]
     choices: int
     draws: int
 
@@ -291,6 +287,7 @@ def without_randomness(prepared: Prepared, trace: Trace) -> Iterator[None]:
 
     def add(self: Noise, values: Any, *, sensitivity: Any, source: Any = SYSTEM) -> Any:
         if self == size_noise(prepared.price.rank_epsilon):
+            trace.sizes.append((np.asarray(values), Fraction(sensitivity)))
             return np.asarray(values)  # sizes of groups: totals of what quantiles are drawn from
         assert self == prepared.price.noise
         trace.noised.append((np.asarray(values), Fraction(sensitivity), self.kind))
@@ -318,7 +315,7 @@ def without_randomness(prepared: Prepared, trace: Trace) -> Iterator[None]:
 
 def traced(prepared: Prepared, known: Catalog, visits: Rows, orders: Rows) -> Trace:
     tables = {"visits": filled(VISITS, visits), "orders": filled(ORDERS, orders), "shared": SHARED}
-    trace = Trace(tables=[], noised=[], choices=0, draws=0)
+    trace = Trace(tables=[], noised=[], sizes=[], choices=0, draws=0)
     with DuckDBEngine(tables, threads=1) as engine, without_randomness(prepared, trace):
         recorder = Recorder(engine, trace.tables)
         run(prepared, engine=recorder, catalog=known, confidence=Fraction(1, 2), source=SYSTEM)
@@ -418,6 +415,11 @@ def test_no_question_moves_more_than_its_noise_hides(seed: int) -> None:
         change = [int(a) - int(b) for a, b in zip(one.flat, other.flat, strict=True)]
         order = 1 if kind == "laplace" else 2
         assert squared_norm(change, order) <= (reach * WEIGHT_STEPS) ** 2
+    assert len(first.sizes) == len(layout.ranks)
+    for (one, reach), (other, _) in zip(first.sizes, second.sizes, strict=True):
+        assert sum(abs(int(a) - int(b)) for a, b in zip(one, other, strict=True)) <= (
+            reach * WEIGHT_STEPS
+        )
 
 
 def test_the_search_notices_a_unit_that_counts_too_much() -> None:

@@ -74,7 +74,7 @@ def protect(
     ],
     name: Annotated[str, typer.Option(metavar="NAME", help="The name of the budget.")],
     epsilon: EpsilonOption,
-    delta: Annotated[str, typer.Option(metavar="D", help="Such as 1e-6; 0 allows counts only.")],
+    delta: Annotated[str, typer.Option(metavar="D", help="Such as 1e-6; 0 needs listed keys.")],
     unit: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="The column that says whose row it is."),
@@ -102,7 +102,7 @@ def protect(
     Example: [bold]discreet protect people.parquet --name people --unit user_id --epsilon 3
     --delta 1e-6[/bold]
     """
-    from discreet.privacy import Guarantee, Unit
+    from discreet.privacy import Guarantee
     from discreet.tables import _wizard as wizard
     from discreet.tables._protecting import pinned
     from discreet.tables.opening import open_tables
@@ -116,20 +116,12 @@ def protect(
     facts: dict[str, Any] = {
         "name": name, "guarantee": guarantee, "ledger": ledger, "sources": tables,
     }  # fmt: skip
+    relation = _neighbours(neighbours)
     if ask:
         declaration = wizard.ask(console, columns, unit=unit, **facts)
     else:
-        if unit is None:
-            likely = wizard.likely_units(columns)
-            hint = f" By its name it may be {likely[0]}." if likely else ""
-            raise ParameterError(
-                f"unit must be given: the column that says whose row it is.{hint}", parameter="unit"
-            )
-        declaration = wizard.propose(
-            columns, unit=Unit.of(unit), neighbours=_neighbours(neighbours), **facts
-        )
-    if rows is not None:
-        declaration = replace(declaration, rows=rows)
+        declaration = wizard.propose(columns, unit=_unit(unit, columns), **facts)
+    declaration = replace(declaration, neighbours=relation, rows=rows or declaration.rows)
     declaration = pinned(declaration, opened)
     declaration.catalog(columns)  # refuses a unit that is no column, before anything is written
     path = Path(f"{name}.toml")
@@ -230,6 +222,19 @@ def _named(sources: list[str], name: str) -> dict[str, str]:
             )
         named[table] = place
     return named
+
+
+def _unit(unit: str | None, columns: Any) -> str:
+    """Return the unit, or ask for it with a guess by name."""
+    from discreet.tables._wizard import likely_units
+
+    if unit is not None:
+        return unit
+    likely = likely_units(columns)
+    hint = f" By its name it may be {likely[0]}." if likely else ""
+    raise ParameterError(
+        f"unit must be given: the column that says whose row it is.{hint}", parameter="unit"
+    )
 
 
 def _neighbours(text: str) -> Any:

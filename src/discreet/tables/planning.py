@@ -30,7 +30,7 @@ class Plan:
     ``parts`` are what is released, each for one or more questions. ``loss`` is what all of them
     cost together.
 
-    Claim: all answers together are (epsilon, delta)-DP.
+    Claim: all answers together are (epsilon, delta)-DP for the account's unit and neighbours.
 
     Why: the parts are fixed before any of them is answered, so their losses compose, and the
     composition was found to be within (epsilon, delta) by certified accounting.

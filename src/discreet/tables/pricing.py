@@ -72,9 +72,11 @@ class Price:
     keys fail with chance ``key_delta`` at most. Of ``rank_epsilon`` a tenth tells how many rows a
     group has, so that intervals are given only where they hold.
 
-    Claim: the release is (epsilon, delta)-DP, and ``loss`` says all that is known of it.
+    Claim: the release is (epsilon, delta)-DP for the catalog's unit and neighbours, from which
+    every sensitivity is computed, and ``loss`` says all that is known of it.
 
-    Why: ``loss`` is the sum of the losses of all parts. Shares of epsilon add up by basic
+    Why: ``loss`` is the sum of the losses of all parts (docs/proofs/norm_clipping.md,
+    key_thresholds.md, weighted_quantiles.md and private_limits.md prove one each). Shares of epsilon add up by basic
     composition; all Gaussian parts together are one Gaussian, which is calibrated to their share of
     epsilon and to the delta that unlisted keys leave over.
 
