@@ -76,9 +76,9 @@ class Price:
     every sensitivity is computed, and ``loss`` says all that is known of it.
 
     Why: ``loss`` is the sum of the losses of all parts (docs/proofs/norm_clipping.md,
-    key_thresholds.md, weighted_quantiles.md and private_limits.md prove one each). Shares of epsilon add up by basic
-    composition; all Gaussian parts together are one Gaussian, which is calibrated to their share of
-    epsilon and to the delta that unlisted keys leave over.
+    key_thresholds.md, weighted_quantiles.md and private_limits.md prove one each). Shares of
+    epsilon add up by basic composition; all Gaussian parts together are one Gaussian, which is
+    calibrated to their share of epsilon and to the delta that unlisted keys leave over.
 
     >>> from discreet.tables.pricing import Price
     >>> Price.__name__
