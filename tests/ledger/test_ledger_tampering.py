@@ -169,7 +169,7 @@ class SqliteSite:
     def rows(self, table: str) -> list[dict]:
         with closing(sqlite3.connect(self.location)) as db:
             db.row_factory = sqlite3.Row
-            return [dict(row) for row in db.execute(f"SELECT * FROM {table}")]
+            return [dict(row) for row in db.execute(f"SELECT * FROM {table} ORDER BY 1")]
 
     def execute(self, sql: str, *parameters: object) -> None:
         self.execute_all([(sql, parameters)])
@@ -205,7 +205,9 @@ class PostgresSite:
         from psycopg.rows import dict_row
 
         with self._connect() as db:
-            return list(db.cursor(row_factory=dict_row).execute(f"SELECT * FROM {table}"))
+            cursor = db.cursor(row_factory=dict_row)
+            # In order: after a reset the server may keep rows where others were.
+            return list(cursor.execute(f"SELECT * FROM {table} ORDER BY 1"))
 
     def execute(self, sql: str, *parameters: object) -> None:
         self.execute_all([(sql, parameters)])
