@@ -49,6 +49,12 @@ def test_rooms_load_scipy_and_the_terminal_only_when_used(room):
     assert loaded == "[]"
 
 
+def test_learning_loads_torch_and_nothing_else_that_is_heavy():
+    heavy = [name for name in HEAVY if name not in ("numpy", "torch")]
+    loaded = run(f"import sys, torch, discreet.learn; print([m for m in {heavy} if m in sys.modules])")
+    assert loaded == "[]"
+
+
 def test_importing_the_root_takes_less_than_three_tenths_of_a_second():
     # The best of several, because the machine may be busy; it is about a hundredth in truth.
     times = []

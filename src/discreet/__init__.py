@@ -36,6 +36,7 @@ _ROOMS = (
     "audit",
     "datasets",
     "errors",
+    "learn",
     "ledger",
     "mechanisms",
     "noise",

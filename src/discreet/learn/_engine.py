@@ -1,0 +1,245 @@
+"""The sum of clipped gradients of a micro-batch, from one forward and one backward pass."""
+
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, final
+
+import torch
+from torch import Tensor, nn
+
+from discreet.errors import ParameterError
+from discreet.learn._expansions import EXPANSIONS, backward
+from discreet.learn._flat import FlatGradient
+from discreet.learn._layouts import PROBES, Call, ShapeLog, compare
+from discreet.learn._recording import Recorder
+from discreet.learn._rules import RULES, fallback
+from discreet.learn._self_check import check_gradients
+from discreet.learn._trees import leaves, of_units
+from discreet.learn._uses import Dense, Use, joined
+from discreet.learn.clipping import Clipping
+
+LossFunction = Callable[[nn.Module, Any], Tensor]
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Clipped:
+    """What was computed from raw data on the way: for diagnostics only, never private."""
+
+    norms: Tensor
+    factors: Tensor
+    losses: Tensor
+
+
+@final
+class Engine:
+    """Add clipped per-unit gradients to one flat buffer.
+
+    Claim: what one unit adds to the buffer has an L2 norm of at most ``clipping.sensitivity``
+    (before the float summation, see ``docs/proofs/gradient_noise.md``), whatever the unit's rows
+    are and whatever is in the rest of the batch; and it is the unit's gradient times a factor.
+
+    Why: the gradient of unit i is ``sum over uses of a parameter`` of what the chain rule says
+    (``docs/proofs/clipping.md``), its norm is computed from the very records that the weighted
+    sum is formed of, and the factor takes the rounding of these two computations into account.
+    """
+
+    def __init__(self, model: nn.Module, *, clipping: Clipping, is_checked: bool = True) -> None:
+        self.model = model
+        self._is_checked = is_checked
+        self._checked: set[Any] = set()
+        self.flat = FlatGradient(model)
+        self._places = {id(p): i for i, p in enumerate(self.flat.parameters)}
+        self._calls: dict[Any, list[Call]] = {}
+        self.clipping = clipping
+
+    @property
+    def clipping(self) -> Clipping:
+        """How gradients are clipped; may be changed between batches."""
+        return self._clipping
+
+    @clipping.setter
+    def clipping(self, clipping: Clipping) -> None:
+        self._clipping = clipping
+        self._groups = clipping.groups(self.flat.names)
+
+    def accumulate(self, loss_fn: LossFunction, batch: Any, *, units: int) -> Clipped:
+        """Add the clipped gradients of a micro-batch to the buffer."""
+        kind = kind_of(loss_fn)
+        if self._is_checked and kind not in self._checked:
+            check_gradients(self, loss_fn, of_units(batch, PROBES[1], units))
+            self._checked.add(kind)
+        recorder, losses = self.record(loss_fn, batch, units=units)
+        try:
+            with torch.no_grad(), torch.autocast(self.flat.buffer.device.type, enabled=False):
+                return self._add(recorder, losses.detach())
+        finally:
+            recorder.forget()
+
+    def record(self, loss_fn: LossFunction, batch: Any, *, units: int) -> tuple[Recorder, Tensor]:
+        """Run forward and backward, and return what every use of a parameter left behind."""
+        calls = self._layout(loss_fn, batch, units)
+        recorder = Recorder(
+            self.flat.parameters,
+            calls,
+            units=units,
+            rules=RULES,
+            expansions=EXPANSIONS,
+            fallback=fallback,
+        )
+        for parameter in self.flat.parameters:
+            parameter.grad = None
+        device = self.flat.buffer.device.type
+        with _as_written(), recorder:
+            losses = checked_losses(loss_fn(self.model, batch), batch)
+            recorder.begin_backward()
+            with torch.autocast(device, enabled=False):
+                backward(losses.sum())
+        self._check_nothing_escaped()
+        with torch.no_grad(), torch.autocast(device, enabled=False):
+            recorder.lead_back()
+        return recorder, losses
+
+    def _add(self, recorder: Recorder, losses: Tensor) -> Clipped:
+        uses: dict[int, Use] = {
+            self._places[key]: joined(found) for key, found in recorder.uses.items() if found
+        }
+        kept = _Kept(uses, self._groups)
+        norms = self._norms(uses, kept, recorder.units)
+        factors = self._clipping.factors(norms).to(self.flat.buffer.dtype)
+        if not _is_recorded(norms):  # who records a graph looks for himself
+            bad = ~torch.isfinite(norms).all(1)
+            if bool(bad.any()):
+                # Rare. A factor of zero is not enough: zero times infinity is no number.
+                uses = {place: use.without(bad) for place, use in uses.items()}
+                kept = _Kept(uses, self._groups)
+        kept.add_weighted(factors, self.flat)
+        for place, use in uses.items():
+            if place not in kept.places:
+                use.add_weighted(factors[:, self._groups[place]], self.flat.view(place))
+        return Clipped(norms=norms, factors=factors, losses=losses)
+
+    def _norms(self, uses: dict[int, Use], kept: "_Kept", units: int) -> Tensor:
+        """Return upper bounds on the norms: (units, groups)."""
+        groups = max(self._groups) + 1
+        buffer = self.flat.buffer
+        squares = buffer.new_zeros(units, groups)
+        slack: Tensor | None = None
+        for group, part in kept.squares():
+            squares[:, group] += part
+        for place, use in uses.items():
+            if place in kept.places:
+                continue
+            found = use.norms()
+            squares[:, self._groups[place]] += found.squares
+            if found.slack is not None:
+                if slack is None:
+                    slack = buffer.new_zeros(units, groups)
+                slack[:, self._groups[place]] += found.slack.square()
+        norms = squares.sqrt_()
+        return norms if slack is None else norms.add_(slack.sqrt_())
+
+    def _layout(self, loss_fn: LossFunction, batch: Any, units: int) -> list[Call]:
+        """Return which axes count units, found by trying the model on a few rows."""
+        key = (
+            kind_of(loss_fn),
+            self.model.training,
+            tuple((t.shape[1:], t.dtype, t.shape[0] // units) for t in leaves(batch)),
+        )
+        if key not in self._calls:
+            logs = []
+            for few in PROBES:
+                rows = of_units(batch, few, units)
+                log = ShapeLog(EXPANSIONS)
+                chance = torch.random.fork_rng(_devices(self.flat.buffer))
+                with torch.no_grad(), chance, _as_written(), log:
+                    loss_fn(self.model, rows)
+                logs.append(log)
+            self._calls[key] = compare(*logs)
+        return self._calls[key]
+
+    def _check_nothing_escaped(self) -> None:
+        escaped = [
+            name
+            for name, p in zip(self.flat.names, self.flat.parameters, strict=True)
+            if p.grad is not None
+        ]
+        if escaped:
+            for parameter in self.flat.parameters:
+                parameter.grad = None
+            raise ParameterError(
+                f"{', '.join(escaped)}: used by an operation that can not be followed (a custom "
+                "autograd.Function, or a compiled one). Nothing was released. Write the operation "
+                "with torch functions, or freeze these parameters.",
+                parameter="model",
+            )
+
+
+@final
+class _Kept:
+    """Small gradients of the units, side by side: one norm and one product for all of them."""
+
+    def __init__(self, uses: dict[int, Use], groups: tuple[int, ...]) -> None:
+        found = sorted((place, use) for place, use in uses.items() if isinstance(use, Dense))
+        self.places = {place for place, _ in found}
+        self._runs: list[tuple[int, list[int], Tensor]] = []
+        for group in sorted({groups[place] for place in self.places}):
+            own = [(place, use) for place, use in found if groups[place] == group]
+            side_by_side = torch.cat([use.flat for _, use in own], 1)
+            self._runs.append((group, [place for place, _ in own], side_by_side))
+
+    def squares(self) -> list[tuple[int, Tensor]]:
+        """Return the squared norms in each group."""
+        return [
+            (group, torch.linalg.vector_norm(grads, dim=1).square())
+            for group, _, grads in self._runs
+        ]
+
+    def add_weighted(self, factors: Tensor, flat: FlatGradient) -> None:
+        """Add all of them to the buffer, each unit's times its factor."""
+        for group, places, grads in self._runs:
+            first, last = places[0], places[-1]
+            factor = factors[:, group].to(grads.dtype)
+            if last - first + 1 == len(places):
+                flat.span(first, last).addmv_(grads.t(), factor)
+                continue
+            total = factor @ grads
+            sizes = [flat.view(place).numel() for place in places]
+            for place, part in zip(places, total.split(sizes), strict=True):
+                flat.view(place).view(-1).add_(part)
+
+
+def _as_written() -> AbstractContextManager[object]:
+    """Run a compiled model as it was written: compiled, it hides its operations."""
+    if "torch._dynamo" not in sys.modules:  # then nothing is compiled, and it takes long to load
+        return nullcontext()
+    eager: AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
+    return eager
+
+
+def kind_of(loss_fn: LossFunction) -> Any:
+    """Return what tells a loss function from others: a lambda in a loop is new each time."""
+    return getattr(loss_fn, "__code__", loss_fn)
+
+
+def checked_losses(losses: Any, batch: Any) -> Tensor:
+    """Return the losses of the rows, or say what is wrong with them."""
+    rows = next(leaves(batch)).shape[0]
+    if not isinstance(losses, Tensor) or losses.shape != (rows,):
+        shape = tuple(losses.shape) if isinstance(losses, Tensor) else type(losses).__name__
+        raise ParameterError(
+            f"loss_fn must return one loss for each row of the batch, of shape (rows,), got "
+            f"{shape}. Use reduction='none', and average over what belongs to one row.",
+            parameter="loss_fn",
+        )
+    return losses
+
+
+def _is_recorded(tensor: Tensor) -> bool:
+    return tensor.is_cuda and torch.cuda.is_current_stream_capturing()
+
+
+def _devices(tensor: Tensor) -> list[int]:
+    return [tensor.device.index or 0] if tensor.is_cuda else []

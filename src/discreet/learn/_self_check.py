@@ -1,0 +1,100 @@
+"""Compare the gradients of a few units with plain autograd, one unit at a time, before training.
+
+What a model does is not known in advance, and a wrong gradient of one unit would void every
+claim. So the first micro-batch of each loss function is tried on three of its units.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from discreet.errors import ParameterError
+from discreet.learn._layouts import PROBES
+from discreet.learn._trees import leaves, with_leaves
+from discreet.learn._uses import joined, wide
+
+if TYPE_CHECKING:
+    from discreet.learn._engine import Engine, LossFunction
+
+_UNITS = PROBES[1]
+
+
+def check_gradients(engine: "Engine", loss_fn: "LossFunction", batch: Any) -> None:
+    """Raise :class:`ParameterError` unless each unit's gradient is that unit's alone.
+
+    Nothing is released: the outcome depends on how the model is built. Dropout is switched off
+    for the comparison.
+    """
+    model = engine.model
+    training = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        with (
+            torch.random.fork_rng([]),
+            torch.backends.cudnn.flags(
+                enabled=False  # its recurrent networks have no backward pass outside training
+            ),
+        ):
+            recorder, losses = engine.record(loss_fn, batch, units=_UNITS)
+            tolerance = _tolerance(engine, recorder.uses, losses)
+            for unit in range(_UNITS):
+                expected = _alone(engine, loss_fn, _of_unit(batch, unit))
+                with torch.no_grad():
+                    _compare(engine, recorder.uses, unit, expected, tolerance)
+            recorder.forget()
+    finally:
+        for module, was in training:
+            module.training = was
+
+
+def _of_unit(batch: Any, unit: int) -> Any:
+    """Return the rows of one of the units."""
+    rows = []
+    for tensor in leaves(batch):
+        each = tensor.shape[0] // _UNITS
+        rows.append(tensor[unit * each : (unit + 1) * each])
+    return with_leaves(batch, iter(rows))
+
+
+def _alone(engine: "Engine", loss_fn: "LossFunction", batch: Any) -> list[Tensor]:
+    grads = torch.autograd.grad(
+        loss_fn(engine.model, batch).sum(), engine.flat.parameters, allow_unused=True
+    )
+    found: list[Tensor | None] = list(grads)
+    return [
+        torch.zeros_like(p) if grad is None else grad
+        for p, grad in zip(engine.flat.parameters, found, strict=True)
+    ]
+
+
+def _compare(
+    engine: "Engine", uses: dict[int, Any], unit: int, expected: list[Tensor], tolerance: float
+) -> None:
+    size = max(float(torch.stack([wide(grad).norm() for grad in expected]).norm()), 1e-30)
+    for name, parameter, grad in zip(
+        engine.flat.names, engine.flat.parameters, expected, strict=True
+    ):
+        found = uses[id(parameter)]
+        ours = joined(found).dense()[unit] if found else torch.zeros_like(grad)
+        if not float((ours - grad).norm()) <= tolerance * size:
+            raise ParameterError(
+                f"the gradient of {name} for one example differs when other examples are in the "
+                "batch, or could not be followed. Look for layers that mix examples (statistics "
+                "or sums over the batch), for chance other than dropout, and for activation "
+                "checkpoints, which need use_reentrant=False. Nothing was released.",
+                parameter="model",
+            )
+
+
+def _tolerance(engine: "Engine", uses: dict[int, Any], losses: Tensor) -> float:
+    narrow = torch.is_autocast_enabled(losses.device.type) or any(
+        getattr(use, name).dtype in (torch.bfloat16, torch.float16)
+        for found in uses.values()
+        for use in found
+        for name in ("left", "grads", "x", "rows")
+        if hasattr(use, name)
+    )
+    if narrow:
+        return 0.1
+    return 1e-6 if engine.flat.buffer.dtype == torch.float64 else 1e-2

@@ -1,0 +1,157 @@
+"""One step from the inside: draw who takes part, add up clipped gradients, add noise."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import torch
+from torch import Tensor, nn
+
+from discreet.learn._data import Rows, moved
+from discreet.learn._distributed import Indices, Team, Weights
+from discreet.learn._engine import Engine
+from discreet.learn._gradient_noise import add_noise_
+from discreet.learn._replaying import Replaying
+from discreet.learn._settings import Settings
+from discreet.learn._units import Units
+from discreet.learn._watching import Watch
+from discreet.learn.clipping import AdaptiveState, Clipping
+from discreet.noise import Source
+
+__all__ = ["LossFunction", "Stepping"]
+
+LossFunction = Callable[[nn.Module, Any], Tensor]
+"""From a model and the rows of a micro-batch to one loss for each row."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stepping:
+    """The data, the engine and the noise of a run. Whether a step is paid for, others see to."""
+
+    rows: Rows
+    units: Units
+    settings: Settings
+    clipping: Clipping
+    engine: Engine
+    adder: Engine | Replaying  # the engine, or graphs of it
+    team: Team
+    micro_batch_size: int | None
+    watch: Watch | None  # only for diagnostics, which are not private
+    source: Source
+
+    @property
+    def clip(self) -> float:
+        """What no unit's contribution exceeds."""
+        return self.clipping.sensitivity
+
+    @property
+    def size(self) -> int:
+        """How many numbers are trained."""
+        return self.engine.flat.buffer.numel()
+
+    @property
+    def noise_scale(self) -> float:
+        """The standard deviation of the noise in the mean gradient."""
+        return self.settings.gradient_noise * self.clip / self.settings.sampling.expected
+
+    def draw(self) -> tuple[Indices, Weights | None]:
+        """Draw the rows of a batch, unit by unit, and what each one's loss counts."""
+        drawn = self.settings.sampling.draw(self.units.count, source=self.source)
+        return self.units.rows(drawn, self.source)
+
+    def compute(self, loss_fn: LossFunction, rows: Indices, weights: Weights | None) -> None:
+        """Leave the noisy mean gradient in the buffer. The batch may be empty: noise alone."""
+        self.clear()
+        if isinstance(self.clipping, AdaptiveState):
+            self.clipping.tally = None  # nobody is counted twice: a failed step's is forgotten
+        if self.watch is not None:
+            self.watch.begin()
+        each = self.units.rows_each
+        mine = self.team.part(rows.size // each)
+        size = self.micro_batch_size or max(1, len(mine))
+        for start in range(mine.start, mine.stop, size):
+            stop = min(mine.stop, start + size)
+            part = slice(start * each, stop * each)
+            self._add(loss_fn, rows[part], None if weights is None else weights[part], stop - start)
+        self._add_noise()
+
+    def hand_over(self) -> None:
+        """Give the buffer to the parameters as their gradients."""
+        self.engine.flat.to_grads()
+
+    def clear(self) -> None:
+        """Forget the sum, which after a failed step is one without noise."""
+        self.engine.flat.zero_()
+
+    def adapt(self) -> bool:
+        """Move the norm of adaptive clipping by a noisy count, which the step has paid for."""
+        adapting = self.clipping
+        if not isinstance(adapting, AdaptiveState):
+            return False
+        share = 0.0
+        if not self.team.is_alone:
+            tally = adapting.tally
+            total = torch.zeros(1, dtype=torch.int64) if tally is None else tally.reshape(1).clone()
+            self.team.sum_(total)
+            adapting.tally = total
+        if self.team.is_first:
+            share = adapting.release(expected=self.settings.sampling.expected, source=self.source)
+        adapting.tally = None
+        adapting.update(self.team.agree([share])[0])
+        return True
+
+    def _add(
+        self, loss_fn: LossFunction, rows: Indices, weights: Weights | None, units: int
+    ) -> None:
+        """Add the clipped gradients of a micro-batch to the buffer."""
+        device = self.engine.flat.buffer.device
+        data = moved(self.rows.take(rows), device)
+        function = loss_fn
+        if weights is not None:
+            data, function = (data, torch.from_numpy(weights).to(device)), _Weighted(loss_fn)
+        clipped = self.adder.accumulate(function, data, units=units)
+        if isinstance(self.clipping, AdaptiveState):
+            self.clipping.observe(clipped.norms)
+        if self.watch is not None:
+            self.watch.see(clipped, units)
+
+    def _add_noise(self) -> None:
+        """Bring the sums of all processes together, add noise once, hand out what is private."""
+        buffer = self.engine.flat.buffer
+        self.team.sum_(buffer)
+        if self.watch is not None:
+            self.watch.end(self.team)
+        if self.team.is_first:
+            add_noise_(
+                buffer,
+                sensitivity=self.clip,
+                noise_multiplier=self.settings.gradient_noise,
+                divide_by=self.settings.sampling.expected,
+                source=self.source,
+            )
+        self.team.spread_(buffer)
+
+
+@final
+class _Weighted:
+    """Multiply each row's loss by its weight; equal for equal functions, so it is known again."""
+
+    __slots__ = ("_kind", "_loss_fn")
+
+    def __init__(self, loss_fn: LossFunction) -> None:
+        self._loss_fn = loss_fn
+        self._kind = getattr(loss_fn, "__code__", loss_fn)  # a lambda in a loop is a new one
+
+    def __call__(self, model: nn.Module, batch: tuple[Any, Tensor]) -> Tensor:
+        rows, weights = batch
+        losses = self._loss_fn(model, rows)
+        if getattr(losses, "shape", None) != weights.shape:
+            return losses  # the engine says what is wrong with it
+        return losses * weights
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Weighted) and self._kind == other._kind
+
+    def __hash__(self) -> int:
+        return hash(self._kind)

@@ -1,0 +1,265 @@
+"""What one use of a parameter leaves behind, and the gradients of the units that follow from it.
+
+Every kind of use can say three things about the gradients ``G_i`` of the units: their squared
+norms, the gradients themselves, and ``sum_i c_i G_i``. How is chosen by cost: the Gram way of
+[LTLH22] for long outer products, or forming ``G_i`` where that is small.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol, final
+
+import torch
+from torch import Tensor
+
+from discreet.learn import _kernels
+
+# A per-unit gradient of at most this many numbers in all is kept, rather than computed twice.
+_KEPT_ON_CPU = 2**24
+_KEPT_ON_CUDA = 2**23
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Norms:
+    """Squared norms of the units' gradients, and what rounding may add to the norms."""
+
+    squares: Tensor
+    slack: Tensor | None = None
+
+
+class Use(Protocol):
+    """One use of a parameter (or several, joined) in a forward and backward pass."""
+
+    def norms(self) -> Norms:
+        """Return the squared norm of each unit's gradient."""
+        ...
+
+    def dense(self) -> Tensor:
+        """Return the gradients of the units, one after the other."""
+        ...
+
+    def add_weighted(self, factors: Tensor, out: Tensor) -> None:
+        """Add the sum of the units' gradients, each times its factor."""
+        ...
+
+    def without(self, bad: Tensor) -> "Use":
+        """Return the same without the units that are not finite."""
+        ...
+
+
+def unit_roundoff(tensor: Tensor, *, is_convolution: bool = False) -> float:
+    """Return the relative error of a product in the norm, and again in the sum, together."""
+    if tensor.dtype == torch.float64:
+        return 2.0**-52
+    if not tensor.is_cuda:
+        return 2.0**-22  # 16-bit numbers are widened before they are multiplied
+    if tensor.dtype == torch.bfloat16:
+        return 2.0**-9
+    if tensor.dtype == torch.float16:
+        return 2.0**-11
+    backend = torch.backends.cudnn if is_convolution else torch.backends.cuda.matmul
+    if backend.allow_tf32:
+        return 2.0**-8  # two operands, each cut off after ten bits, twice
+    return 2.0**-22
+
+
+def is_kept(units: int, numbers: int, device: torch.device) -> bool:
+    """Say whether the gradients of all units are small enough to be kept."""
+    return units * numbers <= (_KEPT_ON_CPU if device.type == "cpu" else _KEPT_ON_CUDA)
+
+
+def wide(tensor: Tensor) -> Tensor:
+    """Return the tensor in at least 32 bits."""
+    return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """Gradients of the units as they are: (units, *shape)."""
+
+    grads: Tensor
+
+    def norms(self) -> Norms:
+        return Norms(torch.linalg.vector_norm(self.flat, dim=1).square())
+
+    @property
+    def flat(self) -> Tensor:
+        """One row for each unit."""
+        return self.grads.reshape(self.grads.shape[0], -1)
+
+    def dense(self) -> Tensor:
+        return self.grads
+
+    def add_weighted(self, factors: Tensor, out: Tensor) -> None:
+        grads = self.flat
+        out.view(-1).addmv_(grads.t(), factors.to(grads.dtype))
+
+    def without(self, bad: Tensor) -> "Dense":
+        return Dense(_zeroed(self.grads, bad))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """Gradients ``G_i = sum_t left_it (x) right_it``: a matrix product along positions t."""
+
+    left: Tensor  # (units, positions, rows of the parameter)
+    right: Tensor  # (units, positions, columns of the parameter)
+
+    def norms(self) -> Norms:
+        _, positions, rows = self.left.shape
+        columns = self.right.shape[2]
+        if _kernels.cheaper_is_gram(positions, rows, columns):
+            squares, products = _kernels.outer_norms(self.left, self.right)
+        else:
+            squares = _kernels.dense_norms(self.left, self.right)
+            left, right = (torch.linalg.vector_norm(t, dim=2, dtype=squares.dtype) for t in self)
+            products = (left * right).sum(1)
+        return Norms(squares, products * unit_roundoff(self.left))
+
+    def __iter__(self):  # type: ignore[no-untyped-def]
+        return iter((self.left, self.right))
+
+    def dense(self) -> Tensor:
+        return torch.bmm(wide(self.left).transpose(1, 2), wide(self.right))
+
+    def settled(self) -> "Use":
+        """Return the gradients themselves, where they are small and cost less than two ways."""
+        units, positions, rows = self.left.shape
+        columns = self.right.shape[2]
+        if not is_kept(units, rows * columns, self.left.device):
+            return self
+        if self.left.device.type == "cpu" and positions * positions * (rows + columns) < (
+            rows * columns
+        ):
+            return self
+        return Dense(self.dense())
+
+    def add_weighted(self, factors: Tensor, out: Tensor) -> None:
+        left, right = self.left, self.right
+        scale = factors[:, None, None]
+        # A GPU multiplies 16-bit numbers far faster: rounding is paid for in the norm's slack.
+        narrow = left.dtype if left.is_cuda and left.dtype == right.dtype else out.dtype
+        if left.shape[2] <= right.shape[2]:
+            left = (left * scale).to(narrow)
+        else:
+            right = (right * scale).to(narrow)
+        _add_product(out, left.flatten(0, 1), right.flatten(0, 1))
+
+    def without(self, bad: Tensor) -> "Outer":
+        return Outer(_zeroed(self.left, bad), _zeroed(self.right, bad))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Gradients of a table that was read: its row ``index[i, t]`` gets ``rows[i, t]``."""
+
+    index: Tensor  # (units, positions)
+    rows: Tensor  # (units, positions, columns)
+    height: int
+
+    def norms(self) -> Norms:
+        squares = []
+        positions = self.index.shape[1]
+        at_once = max(1, 2**24 // max(1, positions * positions))
+        for index, rows in zip(self.index.split(at_once), self.rows.split(at_once), strict=True):
+            rows = wide(rows)
+            same = index[:, :, None] == index[:, None, :]
+            squares.append((torch.bmm(rows, rows.transpose(1, 2)) * same).sum((1, 2)))
+        return Norms(torch.cat(squares).clamp_min(0))
+
+    def dense(self) -> Tensor:
+        units, _, columns = self.rows.shape
+        rows = wide(self.rows)
+        grads = rows.new_zeros(units * self.height, columns)
+        first = torch.arange(units, device=rows.device)[:, None] * self.height
+        grads.index_add_(0, (self.index + first).flatten(), rows.flatten(0, 1))
+        return grads.view(units, self.height, columns)
+
+    def add_weighted(self, factors: Tensor, out: Tensor) -> None:
+        rows = wide(self.rows) * factors[:, None, None]
+        out.index_add_(0, self.index.flatten(), rows.flatten(0, 1).to(out.dtype))
+
+    def without(self, bad: Tensor) -> "Lookup":
+        return Lookup(self.index, _zeroed(self.rows, bad), self.height)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tied:
+    """A table that was read by index and multiplied with as well: tied embeddings.
+
+    ``<G_outer, G_lookup> = sum_{s,t} left_t[index_s] <right_t, rows_s>`` needs no gradient either.
+    """
+
+    outer: Outer
+    lookup: Lookup
+
+    def norms(self) -> Norms:
+        outer, lookup = self.outer.norms(), self.lookup.norms()
+        left, right = wide(self.outer.left), wide(self.outer.right)
+        units, positions, _ = left.shape
+        index = self.lookup.index[:, None, :].expand(units, positions, -1)
+        inner = torch.bmm(right, wide(self.lookup.rows).transpose(1, 2).to(right.dtype))
+        cross = (left.gather(2, index) * inner).sum((1, 2))
+        return Norms((outer.squares + lookup.squares + 2 * cross).clamp_min(0), outer.slack)
+
+    def dense(self) -> Tensor:
+        return self.outer.dense() + self.lookup.dense()
+
+    def add_weighted(self, factors: Tensor, out: Tensor) -> None:
+        self.outer.add_weighted(factors, out)
+        self.lookup.add_weighted(factors, out)
+
+    def without(self, bad: Tensor) -> "Tied":
+        return Tied(self.outer.without(bad), self.lookup.without(bad))
+
+
+def joined(uses: list[Use]) -> Use:
+    """Return several uses of one parameter as one: gradients add up before norms are taken."""
+    if len(uses) == 1:
+        return uses[0]
+    outers = [use for use in uses if isinstance(use, Outer)]
+    lookups = [use for use in uses if isinstance(use, Lookup)]
+    if len(outers) + len(lookups) == len(uses):
+        parts: list[Use] = []
+        if outers:
+            parts.append(
+                Outer(
+                    torch.cat([use.left for use in outers], 1),
+                    torch.cat([use.right for use in outers], 1),
+                )
+            )
+        if lookups:
+            parts.append(
+                Lookup(
+                    torch.cat([use.index for use in lookups], 1),
+                    torch.cat([use.rows for use in lookups], 1),
+                    lookups[0].height,
+                )
+            )
+        if len(parts) == 1:
+            return parts[0]
+        assert isinstance(parts[0], Outer)
+        assert isinstance(parts[1], Lookup)
+        return Tied(parts[0], parts[1])
+    total = uses[0].dense()
+    for use in uses[1:]:
+        total = total + use.dense()
+    return Dense(total)
+
+
+def _zeroed(tensor: Tensor, bad: Tensor) -> Tensor:
+    return tensor.masked_fill(bad.view(-1, *[1] * (tensor.dim() - 1)), 0)
+
+
+def _add_product(out: Tensor, left: Tensor, right: Tensor) -> None:
+    """Add left^T right to ``out``, summed in at least 32 bits."""
+    if left.dtype == right.dtype == out.dtype:
+        out.addmm_(left.t(), right)
+    elif left.is_cuda and left.dtype == right.dtype:
+        out.add_(torch.mm(left.t(), right, out_dtype=torch.float32))
+    else:
+        out.addmm_(left.t().to(out.dtype), right.to(out.dtype))

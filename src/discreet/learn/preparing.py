@@ -1,0 +1,315 @@
+"""From a model, an optimiser and a dataset to a private run."""
+
+import logging
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Final, Literal
+
+from torch import nn
+from torch.optim import Optimizer
+
+from discreet._exact import Number, float_up, plain, positive, probability, whole
+from discreet.accounting import calibrate
+from discreet.errors import ParameterError
+from discreet.learn._assembling import Parts, assemble, gather, rounded, started
+from discreet.learn._charging import Charges, require_account
+from discreet.learn._data import Collate
+from discreet.learn._settings import Settings
+from discreet.learn.clipping import Adaptive, Clipping, as_clipping
+from discreet.learn.sampling import (
+    FullBatch,
+    Poisson,
+    Sampling,
+    TruncatedPoisson,
+    WithoutReplacement,
+)
+from discreet.learn.training import Private, State
+from discreet.ledger import Account
+from discreet.noise import SYSTEM, Source
+from discreet.privacy import Neighbours
+
+__all__ = ["prepare"]
+
+SamplingName = Literal["poisson", "truncated", "without_replacement", "full"]
+
+_NAMES: Final = ("poisson", "truncated", "without_replacement", "full")
+_log = logging.getLogger("discreet.learn")
+
+
+def prepare(
+    model: nn.Module,
+    optimizer: Optimizer,
+    dataset: object,
+    *,
+    epsilon: Number | None = None,
+    delta: Number,
+    epochs: Number | None = None,
+    steps: int | None = None,
+    batch_size: int | None = None,
+    clip: Number | Clipping | Adaptive,
+    noise_multiplier: Number | None = None,
+    account: Account | None = None,
+    who: str = "trainer",
+    purpose: str = "training",
+    sampling: SamplingName | Sampling | None = None,
+    population: int | None = None,
+    units: object = None,
+    rows_per_unit: int = 1,
+    micro_batch_size: int | None = None,
+    graphs: bool = False,
+    collate: Collate | None = None,
+    progress: bool | None = None,
+    diagnostics: bool = False,
+    source: Source = SYSTEM,
+) -> Private:
+    """Prepare private training: choose the noise, set aside the budget, and hold the batches.
+
+    Give either ``epsilon``, for which the smallest noise is found, or ``noise_multiplier``; and
+    either ``epochs`` or ``steps``. ``dataset`` is a torch dataset with a length, a TensorDataset,
+    or a tuple or dict of tensors (the quickest, on whichever device they are).
+
+    ``clip`` bounds the L2 norm of each unit's gradient: a number, or one of the kinds in
+    ``discreet.learn``. ``batch_size`` is the expected number of units in a batch; batches are drawn
+    by Poisson sampling unless ``sampling`` says otherwise. ``micro_batch_size`` is how many units
+    are computed at a time, as memory allows; it does not change the result. ``graphs=True`` records
+    the work on a micro-batch as a CUDA graph and replays it: much faster for small models, but
+    ``loss_fn`` must then do the same each time, since it is only run for the recording.
+
+    ``population`` is the public number of units, by which the sampling rate is fixed. Under
+    add/remove the true number is private: by default it is rounded up to two digits, and that much
+    is then taken as public, as ``notes`` says.
+
+    ``units`` names who is protected where that is not the single row: one id for each row, or the
+    name of a column (of a dict or table, whose rows then come without it). A user who is drawn
+    brings ``rows_per_unit`` rows along, chosen at random, and counts by their mean.
+
+    With an ``account``, all steps are reserved now, and each is on record before its batch is
+    drawn; ``who`` and ``purpose`` are written into the ledger. The account must protect the same
+    unit under the same neighbouring relation.
+
+    Claim: see :class:`Private`, with ``private.spent`` at most ``epsilon`` at ``delta`` after the
+    planned steps.
+
+    Why: the noise is calibrated by :func:`discreet.accounting.calibrate` for the composition of
+    the very loss that each step has.
+
+    >>> import torch
+    >>> model = nn.Linear(3, 1)
+    >>> private = prepare(model, torch.optim.SGD(model.parameters(), lr=0.1),
+    ...                   (torch.randn(1_234, 3), torch.randn(1_234)),
+    ...                   epsilon=2, delta=1e-5, epochs=3, batch_size=50, clip=1.0)
+    >>> private.steps_planned, round(private.noise_multiplier, 2)
+    (78, 1.1)
+    >>> private.notes[0]
+    'the population is taken to be 1300, the size of the dataset rounded up to two digits: that
+    much about it is taken as public (declare another one with population=)'
+    >>> private.spent.epsilon
+    0.0
+    """
+    limit = probability(delta, name="delta", hint="Gaussian noise needs a delta above 0.")
+    require_account(account)
+    _check_choices(epsilon, noise_multiplier, epochs, steps)
+    clipping = clip if isinstance(clip, Adaptive) else as_clipping(clip)
+    parts = gather(
+        model, optimizer, dataset, units=units, rows_per_unit=rows_per_unit, collate=collate
+    )
+    chosen, is_rounded = _sampling(
+        sampling, parts, account, population=population, batch_size=batch_size
+    )
+    planned = _steps(steps, epochs, chosen)
+    if sampling == "truncated":
+        chosen = _truncated(chosen, limit, planned)
+    chosen.check(parts.units.count)
+    noise = _noise(parts, chosen, epsilon, noise_multiplier, limit, planned)
+    settings = Settings(
+        run=SYSTEM.read(8).hex(),
+        sampling=chosen,
+        clipping=clipping,
+        noise_multiplier=noise,
+        delta=plain(delta, name="delta"),
+        steps=planned,
+        epsilon=None if epsilon is None else plain(epsilon, name="epsilon"),
+        unit=parts.unit,
+        rows_per_unit=parts.units.rows_each,
+        is_rounded=is_rounded,
+        form=parts.rows.form,
+        trainable=tuple(
+            (name, tuple(p.shape)) for name, p in parts.model.named_parameters() if p.requires_grad
+        ),
+        account=None if account is None else account.name,
+    )
+
+    def pay(account: Account) -> Charges:
+        return Charges.reserve(
+            account,
+            settings.step_loss,
+            steps=planned,
+            run=settings.run,
+            who=who,
+            purpose=purpose,
+            source=source,
+        )
+
+    notes = _notes(settings, source)
+    for note in notes:
+        _log.info("%s", note)
+    return assemble(
+        parts,
+        settings=settings,
+        clipping=started(clipping, None),
+        state=State(),
+        account=account,
+        pay=pay,
+        micro_batch_size=micro_batch_size,
+        graphs=graphs,
+        progress=progress,
+        diagnostics=diagnostics,
+        source=source,
+        notes=notes,
+    )
+
+
+def _check_choices(
+    epsilon: Number | None,
+    noise_multiplier: Number | None,
+    epochs: Number | None,
+    steps: int | None,
+) -> None:
+    if (epsilon is None) == (noise_multiplier is None):
+        raise ParameterError(
+            "give either epsilon=, for which the noise is found, or noise_multiplier=, for which "
+            "private.spent tells the epsilon.",
+            parameter="epsilon",
+        )
+    if (epochs is None) == (steps is None):
+        raise ParameterError(
+            "give either epochs= or steps=; an epoch is population / batch_size steps.",
+            parameter="epochs",
+        )
+    for name, value in (
+        ("epsilon", epsilon),
+        ("noise_multiplier", noise_multiplier),
+        ("epochs", epochs),
+    ):
+        if value is not None:
+            positive(value, name=name)
+
+
+def _sampling(
+    sampling: object,
+    parts: Parts,
+    account: Account | None,
+    *,
+    population: int | None,
+    batch_size: int | None,
+) -> tuple[Sampling, bool]:
+    """Return the sampling, and whether its population is the rounded size of the data."""
+    if sampling is not None and not isinstance(sampling, str):
+        return _given(sampling, population=population, batch_size=batch_size), False
+    name = sampling or "poisson"
+    if name not in _NAMES:
+        raise ParameterError(
+            f"sampling must be one of {', '.join(_NAMES)}, or an object such as Poisson(rate=..., "
+            f"population=...), got {name!r}.",
+            parameter="sampling",
+        )
+    relation = Neighbours.add_remove
+    if name == "without_replacement" or (
+        name == "full" and account is not None and account.neighbours is Neighbours.replace_one
+    ):
+        relation = Neighbours.replace_one
+    is_rounded = population is None and relation is Neighbours.add_remove
+    count = parts.units.count
+    if population is not None:
+        size = whole(population, name="population")
+    else:
+        size = whole(rounded(count) if is_rounded else count, name="population")
+    if name == "full":
+        if batch_size not in (None, size):
+            raise ParameterError(
+                "a full batch has no batch_size: leave it out.", parameter="batch_size"
+            )
+        return FullBatch(population=size, neighbours=relation), is_rounded
+    expected = whole(batch_size, name="batch_size", hint="It is the expected size of a batch.")
+    if expected > size:
+        raise ParameterError(
+            f"batch_size must be at most the population of {size}, got {expected}. Use "
+            "sampling='full' to train on everybody in each step.",
+            parameter="batch_size",
+        )
+    if name == "without_replacement":
+        return WithoutReplacement(size=expected, population=size), False
+    return Poisson(rate=Fraction(expected, size), population=size), is_rounded
+
+
+def _given(sampling: object, *, population: int | None, batch_size: int | None) -> Sampling:
+    if not isinstance(sampling, Sampling) or isinstance(sampling, type):
+        raise ParameterError(
+            f"sampling must be one of {', '.join(_NAMES)}, or an object such as Poisson(rate=..., "
+            f"population=...), got an object of type {type(sampling).__name__}.",
+            parameter="sampling",
+        )
+    for name, value, own in (
+        ("population", population, sampling.population),
+        ("batch_size", batch_size, sampling.expected),
+    ):
+        if value is not None and value != own:
+            raise ParameterError(
+                f"{name} is {own:g} by sampling={sampling!r}: leave {name}= out.", parameter=name
+            )
+    return sampling
+
+
+def _steps(steps: int | None, epochs: Number | None, sampling: Sampling) -> int:
+    if steps is not None:
+        return whole(steps, name="steps")
+    rounds = positive(epochs, name="epochs")
+    return max(1, math.ceil(rounds * sampling.population / Fraction(sampling.expected)))
+
+
+def _truncated(sampling: Sampling, delta: Fraction, steps: int) -> TruncatedPoisson:
+    """Choose a capacity that is exceeded so rarely that it hardly costs: about 8 deviations."""
+    from scipy.stats import binom
+
+    assert isinstance(sampling, Poisson)
+    tail = max(1e-30, float(delta) * 1e-6 / steps)
+    capacity = int(binom.isf(tail, sampling.population, float(sampling.rate))) + 1
+    return TruncatedPoisson(
+        rate=sampling.rate, capacity=max(1, capacity), population=sampling.population
+    )
+
+
+def _noise(
+    parts: Parts,
+    sampling: Sampling,
+    epsilon: Number | None,
+    noise_multiplier: Number | None,
+    delta: Fraction,
+    steps: int,
+) -> float:
+    if noise_multiplier is not None:
+        return float_up(positive(noise_multiplier, name="noise_multiplier"))
+    assert epsilon is not None
+    find: Callable[[], float] = lambda: calibrate(  # noqa: E731
+        lambda noise: sampling.loss(noise_multiplier=noise) * steps, epsilon=epsilon, delta=delta
+    )
+    return parts.team.agree([parts.team.lead(find) or 0.0])[0]
+
+
+def _notes(settings: Settings, source: Source) -> tuple[str, ...]:
+    notes = []
+    size = settings.sampling.population
+    if settings.is_rounded:
+        notes.append(
+            f"the population is taken to be {size}, the size of the dataset rounded up to two "
+            "digits: that much about it is taken as public (declare another one with population=)"
+        )
+    elif settings.sampling.neighbours is Neighbours.replace_one:
+        notes.append(
+            f"protected by replace_one: that there are {size} units is public, what each of them "
+            "is, is not"
+        )
+    if not source.is_secure:
+        notes.append("noise and batches come from a seeded source: for tests only")
+    return tuple(notes)

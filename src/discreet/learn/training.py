@@ -1,0 +1,417 @@
+"""A private run: batches and account in one object, so that they cannot part."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from types import TracebackType
+from typing import Final, Never, SupportsIndex, final
+
+from torch import nn
+from torch.optim import Optimizer
+
+from discreet._exact import float_up
+from discreet.accounting import epsilon
+from discreet.errors import NotCopyable, ParameterError, SessionOver
+from discreet.learn._batches import Batch
+from discreet.learn._charging import Charges
+from discreet.learn._distributed import Indices, Team, Weights
+from discreet.learn._guard import Guard
+from discreet.learn._settings import Settings
+from discreet.learn._stepping import LossFunction, Stepping
+from discreet.learn._watching import Diagnostics, bar
+from discreet.learn.clipping import Adaptive
+from discreet.learn.fixing import check
+from discreet.learn.reports import Report, Spent
+from discreet.noise import Source
+
+__all__ = ["Private", "State"]
+
+_TIMES_SHOWN: Final = 20  # how often the bar works out an epsilon, which may take a tenth second
+
+
+@final
+class Private:
+    """A model in private training; :func:`discreet.learn.prepare` makes one.
+
+    Claim: whoever sees the model after every step, the settings and the number of steps learns no
+    more than ``spent`` says: (epsilon, delta)-DP for one unit under the neighbouring relation of
+    the sampling. With an account, every step is on record in its ledger, durably, before the
+    step's batch is drawn.
+
+    Why: each step draws its batch by the accounted sampling, adds up one contribution of each unit
+    with an L2 norm of at most the clip, adds Gaussian noise in proportion to the clip and divides
+    by a public number: one operation of the loss ``sampling.loss(noise_multiplier=...)``. The rest
+    of the step is post-processing. Steps compose adaptively, since the next one depends on the
+    data through its own batch and on the past through the released model only.
+
+    It holds for this path alone. What else is computed from the same data (a loss that is printed,
+    an accuracy, a learning rate chosen by looking) is a release of its own.
+
+    >>> import torch
+    >>> from discreet.learn.preparing import prepare
+    >>> rows, labels = torch.randn(1_000, 5), torch.randint(2, (1_000,))
+    >>> model = nn.Linear(5, 2)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    >>> def loss_fn(model, batch):
+    ...     rows, labels = batch
+    ...     return nn.functional.cross_entropy(model(rows), labels, reduction="none")
+    >>> with prepare(model, optimizer, (rows, labels), epsilon=3, delta=1e-5, epochs=1,
+    ...              batch_size=100, clip=1.0) as private:
+    ...     for batch in private.batches():
+    ...         private.step(batch, loss_fn)
+    >>> private.steps_taken, private.spent.epsilon <= 3
+    (10, True)
+    """
+
+    def __init__(
+        self,
+        *,
+        model: nn.Module,
+        optimizer: Optimizer,
+        stepping: Stepping,
+        settings: Settings,
+        charges: Charges | None,
+        team: Team,
+        state: "State",
+        progress: bool | None,
+        notes: tuple[str, ...],
+    ) -> None:
+        self.model, self.optimizer, self.notes = model, optimizer, notes
+        self._stepping, self._settings, self._charges = stepping, settings, charges
+        self._team, self._state, self._show = team, state, progress
+        self._guard = Guard(optimizer)
+        self._current: Batch | None = None
+        self._is_open = True
+        self._modes: list[bool] = []
+        self._epsilons: dict[int, float] = {0: 0.0}
+        self._tell_noise()
+
+    @property
+    def steps_planned(self) -> int:
+        """How many steps the run was prepared for."""
+        return self._settings.steps
+
+    @property
+    def steps_taken(self) -> int:
+        """How many steps have changed the model."""
+        return self._state.taken
+
+    @property
+    def noise_multiplier(self) -> float:
+        """The noise's standard deviation in terms of the clip."""
+        return self._settings.noise_multiplier
+
+    @property
+    def clip(self) -> float:
+        """The L2 norm that no unit's contribution exceeds: the current one, where it adapts."""
+        return self._stepping.clip
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can make further steps."""
+        return self._is_open and self._guard.is_held and self._state.done < self.steps_planned
+
+    @property
+    def spent(self) -> Spent:
+        """What the steps begun so far cost: certified, also counting steps that failed.
+
+        After resuming with an account it counts the steps that a crash lost, as the ledger does.
+        """
+        begun = self._state.begun
+        return Spent(
+            epsilon=self._epsilon(begun),
+            delta=self._settings.delta,
+            steps=begun,
+            planned=self.steps_planned,
+            unit=self._settings.unit,
+            neighbours=str(self._settings.sampling.neighbours),
+            is_secure=self._stepping.source.is_secure,
+        )
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """The last step from inside: NOT PRIVATE. Only with ``prepare(..., diagnostics=True)``."""
+        if self._stepping.watch is None:
+            raise ParameterError(
+                "diagnostics are computed from raw data and not private, so they are off. Where "
+                "nobody but the owner of the data sees them: prepare(..., diagnostics=True).",
+                parameter="diagnostics",
+            )
+        return self._stepping.watch.last
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield a batch for each step that is left, with a progress bar on a terminal.
+
+        Leaving the loop early is fine; :meth:`close` gives back what was not begun.
+
+        >>> import torch
+        >>> from discreet.learn.preparing import prepare
+        >>> model = nn.Linear(2, 1)
+        >>> private = prepare(model, torch.optim.SGD(model.parameters(), lr=0.1),
+        ...                   (torch.randn(100, 2),), noise_multiplier=1, delta=1e-5, steps=3,
+        ...                   batch_size=10, clip=1.0)
+        >>> len(list(private.batches()))
+        3
+        """
+        self._require_open()
+        shows = self._show if self._team.is_first else False
+        with bar(shows, total=self.steps_planned, done=self._state.done, describe=self._told) as up:
+            for _ in range(self.steps_planned - self._state.done):
+                self._current = Batch(self)
+                yield self._current
+                up(self._state.done)
+
+    def step(self, batch: Batch, loss_fn: LossFunction) -> None:
+        """Pay for a step, draw its batch, and change the model by the noisy clipped gradient.
+
+        ``loss_fn(model, rows)`` is called with the rows of a micro-batch on the model's device and
+        returns one loss for each row. A step that fails after it was paid for stays paid.
+
+        >>> import torch
+        >>> from discreet.learn.preparing import prepare
+        >>> model = nn.Linear(2, 1)
+        >>> private = prepare(model, torch.optim.SGD(model.parameters(), lr=0.1),
+        ...                   (torch.randn(100, 2),), noise_multiplier=1, delta=1e-5, steps=3,
+        ...                   batch_size=10, clip=1.0)
+        >>> private.step(torch.randn(10, 2), lambda model, rows: model(rows[0]).squeeze(1))
+        Traceback (most recent call last):
+            ...
+        discreet.errors.ParameterError: step takes a batch of this run's own batches(), got an
+        object of type Tensor. ...
+        >>> private.step(next(private.batches()), lambda model, rows: model(rows[0]).squeeze(1))
+        >>> private.steps_taken
+        1
+        """
+        self._require_open()
+        self._require_current(batch)
+        self._look_again()
+        if not callable(loss_fn):
+            raise ParameterError(
+                "loss_fn must be a function of (model, rows).", parameter="loss_fn"
+            )
+        batch.is_used = True
+        rows, weights = self._team.share(self._team.lead(self._pay_and_draw))
+        self._state.done += 1
+        self._state.begun += 1
+        try:
+            self._stepping.compute(loss_fn, rows, weights)
+            self.optimizer.zero_grad(set_to_none=True)  # of whoever left something there
+            self._stepping.hand_over()
+            self._guard.step(self.optimizer)
+            self._state.taken += 1
+        except BaseException:
+            self._stepping.clear()  # it may hold a sum without noise
+            raise
+        finally:
+            self.optimizer.zero_grad(set_to_none=True)
+        if self._stepping.adapt():
+            self._tell_noise()
+        if self._state.done == self.steps_planned and self._charges is not None:
+            self._charges.close()
+
+    def report(self) -> Report:
+        """Return the settings, what was spent, and where it is proved: to print or to plot.
+
+        >>> import torch
+        >>> from discreet.learn.preparing import prepare
+            >>> model = nn.Linear(2, 1)
+            >>> private = prepare(model, torch.optim.SGD(model.parameters(), lr=0.1),
+            ...                   (torch.randn(100, 2),), noise_multiplier=1, delta=1e-5, steps=3,
+            ...                   batch_size=10, clip=1.0)
+            >>> print(private.report())
+            model       Linear, 3 trainable parameters
+            optimiser   SGD
+            unit        one record
+            neighbours  add_remove
+            sampling    Poisson(rate=Fraction(1, 10), population=100)
+            ...
+        """
+        settings, sampling = self._settings, self._settings.sampling
+        source = self._stepping.source
+        size = self._stepping.size
+        rows = [
+            ("model", f"{type(self.model).__name__}, {size} trainable parameters"),
+            ("optimiser", type(self.optimizer).__name__),
+            ("unit", settings.unit),
+            ("neighbours", str(sampling.neighbours)),
+            ("sampling", repr(sampling)),
+            ("divided by", f"{sampling.expected:g}, the expected batch size"),
+            ("clipping", repr(settings.clipping)),
+            ("noise", f"{settings.noise_multiplier:.6g} times the clip, {_secured(source)}"),
+            ("steps", f"{self.steps_taken} taken of {self.steps_planned}"),
+            ("step costs", repr(settings.step_loss)),
+            ("proofs", f"{sampling.proof}; composed by privacy loss distributions"),
+            ("account", settings.account or "none: nobody else counts what this run spends"),
+        ]
+        if isinstance(settings.clipping, Adaptive):
+            rows.append(("clip now", f"{self.clip:.6g}"))
+        if self._stepping.watch is not None:
+            rows.append(("last step", str(self._stepping.watch.last)))
+        rows += [("note", note) for note in self.notes]
+        return Report(rows=tuple(rows), spent=self.spent, curve=self._epsilon)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a checkpoint that :func:`discreet.learn.resume` goes on from.
+
+        It holds the model, the optimiser, the settings and how far the run is: no key, no noise, no
+        data. It is written beside the old one and put in its place at once, so that a crash leaves
+        one of them whole.
+
+        >>> import tempfile, torch
+        >>> from discreet.learn.preparing import prepare
+        >>> model = nn.Linear(2, 1)
+        >>> private = prepare(model, torch.optim.SGD(model.parameters(), lr=0.1),
+        ...                   (torch.randn(100, 2),), noise_multiplier=1, delta=1e-5, steps=3,
+        ...                   batch_size=10, clip=1.0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     private.save(os.path.join(folder, "run.pt"))
+        ...     os.listdir(folder)
+        ['run.pt']
+        """
+        from discreet.learn.checkpoints import write
+
+        self._state.norm = self.clip if isinstance(self._settings.clipping, Adaptive) else None
+        document = {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "optimizer_kind": type(self.optimizer).__name__,
+            "settings": self._settings.to_json(),
+            "state": self._state.document,
+            "notes": list(self.notes),
+            "jobs": [] if self._charges is None else self._charges.indices,
+        }
+        self._team.lead(lambda: write(path, document))
+
+    def close(self) -> None:
+        """End the run: give back what was reserved and not begun, and free the optimiser.
+
+        Do so for public reasons (enough steps, a deadline), not for how raw data looked.
+
+        >>> import torch
+        >>> from discreet.learn.preparing import prepare
+        >>> model = nn.Linear(2, 1)
+        >>> private = prepare(model, torch.optim.SGD(model.parameters(), lr=0.1),
+        ...                   (torch.randn(100, 2),), noise_multiplier=1, delta=1e-5, steps=3,
+        ...                   batch_size=10, clip=1.0)
+        >>> private.close()
+        >>> private.is_open
+        False
+        """
+        if self._charges is not None:
+            self._charges.close()
+        self._leave()
+
+    def __enter__(self) -> "Private":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # When a run breaks may depend on the data, so an error gives nothing back: it can resume.
+        if kind is None:
+            self.close()
+        else:
+            self._leave()
+
+    def __repr__(self) -> str:
+        model = type(self.model).__name__
+        told = f"Private({model}, {self.steps_taken} of {self.steps_planned} steps taken"
+        return f"{told}{''.join(f'; {note}' for note in self.notes)})"
+
+    def __reduce_ex__(self, protocol: SupportsIndex, /) -> Never:
+        raise NotCopyable(
+            "a run cannot be copied or pickled: the copy's steps would not be in its account. Use "
+            "private.save(path) and discreet.learn.resume."
+        )
+
+    def _pay_and_draw(self) -> tuple[Indices, Weights | None]:
+        """Put the step on record, then draw who takes part. In the first process only."""
+        # Paid first: a crash behind this line wastes budget, while the opposite order could
+        # change the model by a batch that nobody paid for.
+        if self._charges is not None:
+            self._charges.begin()
+        return self._stepping.draw()
+
+    def _tell_noise(self) -> None:
+        tell = getattr(self.optimizer, "tell_noise", None)
+        if tell is not None:
+            tell(self._stepping.noise_scale)
+
+    def _look_again(self) -> None:
+        """Check the model whenever parts of it were put into another mode: train() or eval()."""
+        modes = [module.training for module in self.model.modules()]
+        if modes != self._modes:
+            check(self.model)
+            self._modes = modes
+
+    def _epsilon(self, steps: int) -> float:
+        if steps not in self._epsilons:
+            settings = self._settings
+            found = epsilon(settings.step_loss * steps, delta=settings.delta)
+            if settings.epsilon is not None and steps <= settings.steps:
+                # The noise was chosen so that this is proved, too; the last digits may differ.
+                found = min(found, float_up(Fraction(settings.epsilon)))
+            self._epsilons[steps] = found
+        return self._epsilons[steps]
+
+    def _told(self) -> str:
+        """Describe the run in the bar; epsilon a few times only, as it was at the last of them."""
+        every = max(1, self.steps_planned // _TIMES_SHOWN)
+        shown = self._state.done // every * every
+        told = f"epsilon {self._epsilon(shown):.3g}"
+        return told if self._stepping.watch is None else f"{told} ({self._stepping.watch.last})"
+
+    def _leave(self) -> None:
+        self._is_open = False
+        self._guard.release()
+
+    def _require_open(self) -> None:
+        if not self._is_open:
+            raise SessionOver("this run was closed. Prepare another one to train on.")
+        if not self._guard.is_held:
+            raise SessionOver("another run was prepared with this optimiser. Go on with that one.")
+
+    def _require_current(self, batch: object) -> None:
+        if not isinstance(batch, Batch):
+            raise ParameterError(
+                f"step takes a batch of this run's own batches(), got an object of type "
+                f"{type(batch).__name__}. Rows chosen in any other way, such as by a DataLoader, "
+                "are not the batch that is accounted. Nothing was spent. Write: for batch in "
+                "private.batches(): private.step(batch, loss_fn).",
+                parameter="batch",
+            )
+        if batch.owner is not self:
+            raise ParameterError(
+                "this batch belongs to another run. Nothing was spent. Take it from the batches() "
+                "of the run whose step it is.",
+                parameter="batch",
+            )
+        if batch.is_used or batch is not self._current:
+            raise ParameterError(
+                "each batch is for one step, and this one's has passed. Nothing was spent. Take "
+                "the next one from batches().",
+                parameter="batch",
+            )
+
+
+@dataclass(slots=True)
+class State:
+    """How far a run is."""
+
+    taken: int = 0  # steps that changed the model
+    done: int = 0  # steps of the plan that are over, also those that failed
+    begun: int = 0  # steps paid for
+    norm: float | None = None  # of adaptive clipping
+
+    @property
+    def document(self) -> dict[str, int | float | None]:
+        """The state as a checkpoint writes it."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def _secured(source: Source) -> str:
+    return "from the operating system's entropy" if source.is_secure else "SEEDED: protects nobody"
