@@ -459,6 +459,13 @@ class Hidden(torch.autograd.Function):
         (nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4)), "fix"),
         (Net(lambda m, x: Hidden.apply(x, m.w), w=nn.Parameter(torch.ones(5))), "w: used by"),
         (nn.Embedding(9, 2, max_norm=1.0), "max_norm"),
+        (
+            Net(
+                lambda m, x: m.inner(x2 := x * 1) + x2.mul_(0).sum(1, keepdim=True),
+                inner=nn.Linear(5, 2),
+            ),
+            "changed in place",
+        ),
         (nn.Linear(5, 2).requires_grad_(requires_grad=False), "no trainable"),
     ],
 )

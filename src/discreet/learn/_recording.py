@@ -28,6 +28,26 @@ class _Rooted(torch.autograd.Function):
 
 
 @final
+class Kept:
+    """An input of an operation, for later, if nobody has changed it by then."""
+
+    __slots__ = ("_tensor", "_version")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor, self._version = tensor.detach(), tensor._version
+
+    def get(self) -> Tensor:
+        """Return it as it was."""
+        if self._tensor._version != self._version:
+            raise ParameterError(
+                "an input of a layer with trainable parameters was changed in place after the "
+                "layer had used it. Nothing was released. Leave out inplace=True there.",
+                parameter="model",
+            )
+        return self._tensor
+
+
+@final
 class Recorder(TorchFunctionMode):
     """Intercept the torch functions that meet a parameter, and keep what they leave behind.
 
@@ -49,6 +69,7 @@ class Recorder(TorchFunctionMode):
     ) -> None:
         super().__init__()
         self.units = units
+        self.is_narrow = False  # whether something was computed in 16 bits
         self.uses: dict[int, list[Use]] = {id(p): [] for p in parameters}
         self._followed: dict[int, Tensor] = {id(p): p for p in parameters}
         self._plain: dict[int, Tensor] = {id(p): p.detach() for p in parameters}
@@ -78,7 +99,7 @@ class Recorder(TorchFunctionMode):
         operands = list(tensors(args, kwargs))
         if self._is_backward:
             return self._again(func, args, kwargs, operands)
-        call = self._call(place, func, len(operands))
+        call = self._call(place, func, operands)
         self._axes = {id(t): axis for t, axis in zip(operands, call.operands, strict=True)}
         self.results = call.results
         if not any(call.operands) and not any(call.results):
@@ -92,15 +113,25 @@ class Recorder(TorchFunctionMode):
         rule = self._rules.get(func, self._fallback)
         return rule(self, func, *args, **kwargs)
 
-    def _call(self, place: int, func: Any, operands: int) -> Call:
+    def _call(self, place: int, func: Any, operands: list[Tensor]) -> Call:
         call = self._calls[place] if place < len(self._calls) else None
-        if call is None or call.name != func.__name__ or len(call.operands) != operands:
+        if (
+            call is None
+            or call.name != func.__name__
+            or len(call.operands) != len(operands)
+            or not all(map(self._fits, operands, call.operands))
+        ):
             raise ParameterError(
                 "the model does not call the same operations each time, so what belongs to one "
                 "example can not be told. Remove branches that depend on data or on chance.",
                 parameter="model",
             )
         return call
+
+    def _fits(self, tensor: Tensor, axis: Axis | None) -> bool:
+        if axis is None or axis.each == 0:
+            return True
+        return axis.dim < tensor.dim() and tensor.shape[axis.dim] == axis.each * self.units
 
     # --- what rules ask and tell ---
 
@@ -141,6 +172,7 @@ class Recorder(TorchFunctionMode):
         """Call ``then`` with the gradient of ``out``, which uses the followed ``owners``."""
         if not torch.is_grad_enabled():
             return out
+        self.is_narrow |= out.dtype in (torch.bfloat16, torch.float16)
         if not out.requires_grad:
             out = _Rooted.apply(out, self._anchor)  # type: ignore[no-untyped-call]
         if not self._is_backward:

@@ -17,7 +17,7 @@ from discreet.learn import _kernels
 from discreet.learn._convolutions import Convolution, Geometry
 from discreet.learn._dots import dots
 from discreet.learn._layouts import Axis, tensors
-from discreet.learn._recording import Recorder
+from discreet.learn._recording import Kept, Recorder
 from discreet.learn._uses import Dense, Lookup, Outer, wide
 
 
@@ -77,13 +77,13 @@ def linear(
     if axis is not None and axis.dim == input.dim() - 1:
         raise _mixing("linear")
     out = func(x, _plain(rec, weight), _plain(rec, bias))
-    kept = x.detach()
+    kept = Kept(x)
 
     def then(grad: Tensor) -> None:
         assert axis is not None
         grads = _positions(rec, grad, axis)
         if rec.is_followed(weight):
-            rec.put(weight, Outer(grads, _positions(rec, kept, axis)))
+            rec.put(weight, Outer(grads, _positions(rec, kept.get(), axis)))
         if bias is not None and rec.is_followed(bias):
             rec.put(bias, Dense(_summed(grads)))
 
@@ -106,11 +106,11 @@ def matmul(rec: Recorder, func: Any, input: Tensor, other: Tensor) -> Tensor:
         raise _mixing("matmul")
     x = _cast(input)
     out = func(x, rec.plain(other))
-    kept = x.detach()
+    kept = Kept(x)
 
     def then(grad: Tensor) -> None:
         assert axis is not None
-        rec.put(other, Outer(_positions(rec, kept, axis), _positions(rec, grad, axis)))
+        rec.put(other, Outer(_positions(rec, kept.get(), axis), _positions(rec, grad, axis)))
 
     return rec.watch(out, other, then=then)
 
@@ -129,13 +129,13 @@ def addmm(
         return cast("Tensor", fallback(rec, func, input, mat1, mat2, **scales))
     x = _cast(mat1)
     out = func(_plain(rec, input), x, _plain(rec, mat2))
-    kept = x.detach()
+    kept = Kept(x)
 
     def then(grad: Tensor) -> None:
         assert axis is not None
         grads = _positions(rec, grad, axis)
         if rec.is_followed(mat2):
-            rec.put(mat2, Outer(_positions(rec, kept, axis), grads))
+            rec.put(mat2, Outer(_positions(rec, kept.get(), axis), grads))
         if rec.is_followed(input):
             rec.put(input, Dense(_summed(grads)))
 
@@ -162,10 +162,11 @@ def embedding(
         )
     axis = rec.axis(input)
     out = func(input, rec.plain(weight), padding_idx)
+    kept = Kept(input)
 
     def then(grad: Tensor) -> None:
         assert axis is not None
-        index = rec.by_unit(input, axis).reshape(rec.units, -1)
+        index = rec.by_unit(kept.get(), axis).reshape(rec.units, -1)
         rows = _positions(rec, grad, axis)
         if padding_idx is not None:
             rows = rows.masked_fill((index == padding_idx % weight.shape[0])[..., None], 0)
@@ -256,13 +257,14 @@ def convolution(rec: Recorder, func: Any, *args: Any, **kwargs: Any) -> Tensor:
     if is_transposed:
         settings["output_padding"] = geometry.output_padding
     out = func(x, _plain(rec, weight), _plain(rec, bias), **settings)
+    kept = Kept(x)
 
     def then(grad: Tensor) -> None:
         assert axis is not None
         grad = rec.rows_by_unit(grad, axis)
         if rec.is_followed(weight):
-            kept = rec.rows_by_unit(x.detach(), axis)
-            rec.put(weight, Convolution(kept, grad, weight.shape, geometry, rec.units))
+            rows = rec.rows_by_unit(kept.get(), axis)
+            rec.put(weight, Convolution(rows, grad, weight.shape, geometry, rec.units))
         if bias is not None and rec.is_followed(bias):
             sums = grad.flatten(2).sum(2, dtype=wide(grad[:0]).dtype)
             rec.put(bias, Dense(sums.view(rec.units, -1, sums.shape[1]).sum(1)))
@@ -305,13 +307,13 @@ def layer_norm(
     out, mean, rstd = torch.native_layer_norm(
         x, normalized_shape, _plain(rec, weight), _plain(rec, bias), eps
     )
-    kept, mean, rstd = x.detach(), mean.detach(), rstd.detach()
+    kept, mean, rstd = Kept(x), mean.detach(), rstd.detach()
 
     def then(grad: Tensor) -> None:
         assert axis is not None
         scale, shift = _kernels.norm_affine_grads(
             _positions(rec, grad.flatten(-dims), axis),
-            _positions(rec, kept.flatten(-dims), axis),
+            _positions(rec, kept.get().flatten(-dims), axis),
             rec.by_unit(mean.flatten(-dims), axis).reshape(rec.units, -1),
             rec.by_unit(rstd.flatten(-dims), axis).reshape(rec.units, -1),
         )
@@ -347,11 +349,11 @@ def group_norm(
         num_groups,
         eps,
     )
-    kept, mean, rstd = x.detach(), mean.detach(), rstd.detach()
+    kept, mean, rstd = Kept(x), mean.detach(), rstd.detach()
 
     def then(grad: Tensor) -> None:
         assert axis is not None
-        products, sums = dots(grad.flatten(2), kept.flatten(2))
+        products, sums = dots(grad.flatten(2), kept.get().flatten(2))
         each = channels // num_groups
         scale = (products - mean.repeat_interleave(each, 1) * sums) * rstd.repeat_interleave(
             each, 1
@@ -386,11 +388,11 @@ def multiply(rec: Recorder, func: Any, input: Any, other: Any) -> Tensor:
     owner, x = (input, other) if rec.is_followed(input) else (other, input)
     out = func(_plain(rec, input), _plain(rec, other))
     (axis,) = rec.results or (None,)
-    kept = x.detach()
+    kept = Kept(x)
 
     def then(grad: Tensor) -> None:
         assert axis is not None
-        rec.put(owner, Dense(_per_unit_sum(rec, wide(grad) * kept, axis, owner.shape)))
+        rec.put(owner, Dense(_per_unit_sum(rec, wide(grad) * kept.get(), axis, owner.shape)))
 
     return rec.watch(out, owner, then=then)
 
@@ -438,7 +440,7 @@ def fallback(rec: Recorder, func: Any, *args: Any, **kwargs: Any) -> Any:
             "that take the batch and the parameter and return one tensor.",
             parameter="model",
         )
-    kept = [t.detach() for t in batched]
+    kept = [Kept(t) for t in batched]
     plain = [rec.plain(t) for t in owners]
 
     def then(grad: Tensor) -> None:
@@ -461,7 +463,7 @@ def fallback(rec: Recorder, func: Any, *args: Any, **kwargs: Any) -> Any:
             pull = torch.func.vjp(again, *plain)[1]
             return pull(_one_unit(grad, axis))
 
-        inputs = [rec.by_unit(x, a) for x, a in zip(kept, axes, strict=True) if a is not None]
+        inputs = [rec.by_unit(x.get(), a) for x, a in zip(kept, axes, strict=True) if a is not None]
         for owner, grads in zip(
             owners, torch.func.vmap(one)(rec.by_unit(grad, axis), *inputs), strict=True
         ):

@@ -122,7 +122,10 @@ class Outer:
         return iter((self.left, self.right))
 
     def dense(self) -> Tensor:
-        return torch.bmm(wide(self.left).transpose(1, 2), wide(self.right))
+        left, right = self.left, self.right
+        if left.is_cuda and left.dtype == right.dtype and left.dtype.itemsize == 2:
+            return torch.bmm(left.transpose(1, 2), right, out_dtype=torch.float32)
+        return torch.bmm(wide(left).transpose(1, 2), wide(right))
 
     def settled(self) -> "Use":
         """Return the gradients themselves, where they are small and cost less than two ways."""
@@ -142,9 +145,9 @@ class Outer:
         # A GPU multiplies 16-bit numbers far faster: rounding is paid for in the norm's slack.
         narrow = left.dtype if left.is_cuda and left.dtype == right.dtype else out.dtype
         if left.shape[2] <= right.shape[2]:
-            left = (left * scale).to(narrow)
+            left = torch.mul(left, scale, out=torch.empty_like(left, dtype=narrow))
         else:
-            right = (right * scale).to(narrow)
+            right = torch.mul(right, scale, out=torch.empty_like(right, dtype=narrow))
         _add_product(out, left.flatten(0, 1), right.flatten(0, 1))
 
     def without(self, bad: Tensor) -> "Outer":
