@@ -32,6 +32,7 @@ import torch
 from learn_methods import (
     CLIP,
     ENGINE,
+    GRAPHS,
     LABELS,
     METHODS,
     NOISE_MULTIPLIER,
@@ -226,7 +227,7 @@ def checked(task: Task, names: list[str], device: str) -> dict[str, float]:
     with torch.device(device):
         batch = task.batch()
     found, reference = {}, None
-    for name in ["vmap", *(n for n in names if n not in ("vmap", PLAIN, OURS))]:
+    for name in ["vmap", *(n for n in names if n not in ("vmap", PLAIN, OURS, GRAPHS))]:
         torch.manual_seed(0)
         try:
             sums = METHODS[name](task, device, batch).clipped(batch)
@@ -306,7 +307,7 @@ def show(console: Console, task: Task, found: dict[str, dict[str, Any]]) -> None
         if "failed" in each:
             console.print(f"{LABELS[name]} failed: {each['failed']}", highlight=False)
     peers = [n for n in PEERS if "ratio" in found.get(n, {})]
-    for ours in (n for n in (OURS, ENGINE) if "ratio" in found.get(n, {})):
+    for ours in (n for n in (OURS, GRAPHS, ENGINE) if "ratio" in found.get(n, {})):
         if peers:
             best = min(peers, key=lambda n: found[n]["ratio"])
             share = found[ours]["ratio"] / found[best]["ratio"]
@@ -361,6 +362,8 @@ def main() -> None:
         child(options.child, task, [task.batch() for _ in range(POOL)])
         return
     names = [n for n in METHODS if not options.methods or n in (PLAIN, *options.methods)]
+    if device == "cpu":
+        names = [n for n in names if n != GRAPHS]
     settings = {"clip": CLIP, "noise_multiplier": NOISE_MULTIPLIER, "turns": options.repeats}
     report = {**surroundings(device), "settings": settings, "tasks": {}}
     console = Console(width=110)

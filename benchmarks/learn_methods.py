@@ -100,7 +100,7 @@ class Bare:
 class Discreet:
     """This library as people use it, with a data set of one batch, sampled whole each time."""
 
-    def __init__(self, task: Task, device: str, data: Batch) -> None:
+    def __init__(self, task: Task, device: str, data: Batch, *, graphs: bool = False) -> None:
         from discreet.learn import prepare
 
         self.task, self.device = task, device
@@ -117,6 +117,7 @@ class Discreet:
             micro_batch_size=task.batch_size,
             sampling="full",
             clip=CLIP,
+            graphs=graphs,
             progress=False,
         )
         self.batches: Iterator[Any] = iter(self.private.batches())
@@ -230,11 +231,12 @@ class Opacus:
         return found
 
 
-PLAIN, OURS, ENGINE = "plain", "ours", "engine"
+PLAIN, OURS, GRAPHS, ENGINE = "plain", "ours", "graphs", "engine"
 PEERS = ("hooks", "ghost", "functorch", "ew", "vmap")
 METHODS: dict[str, Callable[[Task, str, Batch], Method]] = {
     PLAIN: Plain,
     OURS: Discreet,
+    GRAPHS: partial(Discreet, graphs=True),
     ENGINE: Bare,
     **{mode: partial(Opacus, mode=mode) for mode in PEERS if mode != "vmap"},
     "vmap": Vmap,
@@ -242,6 +244,7 @@ METHODS: dict[str, Callable[[Task, str, Batch], Method]] = {
 LABELS = {
     PLAIN: "not private",
     OURS: "discreet",
+    GRAPHS: "discreet, graphs=True",
     ENGINE: "discreet, engine alone",
     **{mode: f"Opacus, {mode}" for mode in PEERS},
     "vmap": "torch.func, vmap",

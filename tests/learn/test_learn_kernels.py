@@ -220,6 +220,14 @@ class TestTorch:
         squares = truth.square().sum((1, 2, 3, 4))
         assert_near(_kernels.conv2d_norms(*last, *geometry), squares, 1e-10)
 
+    def test_no_examples_have_no_norms(self):
+        left, right = outer_case((0, 4, 3, 2))
+        x, g, geometry = conv_case((0, *CONV[0][1:]))
+        assert _kernels.outer_norms(left, right)[0].shape == (0,)
+        assert _kernels.dense_norms(left=left, right=right).shape == (0,)
+        assert _kernels.conv2d_norms(x, g, *geometry).shape == (0,)
+        assert _kernels.conv2d_grads(x, g, *geometry).shape == (0, 5, 3, 3, 3)
+
     def test_what_is_not_finite_is_not_hidden(self):
         left, right = outer_case((2, 12, 8, 6))
         left[1, 3, 2] = torch.nan

@@ -1,12 +1,13 @@
-"""Demo data, generated on the spot: people in households, salaries, visits.
+"""Demo data, generated on the spot: people in households, salaries, visits, digits.
 
 Every table is a plain dict of equally long numpy arrays, the same on every machine for the same
 arguments. No person in it exists. :func:`folder` finds real data that you bring yourself.
 """
 
 from discreet.datasets._census import census
+from discreet.datasets._digits import digits
 from discreet.datasets._folder import folder
 from discreet.datasets._salaries import salaries
 from discreet.datasets._visits import visits
 
-__all__ = ["census", "folder", "salaries", "visits"]
+__all__ = ["census", "digits", "folder", "salaries", "visits"]

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from discreet.learn import _kernels
-from discreet.learn._uses import Dense, Norms, Use, _zeroed, is_kept, unit_roundoff
+from discreet.learn._uses import Dense, Norms, Use, _zeroed, is_kept, squares, unit_roundoff
 
 _AT_ONCE = 2**26  # numbers of per-unit gradients that are formed at once
 
@@ -72,7 +72,7 @@ class Convolution:
     def norms(self) -> Norms:
         if self._is_plain:
             geometry = self.geometry
-            squares = _kernels.conv2d_norms(
+            found = _kernels.conv2d_norms(
                 self.x,
                 self.grad,
                 tuple(self.shape[2:]),
@@ -82,10 +82,8 @@ class Convolution:
             )
         else:
             at_once = max(1, _AT_ONCE // self.shape.numel())
-            squares = torch.cat(
-                [part.dense().flatten(1).square().sum(1) for part in self._split(at_once)]
-            )
-        return Norms(squares, self._rounding(squares.dtype))
+            found = torch.cat([squares(part.dense().flatten(1)) for part in self._split(at_once)])
+        return Norms(found, self._rounding(found.dtype))
 
     def _rounding(self, dtype: torch.dtype) -> Tensor:
         # Cauchy-Schwarz over positions; an input is in at most as many patches as the kernel
@@ -109,7 +107,7 @@ class Convolution:
 
     def dense(self) -> Tensor:
         geometry = self.geometry
-        if self._is_plain:
+        if self._is_plain and self.x.is_cuda:
             return _kernels.conv2d_grads(
                 self.x,
                 self.grad,

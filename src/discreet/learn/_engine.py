@@ -17,7 +17,7 @@ from discreet.learn._recording import Recorder
 from discreet.learn._rules import RULES, fallback
 from discreet.learn._self_check import check_gradients
 from discreet.learn._trees import leaves, of_units
-from discreet.learn._uses import Dense, Use, joined
+from discreet.learn._uses import Dense, Use, joined, squares
 from discreet.learn.clipping import Clipping
 
 LossFunction = Callable[[nn.Module, Any], Tensor]
@@ -125,20 +125,20 @@ class Engine:
         """Return upper bounds on the norms: (units, groups)."""
         groups = max(self._groups) + 1
         buffer = self.flat.buffer
-        squares = buffer.new_zeros(units, groups)
+        total = buffer.new_zeros(units, groups)
         slack: Tensor | None = None
         for group, part in kept.squares():
-            squares[:, group] += part
+            total[:, group] += part
         for place, use in uses.items():
             if place in kept.places:
                 continue
             found = use.norms()
-            squares[:, self._groups[place]] += found.squares
+            total[:, self._groups[place]] += found.squares
             if found.slack is not None:
                 if slack is None:
                     slack = buffer.new_zeros(units, groups)
                 slack[:, self._groups[place]] += found.slack.square()
-        norms = squares.sqrt_()
+        norms = total.sqrt_()
         return norms if slack is None else norms.add_(slack.sqrt_())
 
     def _layout(self, loss_fn: LossFunction, batch: Any, units: int) -> list[Call]:
@@ -179,10 +179,17 @@ class Engine:
 
 @final
 class _Kept:
-    """Small gradients of the units, side by side: one norm and one product for all of them."""
+    """Small gradients of the units, side by side: one norm and one product for all of them.
+
+    Worth a copy where starting an operation takes longer than the operation.
+    """
 
     def __init__(self, uses: dict[int, Use], groups: tuple[int, ...]) -> None:
-        found = sorted((place, use) for place, use in uses.items() if isinstance(use, Dense))
+        found = sorted(
+            (place, use)
+            for place, use in uses.items()
+            if isinstance(use, Dense) and use.grads[0].numel() <= _limit(use.grads)
+        )
         self.places = {place for place, _ in found}
         self._runs: list[tuple[int, list[int], Tensor]] = []
         for group in sorted({groups[place] for place in self.places}):
@@ -192,10 +199,7 @@ class _Kept:
 
     def squares(self) -> list[tuple[int, Tensor]]:
         """Return the squared norms in each group."""
-        return [
-            (group, torch.linalg.vector_norm(grads, dim=1).square())
-            for group, _, grads in self._runs
-        ]
+        return [(group, squares(grads)) for group, _, grads in self._runs]
 
     def add_weighted(self, factors: Tensor, flat: FlatGradient) -> None:
         """Add all of them to the buffer, each unit's times its factor."""
@@ -209,6 +213,10 @@ class _Kept:
             sizes = [flat.view(place).numel() for place in places]
             for place, part in zip(places, total.split(sizes), strict=True):
                 flat.view(place).view(-1).add_(part)
+
+
+def _limit(tensor: Tensor) -> int:
+    return 2**16 if tensor.is_cuda else 2**12
 
 
 def _as_written() -> AbstractContextManager[object]:

@@ -35,6 +35,7 @@ Pair = tuple[int, int]
 # convolutions, chunks of 4 MB are two to three times as fast as chunks of 64 MB.
 CPU_CHUNK_BYTES = 4 << 20
 GPU_CHUNK_BYTES = 64 << 20
+LEAST_SHARED = 160 << 10
 # The price of one shifted multiply-add, and of one number of a Gram matrix on its way through
 # memory, in multiply-adds of a matrix product.
 SHIFT_COST = 30
@@ -63,7 +64,7 @@ def _plainly(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
     @wraps(function)
     def plain(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        first = next(arg for arg in args if isinstance(arg, Tensor))
+        first = next(v for v in (*args, *kwargs.values()) if isinstance(v, Tensor))
         with torch.no_grad(), torch.autocast(first.device.type, enabled=False):
             if not first.is_cuda:
                 return function(*args, **kwargs)
@@ -218,7 +219,10 @@ def _is_triton_installed() -> bool:
 
 @cache
 def _is_supported(device: torch.device) -> bool:
-    return torch.version.cuda is not None and torch.cuda.get_device_capability(device) >= (8, 0)
+    # Tiles are made for the shared memory of data centres' GPUs; others have half as much.
+    properties = torch.cuda.get_device_properties(device)
+    shared = getattr(properties, "shared_memory_per_block_optin", 0)
+    return torch.version.cuda is not None and properties.major >= 8 and shared >= LEAST_SHARED
 
 
 def _has_triton(tensor: Tensor) -> bool:

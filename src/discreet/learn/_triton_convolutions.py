@@ -24,6 +24,7 @@ from discreet.learn._triton_norms import (
     power,
     tiles_of,
     tl,
+    total_of,
     triangle,
     warps_of,
 )
@@ -278,7 +279,7 @@ def _launch_conv(
         CHANNELS_INNER=x_strides[1] == 1,
         num_warps=warps_of(block_o, block_n), num_stages=SHORT_STAGES,
     )  # fmt: skip
-    return grads if store else squares.sum(1)
+    return grads if store else total_of(squares)
 
 
 def _conv_nine_norms(x: Tensor, g: Tensor, geometry: "Geometry", *, precision: Precision) -> Tensor:
@@ -302,7 +303,7 @@ def _conv_nine_norms(x: Tensor, g: Tensor, geometry: "Geometry", *, precision: P
         PRECISION=precision,
         num_warps=8 if block_c == 64 else 4, num_stages=SHORT_STAGES,
     )  # fmt: skip
-    return squares.sum(1)
+    return total_of(squares)
 
 
 def conv_gram(residues: Tensor, g: Tensor, geometry: "Geometry", *, precision: Precision) -> Tensor:
@@ -326,4 +327,4 @@ def conv_gram(residues: Tensor, g: Tensor, geometry: "Geometry", *, precision: P
         MASK_ROWS=tokens % block != 0, BLOCK=block, PRECISION=precision,
         num_warps=2 * warps_of(block, block), num_stages=STAGES,
     )  # fmt: skip
-    return squares.sum(1)
+    return total_of(squares)

@@ -308,6 +308,11 @@ def tiles_of(size: int, block: int) -> int:
     return -(-size // block)
 
 
+def total_of(partial: Tensor) -> Tensor:
+    """Add up what the programs of each example found."""
+    return partial[:, 0] if partial.shape[1] == 1 else partial.sum(1)
+
+
 def outer_norms(left: Tensor, right: Tensor, *, precision: Precision) -> tuple[Tensor, Tensor]:
     """Return squared norms of sum_t left_t (x) right_t, and sum_t |left_t| |right_t|."""
     first, second = Operand.of(left), Operand.of(right)
@@ -344,7 +349,7 @@ def launch_ghost(
         MASK_ROWS=tokens % block != 0, BLOCK=block, PRECISION=precision, GIVEN=given,
         num_warps=warps_of(block, block), num_stages=STAGES,
     )  # fmt: skip
-    return squares.sum(1), sizes.sum(1)
+    return total_of(squares), total_of(sizes)
 
 
 def _aligned(wide: Tensor, first: int, width: int, into: Tensor | None = None) -> Tensor:
@@ -420,7 +425,7 @@ def dense_norms(left: Tensor, right: Tensor, *, precision: Precision) -> Tensor:
         MASK_ROWS=tokens % block_t != 0, BLOCK_T=block_t, PRECISION=precision,
         num_warps=warps_of(block_m, block_n), num_stages=SHORT_STAGES,
     )  # fmt: skip
-    return squares.sum(1)
+    return total_of(squares)
 
 
 def affine_grads(g: Tensor, x: Tensor, mean: Tensor | None, rstd: Tensor) -> tuple[Tensor, Tensor]:
@@ -445,6 +450,4 @@ def affine_grads(g: Tensor, x: Tensor, mean: Tensor | None, rstd: Tensor) -> tup
         CENTRED=mean is not None, MASK=width % block_d != 0, BLOCK_T=block_t, BLOCK_D=block_d,
         num_warps=4, num_stages=3,
     )  # fmt: skip
-    if splits == 1:
-        return scaled[:, 0], plain[:, 0]
-    return scaled.sum(1), plain.sum(1)
+    return total_of(scaled), total_of(plain)

@@ -168,12 +168,13 @@ class PrivateAccuracy:
         right = int(votes.sum())
         counts = self._histogram.release([right, len(votes) - right], source=source)
         total = int(counts.sum())
-        # Each count is off by more with half the chance: together the confidence that was asked.
+        # Each count may miss with half the chance, so that both hold with the confidence asked.
         each = 1 - (1 - Fraction(self.confidence)) / 2
         off = self._histogram.error(confidence=each)
         if total <= 2 * off:
             return Accuracy(value=None)
-        # The true share is (right +- off) / (total, where both are off to opposite sides).
+        # The true share is furthest away where the counts are off to opposite sides, and then the
+        # total is right: (right - off) / total or (right + off) / total.
         return Accuracy(value=min(1.0, max(0.0, int(counts[0]) / total)), error=off / total)
 
 
