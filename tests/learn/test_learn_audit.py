@@ -215,7 +215,10 @@ def canaries(count):
 
 
 def canaries_and_blanks(count):
-    """Return the same, with a row of zeros in the place of each canary that is not there."""
+    """Return the same, with a row of zeros in the place of each canary that is not there.
+
+    By Poisson sampling that releases what a dataset without the row does, so the claim covers it.
+    """
     return torch.cat([canaries(count), torch.zeros(count, 2 * count)])
 
 
@@ -622,17 +625,9 @@ def test_seeded_noise_is_marked():
     assert "seeded source" in repr(private)
 
 
-gap = pytest.mark.xfail(
-    strict=True,
-    raises=ParameterError,
-    reason="the gradient check of the first rows refuses numbers that are not finite",
-)
-
-
 @pytest.mark.parametrize(
     ("place", "value"),
-    [(30, np.nan), (30, np.inf), (30, -np.inf), (30, 3e38), (0, 3e38)]
-    + [pytest.param(0, value, marks=gap) for value in (np.nan, np.inf, -np.inf)],
+    [(place, value) for place in (0, 30) for value in (np.nan, np.inf, -np.inf, 3e38, 1e30)],
 )
 def test_a_canary_that_is_no_number_neither_stops_nor_shows(place, value):
     """Whether a step fails would be a release, too."""

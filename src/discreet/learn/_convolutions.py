@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from discreet.learn import _kernels
-from discreet.learn._uses import Dense, Norms, Use, _zeroed, is_kept, squares, unit_roundoff
+from discreet.learn._uses import Dense, Norms, Use, _zeroed, is_kept, rounding_of, squares
 
 _AT_ONCE = 2**26  # numbers of per-unit gradients that are formed at once
 
@@ -83,18 +83,15 @@ class Convolution:
         else:
             at_once = max(1, _AT_ONCE // self.shape.numel())
             found = torch.cat([squares(part.dense().flatten(1)) for part in self._split(at_once)])
-        return Norms(found, self._rounding(found.dtype))
-
-    def _rounding(self, dtype: torch.dtype) -> Tensor:
         # Cauchy-Schwarz over positions; an input is in at most as many patches as the kernel
         # has places (of a transposed one, an output).
-        places = self.shape[2:].numel()
         x, grad = (
-            torch.linalg.vector_norm(t.flatten(1), dim=1, dtype=dtype).view(self.units, -1)
+            torch.linalg.vector_norm(t.flatten(1), dim=1, dtype=found.dtype).view(self.units, -1)
             for t in (self.x, self.grad)
         )
-        products = torch.linalg.vector_norm(x, dim=1) * torch.linalg.vector_norm(grad, dim=1)
-        return torch.mul(products, places**0.5 * unit_roundoff(self.x, is_convolution=True))
+        sizes = torch.linalg.vector_norm(x, dim=1) * torch.linalg.vector_norm(grad, dim=1)
+        places = self.shape[2:].numel()
+        return Norms(found, sizes * places**0.5, rounding_of(self.x, is_convolution=True))
 
     def _split(self, units: int) -> list["Convolution"]:
         each = self.x.shape[0] // self.units

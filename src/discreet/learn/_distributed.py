@@ -117,6 +117,14 @@ class Team:
         self.spread_(sent)
         return [float(number) for number in sent.tolist()]
 
+    def any(self, flag: bool) -> bool:
+        """Say whether some process says so."""
+        if self.is_alone:
+            return flag
+        sent = torch.tensor([int(flag)], device=self.device)
+        dist.all_reduce(sent, op=dist.ReduceOp.MAX)
+        return bool(sent.item())
+
     def align(self, model: nn.Module) -> None:
         """Give every process the first one's weights: they must begin as one model."""
         if not self.is_alone:

@@ -16,8 +16,8 @@ from discreet.learn._layouts import PROBES, Call, ShapeLog, compare
 from discreet.learn._recording import Recorder
 from discreet.learn._rules import RULES, fallback
 from discreet.learn._self_check import check_gradients
-from discreet.learn._trees import leaves, of_units
-from discreet.learn._uses import Dense, Use, joined, squares
+from discreet.learn._trees import first_units, leaves, made_up
+from discreet.learn._uses import Dense, Norms, Rounding, Use, joined, squares
 from discreet.learn.clipping import Clipping
 
 LossFunction = Callable[[nn.Module, Any], Tensor]
@@ -53,6 +53,7 @@ class Engine:
         self.flat = FlatGradient(model)
         self._places = {id(p): i for i, p in enumerate(self.flat.parameters)}
         self._calls: dict[Any, list[Call]] = {}
+        self.is_spoilt = torch.zeros((), dtype=torch.bool, device=self.flat.buffer.device)
         self.clipping = clipping
 
     @property
@@ -65,16 +66,23 @@ class Engine:
         self._clipping = clipping
         self._groups = clipping.groups(self.flat.names)
 
-    def accumulate(self, loss_fn: LossFunction, batch: Any, *, units: int) -> Clipped:
-        """Add the clipped gradients of a micro-batch to the buffer."""
+    def accumulate(
+        self, loss_fn: LossFunction, batch: Any, *, units: int, is_careful: bool = True
+    ) -> Clipped:
+        """Add the clipped gradients of a micro-batch to the buffer.
+
+        A unit whose gradient is not finite adds nothing. To look for one, the device must be
+        waited for: ``is_careful=False`` sets ``is_spoilt`` instead, and then the whole sum has to
+        be thrown away and computed again.
+        """
         kind = kind_of(loss_fn)
-        if self._is_checked and kind not in self._checked:
-            check_gradients(self, loss_fn, of_units(batch, PROBES[1], units))
+        is_open = self._is_checked and kind not in self._checked
+        if is_open and check_gradients(self, loss_fn, made_up(batch, PROBES[1], units)):
             self._checked.add(kind)
         recorder, losses = self.record(loss_fn, batch, units=units)
         try:
             with torch.no_grad(), torch.autocast(self.flat.buffer.device.type, enabled=False):
-                return self._add(recorder, losses.detach())
+                return self._add(recorder, losses.detach(), is_careful=is_careful)
         finally:
             recorder.forget()
 
@@ -102,19 +110,20 @@ class Engine:
             recorder.lead_back()
         return recorder, losses
 
-    def _add(self, recorder: Recorder, losses: Tensor) -> Clipped:
+    def _add(self, recorder: Recorder, losses: Tensor, *, is_careful: bool) -> Clipped:
         uses: dict[int, Use] = {
             self._places[key]: joined(found) for key, found in recorder.uses.items() if found
         }
         kept = _Kept(uses, self._groups)
         norms = self._norms(uses, kept, recorder.units)
         factors = self._clipping.factors(norms).to(self.flat.buffer.dtype)
-        if not _is_recorded(norms):  # who records a graph looks for himself
-            bad = ~torch.isfinite(norms).all(1)
-            if bool(bad.any()):
-                # Rare. A factor of zero is not enough: zero times infinity is no number.
-                uses = {place: use.without(bad) for place, use in uses.items()}
-                kept = _Kept(uses, self._groups)
+        bad = ~torch.isfinite(norms).all(1)
+        if is_careful and bool(bad.any()):
+            # A factor of zero is not enough: zero times infinity is no number.
+            uses = {place: use.without(bad) for place, use in uses.items()}
+            kept = _Kept(uses, self._groups)
+        else:
+            self.is_spoilt.logical_or_(bad.any())
         kept.add_weighted(factors, self.flat)
         for place, use in uses.items():
             if place not in kept.places:
@@ -123,23 +132,13 @@ class Engine:
 
     def _norms(self, uses: dict[int, Use], kept: "_Kept", units: int) -> Tensor:
         """Return upper bounds on the norms: (units, groups)."""
-        groups = max(self._groups) + 1
-        buffer = self.flat.buffer
-        total = buffer.new_zeros(units, groups)
-        slack: Tensor | None = None
+        tally = _Tally(max(self._groups) + 1)
         for group, part in kept.squares():
-            total[:, group] += part
+            tally.add(group, Norms(part))
         for place, use in uses.items():
-            if place in kept.places:
-                continue
-            found = use.norms()
-            total[:, self._groups[place]] += found.squares
-            if found.slack is not None:
-                if slack is None:
-                    slack = buffer.new_zeros(units, groups)
-                slack[:, self._groups[place]] += found.slack.square()
-        norms = total.sqrt_()
-        return norms if slack is None else norms.add_(slack.sqrt_())
+            if place not in kept.places:
+                tally.add(self._groups[place], use.norms())
+        return tally.bounds(self.flat.buffer.new_zeros(units))
 
     def _layout(self, loss_fn: LossFunction, batch: Any, units: int) -> list[Call]:
         """Return which axes count units, found by trying the model on a few rows."""
@@ -150,12 +149,13 @@ class Engine:
         )
         if key not in self._calls:
             logs = []
+            rows = made_up(batch, PROBES[1], units)
             for few in PROBES:
-                rows = of_units(batch, few, units)
+                part = first_units(rows, few, PROBES[1])
                 log = ShapeLog(EXPANSIONS)
                 chance = torch.random.fork_rng(_devices(self.flat.buffer))
                 with torch.no_grad(), chance, _as_written(), log:
-                    loss_fn(self.model, rows)
+                    loss_fn(self.model, part)
                 logs.append(log)
             self._calls[key] = compare(*logs)
         return self._calls[key]
@@ -175,6 +175,42 @@ class Engine:
                 "with torch functions, or freeze these parameters.",
                 parameter="model",
             )
+
+
+@final
+class _Tally:
+    """Add up what the uses of parameters say about norms, in as few operations as can be."""
+
+    def __init__(self, groups: int) -> None:
+        self._squares: list[list[Tensor]] = [[] for _ in range(groups)]
+        self._sizes: list[dict[Rounding, list[Tensor]]] = [{} for _ in range(groups)]
+
+    def add(self, group: int, found: Norms) -> None:
+        """Take in one parameter's."""
+        self._squares[group].append(found.squares)
+        if found.sizes is not None and found.rounding is not None:
+            self._sizes[group].setdefault(found.rounding, []).append(found.sizes)
+
+    def bounds(self, zero: Tensor) -> Tensor:
+        """Return what no norm exceeds, whatever the rounding: (units, groups)."""
+        return torch.stack(
+            [
+                self._bound(zero, parts, sizes)
+                for parts, sizes in zip(self._squares, self._sizes, strict=True)
+            ],
+            1,
+        )
+
+    def _bound(
+        self, zero: Tensor, parts: list[Tensor], sizes: dict[Rounding, list[Tensor]]
+    ) -> Tensor:
+        total = torch.stack(parts).sum(0) if parts else zero
+        extra = zero
+        for rounding, found in sizes.items():
+            size = torch.linalg.vector_norm(torch.stack(found), dim=0)
+            total = total.add(size.square(), alpha=rounding.square)
+            extra = extra.add(size, alpha=rounding.product)
+        return total.to(zero.dtype).sqrt().add(extra)
 
 
 @final
@@ -243,10 +279,6 @@ def checked_losses(losses: Any, batch: Any) -> Tensor:
             parameter="loss_fn",
         )
     return losses
-
-
-def _is_recorded(tensor: Tensor) -> bool:
-    return tensor.is_cuda and torch.cuda.is_current_stream_capturing()
 
 
 def _devices(tensor: Tensor) -> list[int]:

@@ -21,6 +21,7 @@ from discreet.learn import _triton_convolutions, _triton_norms
 from discreet.learn._triton_norms import Precision
 
 __all__ = [
+    "allows_tf32",
     "cheaper_is_gram",
     "conv2d_grads",
     "conv2d_norms",
@@ -65,11 +66,14 @@ def _plainly(function: Callable[_P, _R]) -> Callable[_P, _R]:
     @wraps(function)
     def plain(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         first = next(v for v in (*args, *kwargs.values()) if isinstance(v, Tensor))
-        with torch.no_grad(), torch.autocast(first.device.type, enabled=False):
-            if not first.is_cuda:
-                return function(*args, **kwargs)
+        if first.is_cuda and first.device.index != torch.cuda.current_device():
             with torch.cuda.device(first.device):  # where Triton launches
+                return plain(*args, **kwargs)
+        # Entering a context takes as long as a small kernel, so only where it is needed.
+        if torch.is_grad_enabled() or torch.is_autocast_enabled(first.device.type):
+            with torch.no_grad(), torch.autocast(first.device.type, enabled=False):
                 return function(*args, **kwargs)
+        return function(*args, **kwargs)
 
     return plain
 
@@ -238,10 +242,10 @@ def _triton_precision(a: Tensor, b: Tensor, *, is_convolution: bool) -> Precisio
         return None
     if torch.float32 not in dtypes:
         return "ieee"  # products of 16-bit numbers are exact
-    return "tf32" if _allows_tf32(is_convolution) else None
+    return "tf32" if allows_tf32(is_convolution) else None
 
 
-def _allows_tf32(is_convolution: bool) -> bool:
+def allows_tf32(is_convolution: bool) -> bool:
     """Say whether the user lets float32 products of this kind be rounded to TF32."""
     backend = torch.backends.cudnn if is_convolution else torch.backends.cuda.matmul
     try:

@@ -5,7 +5,7 @@ twice on a few rows, and an axis that grows with the number of rows is the one t
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import torch
@@ -23,12 +23,13 @@ class Axis:
     """Where a tensor counts units.
 
     Unit u has the places u * each ... (u + 1) * each - 1 of axis ``dim``; or, where the units are
-    the minor index of a flattened axis, the places u, u + units, u + 2 * units, ...
+    the minor index of a flattened axis, the places u, u + units, u + 2 * units, ... Where all rows
+    are alike, as of a state that begins at zero, it can not be told: ``is_minor`` is None.
     """
 
     dim: int
     each: int
-    is_minor: bool = False
+    is_minor: bool | None = False
 
 
 MIXED = Axis(dim=-1, each=0)  # examples meet each other: nothing belongs to one of them
@@ -94,7 +95,7 @@ def compare(small: ShapeLog, large: ShapeLog) -> list[Call]:
             "to one example can not be told. Remove what depends on the size of the batch.",
             parameter="model",
         )
-    return [
+    calls = [
         Call(
             name=name,
             operands=tuple(_axis(a, b) for a, b in zip(few, more, strict=True)),
@@ -102,6 +103,7 @@ def compare(small: ShapeLog, large: ShapeLog) -> list[Call]:
         )
         for (name, few, outs), (_, more, outs_more) in zip(small.calls, large.calls, strict=True)
     ]
+    return _settled(calls)
 
 
 def _axis(few: Tensor, more: Tensor) -> Axis | None:
@@ -119,11 +121,40 @@ def _axis(few: Tensor, more: Tensor) -> Axis | None:
     # A flattened axis: the rows of the first units are the same in both, at places that tell
     # which of the two indices is the minor one.
     first, second = few.movedim(dim, 0), more.movedim(dim, 0)
-    if _is_close(first[:each], second[:each]):
-        return Axis(dim=dim, each=each)
-    if _is_close(first[:: PROBES[0]], second[:: PROBES[1]]):
-        return Axis(dim=dim, each=each, is_minor=True)
+    is_major = _is_close(first[:each], second[:each])
+    is_minor = _is_close(first[:: PROBES[0]], second[:: PROBES[1]])
+    if is_major and is_minor:
+        return Axis(dim=dim, each=each, is_minor=None)
+    if is_major or is_minor:
+        return Axis(dim=dim, each=each, is_minor=is_minor)
     return MIXED
+
+
+def _settled(calls: list[Call]) -> list[Call]:
+    """Take rows that are all alike to be ordered as all others are, if these agree.
+
+    A wrong guess does not go unnoticed: gradients are compared before anything is released.
+    """
+    orders: dict[int, set[bool]] = {}
+    for call in calls:
+        for axis in (*call.operands, *call.results):
+            if axis is not None and axis.each > 1 and axis.is_minor is not None:
+                orders.setdefault(axis.each, set()).add(axis.is_minor)
+
+    def settled(axis: Axis | None) -> Axis | None:
+        if axis is None or axis.is_minor is not None:
+            return axis
+        order = orders.get(axis.each, {False})
+        return replace(axis, is_minor=next(iter(order))) if len(order) == 1 else axis
+
+    return [
+        replace(
+            call,
+            operands=tuple(map(settled, call.operands)),
+            results=tuple(map(settled, call.results)),
+        )
+        for call in calls
+    ]
 
 
 def _is_close(one: Tensor, other: Tensor) -> bool:

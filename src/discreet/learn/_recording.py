@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from discreet.errors import ParameterError
-from discreet.learn._layouts import Axis, Call, tensors
+from discreet.learn._layouts import MIXED, Axis, Call, tensors
 from discreet.learn._uses import Dense, Lookup, Use
 
 
@@ -104,7 +104,15 @@ class Recorder(TorchFunctionMode):
         self.results = call.results
         if not any(call.operands) and not any(call.results):
             return self._follow(func, args, kwargs)
-        if any(axis is not None and axis.each == 0 for axis in (*call.operands, *call.results)):
+        axes = (*call.operands, *call.results)
+        if any(axis is not None and axis.is_minor is None for axis in axes):
+            raise ParameterError(
+                f"{call.name} meets a trainable parameter with rows that are all alike, so that it "
+                "can not be told which of them belong to one example. Keep the examples along an "
+                "axis of their own, or start with other weights.",
+                parameter="model",
+            )
+        if MIXED in axes:
             raise ParameterError(
                 f"{call.name} mixes examples of a batch with a trainable parameter, so no example "
                 "has a gradient of its own. Compute each example's loss from that example alone.",

@@ -23,8 +23,6 @@ class _Graph:
     graph: torch.cuda.CUDAGraph
     batch: Any
     weights: Tensor
-    before: Tensor  # the buffer as it was, to go back to
-    is_bad: Tensor
     clipped: Clipped
 
 
@@ -41,23 +39,21 @@ class Replaying:
         self._graphs: dict[Any, _Graph] = {}
         self._seen: dict[Any, int] = {}
 
-    def accumulate(self, loss_fn: LossFunction, batch: Any, *, units: int) -> Clipped:
-        """Add the clipped gradients of a micro-batch to the buffer."""
+    def accumulate(
+        self, loss_fn: LossFunction, batch: Any, *, units: int, is_careful: bool = True
+    ) -> Clipped:
+        """Add the clipped gradients of a micro-batch to the buffer; see :class:`Engine`."""
         each = next(leaves(batch)).shape[0] // units
         key = self._key(loss_fn, batch, each)
         seen = self._seen.get(key, 0)
-        if units > self._capacity or seen < _SEEN_BEFORE:
+        if is_careful or units > self._capacity or seen < _SEEN_BEFORE:
             self._seen[key] = seen + 1
-            return self._engine.accumulate(loss_fn, batch, units=units)
+            return self._engine.accumulate(loss_fn, batch, units=units, is_careful=is_careful)
         if key not in self._graphs:
             self._graphs[key] = self._recorded(loss_fn, batch, units, each)
         found = self._graphs[key]
         _fill(found, batch, units * each)
         found.graph.replay()
-        if bool(found.is_bad):
-            # Rare: a gradient that is not finite needs another way, so start again without graph.
-            self._engine.flat.buffer.copy_(found.before)
-            return self._engine.accumulate(loss_fn, batch, units=units)
         clipped = found.clipped
         return Clipped(
             norms=clipped.norms[:units],
@@ -96,10 +92,10 @@ class Replaying:
         buffer.copy_(saved)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            before = buffer.clone()
-            clipped = engine.accumulate(weighted, (static, weights), units=self._capacity)
-            is_bad = ~torch.isfinite(clipped.norms).all()
-        return _Graph(graph, static, weights, before, is_bad, clipped)
+            clipped = engine.accumulate(
+                weighted, (static, weights), units=self._capacity, is_careful=False
+            )
+        return _Graph(graph, static, weights, clipped)
 
 
 def _fill(graph: _Graph, batch: Any, rows: int) -> None:

@@ -1,9 +1,10 @@
 """Compare the gradients of a few units with plain autograd, one unit at a time, before training.
 
 What a model does is not known in advance, and a wrong gradient of one unit would void every
-claim. So the first micro-batch of each loss function is tried on three of its units.
+claim. So each loss function is first tried on three units with made-up rows.
 """
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from discreet.errors import ParameterError
 from discreet.learn._layouts import PROBES
-from discreet.learn._trees import leaves, with_leaves
+from discreet.learn._trees import one_unit
 from discreet.learn._uses import joined, wide
 
 if TYPE_CHECKING:
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
 _UNITS = PROBES[1]
 
 
-def check_gradients(engine: "Engine", loss_fn: "LossFunction", batch: Any) -> None:
+def check_gradients(engine: "Engine", loss_fn: "LossFunction", batch: Any) -> bool:
     """Raise :class:`ParameterError` unless each unit's gradient is that unit's alone.
 
-    Nothing is released: the outcome depends on how the model is built. Dropout is switched off
-    for the comparison.
+    ``batch`` is a made-up one of three units: whether training goes on must not depend on anybody's
+    data. Dropout is switched off for the comparison. Returns False if nothing could be compared,
+    because no gradient was finite.
     """
+    is_compared = False
     model = engine.model
     training = [(module, module.training) for module in model.modules()]
     model.eval()
@@ -40,22 +43,14 @@ def check_gradients(engine: "Engine", loss_fn: "LossFunction", batch: Any) -> No
             recorder, _ = engine.record(loss_fn, batch, units=_UNITS)
             tolerance = _tolerance(engine, recorder)
             for unit in range(_UNITS):
-                expected = _alone(engine, loss_fn, _of_unit(batch, unit))
+                expected = _alone(engine, loss_fn, one_unit(batch, unit, _UNITS))
                 with torch.no_grad():
-                    _compare(engine, recorder.uses, unit, expected, tolerance)
+                    is_compared |= _compare(engine, recorder.uses, unit, expected, tolerance)
             recorder.forget()
     finally:
         for module, was in training:
             module.training = was
-
-
-def _of_unit(batch: Any, unit: int) -> Any:
-    """Return the rows of one of the units."""
-    rows = []
-    for tensor in leaves(batch):
-        each = tensor.shape[0] // _UNITS
-        rows.append(tensor[unit * each : (unit + 1) * each])
-    return with_leaves(batch, iter(rows))
+    return is_compared
 
 
 def _alone(engine: "Engine", loss_fn: "LossFunction", batch: Any) -> list[Tensor]:
@@ -71,8 +66,10 @@ def _alone(engine: "Engine", loss_fn: "LossFunction", batch: Any) -> list[Tensor
 
 def _compare(
     engine: "Engine", uses: dict[int, Any], unit: int, expected: list[Tensor], tolerance: float
-) -> None:
+) -> bool:
     size = max(float(torch.stack([wide(grad).norm() for grad in expected]).norm()), 1e-30)
+    if not math.isfinite(size):
+        return False
     for name, parameter, grad in zip(
         engine.flat.names, engine.flat.parameters, expected, strict=True
     ):
@@ -86,6 +83,7 @@ def _compare(
                 "checkpoints, which need use_reentrant=False. Nothing was released.",
                 parameter="model",
             )
+    return True
 
 
 def _tolerance(engine: "Engine", recorder: "Recorder") -> float:

@@ -62,6 +62,23 @@ class Stepping:
 
     def compute(self, loss_fn: LossFunction, rows: Indices, weights: Weights | None) -> None:
         """Leave the noisy mean gradient in the buffer. The batch may be empty: noise alone."""
+        self._sum(loss_fn, rows, weights, is_careful=False)
+        self._add_noise()
+        if self._is_spoilt():
+            # Rare, and unseen: the sum was thrown away, with the noise on it.
+            self._sum(loss_fn, rows, weights, is_careful=True)
+            self._add_noise()
+
+    def _is_spoilt(self) -> bool:
+        """Say whether a gradient of any process was not finite."""
+        flag = self.engine.is_spoilt.to(torch.int64).reshape(1)
+        self.engine.is_spoilt.zero_()
+        return self.team.any(bool(flag.item()))
+
+    def _sum(
+        self, loss_fn: LossFunction, rows: Indices, weights: Weights | None, *, is_careful: bool
+    ) -> None:
+        """Add up the clipped gradients of this process's part of the batch."""
         self.clear()
         if isinstance(self.clipping, AdaptiveState):
             self.clipping.tally = None  # nobody is counted twice: a failed step's is forgotten
@@ -73,8 +90,8 @@ class Stepping:
         for start in range(mine.start, mine.stop, size):
             stop = min(mine.stop, start + size)
             part = slice(start * each, stop * each)
-            self._add(loss_fn, rows[part], None if weights is None else weights[part], stop - start)
-        self._add_noise()
+            count = None if weights is None else weights[part]
+            self._add(loss_fn, rows[part], count, stop - start, is_careful=is_careful)
 
     def hand_over(self) -> None:
         """Give the buffer to the parameters as their gradients."""
@@ -102,7 +119,13 @@ class Stepping:
         return True
 
     def _add(
-        self, loss_fn: LossFunction, rows: Indices, weights: Weights | None, units: int
+        self,
+        loss_fn: LossFunction,
+        rows: Indices,
+        weights: Weights | None,
+        units: int,
+        *,
+        is_careful: bool,
     ) -> None:
         """Add the clipped gradients of a micro-batch to the buffer."""
         device = self.engine.flat.buffer.device
@@ -110,7 +133,7 @@ class Stepping:
         function = loss_fn
         if weights is not None:
             data, function = (data, torch.from_numpy(weights).to(device)), _Weighted(loss_fn)
-        clipped = self.adder.accumulate(function, data, units=units)
+        clipped = self.adder.accumulate(function, data, units=units, is_careful=is_careful)
         if isinstance(self.clipping, AdaptiveState):
             self.clipping.observe(clipped.norms)
         if self.watch is not None:

@@ -6,6 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+_MODERATE = 8.0  # no made-up number is larger
+
 
 def leaves(tree: Any) -> Iterator[Tensor]:
     """Yield the tensors of a batch, in order."""
@@ -48,3 +50,39 @@ def of_units(batch: Any, few: int, units: int) -> Any:
     """
     rows = iter([_rows(tensor, few, units) for tensor in leaves(batch)])
     return with_leaves(batch, rows)
+
+
+def made_up(batch: Any, few: int, units: int) -> Any:
+    """Return a batch that looks like this one and shows nothing of it: for trying a model out.
+
+    Every number is some number of the batch, from anywhere in the same tensor, finite and not
+    large; so tokens are tokens and masks are masks, but no row is a row.
+
+    >>> made_up((torch.full((2, 3), float("inf")),), 3, 2)[0].shape
+    torch.Size([3, 3])
+    """
+    chance = torch.Generator().manual_seed(few)
+    found = []
+    for tensor in leaves(batch):
+        shape = (few * (tensor.shape[0] // units), *tensor.shape[1:])
+        places = torch.randint(max(1, tensor.numel()), shape, generator=chance)
+        values = tensor.detach().reshape(-1)[places.to(tensor.device)]
+        if values.is_floating_point():
+            values = values.nan_to_num(0.0, 0.0, 0.0).clamp(-_MODERATE, _MODERATE)
+        found.append(values)
+    return with_leaves(batch, iter(found))
+
+
+def first_units(batch: Any, few: int, units: int) -> Any:
+    """Return the rows of the first few units."""
+    rows = [tensor[: few * (tensor.shape[0] // units)] for tensor in leaves(batch)]
+    return with_leaves(batch, iter(rows))
+
+
+def one_unit(batch: Any, unit: int, units: int) -> Any:
+    """Return the rows of one unit."""
+    rows = []
+    for tensor in leaves(batch):
+        each = tensor.shape[0] // units
+        rows.append(tensor[unit * each : (unit + 1) * each])
+    return with_leaves(batch, iter(rows))

@@ -22,10 +22,24 @@ _KEPT_ON_CUDA = 2**23
 @final
 @dataclass(frozen=True, slots=True)
 class Norms:
-    """Squared norms of the units' gradients, and what rounding may add to the norms."""
+    """Squared norms of the units' gradients, as computed.
+
+    Where norm and weighted sum are computed in two ways, ``sizes`` are the sums of the norms of
+    the terms that a gradient is made of: what rounding errors are relative to.
+    """
 
     squares: Tensor
-    slack: Tensor | None = None
+    sizes: Tensor | None = None
+    rounding: "Rounding | None" = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Rounding:
+    """Relative errors: of the square of a norm, and of a weighted gradient beside the norm's."""
+
+    square: float
+    product: float
 
 
 class Use(Protocol):
@@ -48,20 +62,25 @@ class Use(Protocol):
         ...
 
 
-def unit_roundoff(tensor: Tensor, *, is_convolution: bool = False) -> float:
-    """Return the relative error of a product in the norm, and again in the sum, together."""
+def rounding_of(tensor: Tensor, *, is_convolution: bool = False) -> Rounding:
+    """Return what two ways of computing with numbers of this kind may differ by.
+
+    Norms come from exact products of (for TF32: cut-off) numbers, so the error of a square is that
+    of adding up 32-bit numbers. The weighted sum multiplies again, after a factor was applied and
+    rounded to the numbers' own kind.
+    """
     if tensor.dtype == torch.float64:
-        return 2.0**-52
+        return Rounding(square=2.0**-48, product=2.0**-50)
     if not tensor.is_cuda:
-        return 2.0**-22  # 16-bit numbers are widened before they are multiplied
+        return Rounding(square=2.0**-20, product=2.0**-22)  # 16-bit numbers are widened first
     if tensor.dtype == torch.bfloat16:
-        return 2.0**-9
+        return Rounding(square=2.0**-20, product=2.0**-9)
     if tensor.dtype == torch.float16:
-        return 2.0**-11
-    backend = torch.backends.cudnn if is_convolution else torch.backends.cuda.matmul
-    if backend.allow_tf32:
-        return 2.0**-8  # two operands, each cut off after ten bits, twice
-    return 2.0**-22
+        return Rounding(square=2.0**-20, product=2.0**-11)
+    if _kernels.allows_tf32(is_convolution):
+        # The factor's product and both operands, each cut off after ten bits.
+        return Rounding(square=2.0**-20, product=2.0**-8)
+    return Rounding(square=2.0**-20, product=2.0**-22)
 
 
 def is_kept(units: int, numbers: int, device: torch.device) -> bool:
@@ -133,15 +152,15 @@ class Outer:
         _, positions, rows = self.left.shape
         columns = self.right.shape[2]
         if _kernels.cheaper_is_gram(positions, rows, columns):
-            squares, products = _kernels.outer_norms(self.left, self.right)
+            found, sizes = _kernels.outer_norms(self.left, self.right)
         else:
-            squares = _kernels.dense_norms(self.left, self.right)
-            left, right = (torch.linalg.vector_norm(t, dim=2, dtype=squares.dtype) for t in self)
-            products = (left * right).sum(1)
-        return Norms(squares, products * unit_roundoff(self.left))
-
-    def __iter__(self):  # type: ignore[no-untyped-def]
-        return iter((self.left, self.right))
+            found = _kernels.dense_norms(self.left, self.right)
+            left, right = (
+                torch.linalg.vector_norm(t, dim=2, dtype=found.dtype)
+                for t in (self.left, self.right)
+            )
+            sizes = (left * right).sum(1)
+        return Norms(found, sizes, rounding_of(self.left))
 
     def dense(self) -> Tensor:
         left, right = self.left, self.right
@@ -186,14 +205,14 @@ class Lookup:
     height: int
 
     def norms(self) -> Norms:
-        squares = []
+        found = []
         positions = self.index.shape[1]
         at_once = max(1, 2**24 // max(1, positions * positions))
         for index, rows in zip(self.index.split(at_once), self.rows.split(at_once), strict=True):
             rows = wide(rows)
             same = index[:, :, None] == index[:, None, :]
-            squares.append((torch.bmm(rows, rows.transpose(1, 2)) * same).sum((1, 2)))
-        return Norms(torch.cat(squares).clamp_min(0))
+            found.append((torch.bmm(rows, rows.transpose(1, 2)) * same).sum((1, 2)))
+        return Norms(torch.cat(found).clamp_min(0))
 
     def dense(self) -> Tensor:
         units, _, columns = self.rows.shape
@@ -229,7 +248,8 @@ class Tied:
         index = self.lookup.index[:, None, :].expand(units, positions, -1)
         inner = torch.bmm(right, wide(self.lookup.rows).transpose(1, 2).to(right.dtype))
         cross = (left.gather(2, index) * inner).sum((1, 2))
-        return Norms((outer.squares + lookup.squares + 2 * cross).clamp_min(0), outer.slack)
+        total = (outer.squares + lookup.squares + 2 * cross).clamp_min(0)
+        return Norms(total, outer.sizes, outer.rounding)
 
     def dense(self) -> Tensor:
         return self.outer.dense() + self.lookup.dense()
