@@ -16,7 +16,17 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from private_runs import begin, ids, loss_fn, make_data, make_model, nothing, train, weights
+from private_runs import (
+    begin,
+    failing,
+    ids,
+    loss_fn,
+    make_data,
+    make_model,
+    nothing,
+    train,
+    weights,
+)
 from run_processes import STEPS, training, warm_processes
 
 from discreet.errors import BudgetExceeded, LedgerError, ParameterError
@@ -97,7 +107,7 @@ class TestGoingOn:
     def test_a_failed_step_is_not_forgotten(self, tmp_path):
         private = begin()
         with pytest.raises(ZeroDivisionError):
-            private.step(next(private.batches()), lambda model, batch: 1 / 0)
+            private.step(next(private.batches()), failing)
         private.save(tmp_path / "run.pt")
         again = go_on(tmp_path / "run.pt")
         assert (again.steps_taken, again.spent.steps) == (0, 1)

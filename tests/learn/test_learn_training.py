@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from private_runs import (
     begin,
     clipped_sum,
+    failing,
     gradient_of,
     ids,
     loss_fn,
@@ -81,7 +82,15 @@ class TestStep:
     def test_an_empty_batch_is_a_step_of_noise(self):
         private = begin(data=make_data(3), batch_size=1, population=10**7, seed=None, steps=2)
         start = weights(private.model)
-        train(private, lambda model, batch: pytest.fail("nobody takes part"))
+        is_tried = False
+
+        def absent(model, batch):
+            assert not is_tried, "nobody takes part"
+            return loss_fn(model, batch)
+
+        private._stepping.try_out(absent)
+        is_tried = True
+        train(private, absent)
         assert private.steps_taken == 2
         assert private.spent.steps == 2
         moved = weights(private.model) - start  # by two Gaussians of variance 1 in each entry
@@ -116,14 +125,14 @@ class TestStep:
         start = weights(private.model)
         calls = []
 
-        def failing(model, batch):
+        def failing_later(model, batch):
             calls.append(len(batch[0]))
-            if len(calls) > 4:
+            if calls.count(5) > 2:
                 raise RuntimeError("out of memory")
             return loss_fn(model, batch)
 
         with pytest.raises(RuntimeError):
-            private.step(next(private.batches()), failing)
+            private.step(next(private.batches()), failing_later)
         assert torch.equal(weights(private.model), start)
         assert not private._stepping.engine.flat.buffer.any()
         assert (private.steps_taken, private.spent.steps) == (0, 1)
@@ -142,6 +151,7 @@ class TestStep:
         private = begin()
         with pytest.raises(ParameterError, match="reduction='none'"):
             private.step(next(private.batches()), wrong)
+        assert private.spent.steps == 0  # found on made-up rows, before it was paid
 
     def test_the_optimiser_is_told_the_noise_of_the_mean_gradient(self):
         class Told(torch.optim.SGD):
@@ -535,7 +545,7 @@ class TestAdaptive:
         class Failing(Items):
             def __getitem__(self, index):
                 reads.append(index)
-                if len(reads) == 7:
+                if len(reads) == 10:  # three of them to learn the shapes, before the step
                     raise RuntimeError("the disk is gone")
                 return super().__getitem__(index)
 
@@ -658,6 +668,7 @@ class TestAccount:
                 data=Rows(*make_data(100)), account=account, seed=None, source=Watched()
             )
             assert log == []
+            private._stepping.try_out(loss_fn)  # reads shapes, after the reservation
             for step, batch in enumerate(private.batches(), 1):
                 log.clear()
                 private.step(batch, loss_fn)
@@ -712,7 +723,7 @@ class TestAccount:
         with temporary_account(epsilon=10, delta=1e-5) as account:
             private = begin(account=account)
             with pytest.raises(ZeroDivisionError):
-                private.step(next(private.batches()), lambda model, batch: 1 / 0)
+                private.step(next(private.batches()), failing)
             assert spends(account) == private.spent.steps == 1
 
     def test_seeded_noise_is_refused_by_a_real_ledger(self, tmp_path):

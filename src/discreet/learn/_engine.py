@@ -75,16 +75,24 @@ class Engine:
         waited for: ``is_careful=False`` sets ``is_spoilt`` instead, and then the whole sum has to
         be thrown away and computed again.
         """
-        kind = kind_of(loss_fn)
-        is_open = self._is_checked and kind not in self._checked
-        if is_open and check_gradients(self, loss_fn, made_up(batch, PROBES[1], units)):
-            self._checked.add(kind)
+        self.try_out(loss_fn, batch, units=units)
         recorder, losses = self.record(loss_fn, batch, units=units)
         try:
             with torch.no_grad(), torch.autocast(self.flat.buffer.device.type, enabled=False):
                 return self._add(recorder, losses.detach(), is_careful=is_careful)
         finally:
             recorder.forget()
+
+    def is_tried(self, loss_fn: LossFunction) -> bool:
+        """Say whether a loss function was tried out."""
+        return not self._is_checked or kind_of(loss_fn) in self._checked
+
+    def try_out(self, loss_fn: LossFunction, batch: Any, *, units: int) -> None:
+        """Refuse a model or a loss that can not be handled, on made-up rows like these."""
+        if self.is_tried(loss_fn):
+            return
+        if check_gradients(self, loss_fn, made_up(batch, PROBES[1], units)):
+            self._checked.add(kind_of(loss_fn))
 
     def record(self, loss_fn: LossFunction, batch: Any, *, units: int) -> tuple[Recorder, Tensor]:
         """Run forward and backward, and return what every use of a parameter left behind."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -13,7 +14,7 @@ from discreet.learn._engine import Engine
 from discreet.learn._gradient_noise import add_noise_
 from discreet.learn._replaying import Replaying
 from discreet.learn._settings import Settings
-from discreet.learn._units import Units
+from discreet.learn._units import EachRow, Units
 from discreet.learn._watching import Watch
 from discreet.learn.clipping import AdaptiveState, Clipping
 from discreet.noise import Source
@@ -54,6 +55,18 @@ class Stepping:
     def noise_scale(self) -> float:
         """The standard deviation of the noise in the mean gradient."""
         return self.settings.gradient_noise * self.clip / self.settings.sampling.expected
+
+    def try_out(self, loss_fn: LossFunction) -> None:
+        """Refuse what can not be handled before a step is paid for.
+
+        A few rows are read to learn their shapes; the model sees made-up ones.
+        """
+        count = min(3, self.units.count)
+        function = loss_fn if isinstance(self.units, EachRow) else _Weighted(loss_fn)
+        if count and not self.engine.is_tried(function):
+            rows, weights = self.units.rows(np.arange(count), self.source)
+            data, function = self._micro_batch(loss_fn, rows, weights)
+            self.engine.try_out(function, data, units=count)
 
     def draw(self) -> tuple[Indices, Weights | None]:
         """Draw the rows of a batch, unit by unit, and what each one's loss counts."""
@@ -128,16 +141,21 @@ class Stepping:
         is_careful: bool,
     ) -> None:
         """Add the clipped gradients of a micro-batch to the buffer."""
-        device = self.engine.flat.buffer.device
-        data = moved(self.rows.take(rows), device)
-        function = loss_fn
-        if weights is not None:
-            data, function = (data, torch.from_numpy(weights).to(device)), _Weighted(loss_fn)
+        data, function = self._micro_batch(loss_fn, rows, weights)
         clipped = self.adder.accumulate(function, data, units=units, is_careful=is_careful)
         if isinstance(self.clipping, AdaptiveState):
             self.clipping.observe(clipped.norms)
         if self.watch is not None:
             self.watch.see(clipped, units)
+
+    def _micro_batch(
+        self, loss_fn: LossFunction, rows: Indices, weights: Weights | None
+    ) -> tuple[Any, LossFunction]:
+        device = self.engine.flat.buffer.device
+        data = moved(self.rows.take(rows), device)
+        if weights is None:
+            return data, loss_fn
+        return (data, torch.from_numpy(weights).to(device)), _Weighted(loss_fn)
 
     def _add_noise(self) -> None:
         """Bring the sums of all processes together, add noise once, hand out what is private."""

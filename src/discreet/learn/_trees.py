@@ -61,11 +61,11 @@ def made_up(batch: Any, few: int, units: int) -> Any:
     >>> made_up((torch.full((2, 3), float("inf")),), 3, 2)[0].shape
     torch.Size([3, 3])
     """
-    chance = torch.Generator().manual_seed(few)
+    chance = torch.Generator(device="cpu").manual_seed(few)
     found = []
     for tensor in leaves(batch):
         shape = (few * (tensor.shape[0] // units), *tensor.shape[1:])
-        places = torch.randint(max(1, tensor.numel()), shape, generator=chance)
+        places = torch.randint(max(1, tensor.numel()), shape, generator=chance, device="cpu")
         values = tensor.detach().reshape(-1)[places.to(tensor.device)]
         if values.is_floating_point():
             values = values.nan_to_num(0.0, 0.0, 0.0).clamp(-_MODERATE, _MODERATE)

@@ -166,7 +166,8 @@ class Private:
         """Pay for a step, draw its batch, and change the model by the noisy clipped gradient.
 
         ``loss_fn(model, rows)`` is called with the rows of a micro-batch on the model's device and
-        returns one loss for each row. A step that fails after it was paid for stays paid.
+        returns one loss for each row. A model or a loss that can not be handled is refused before
+        the first step is paid for; a step that fails after it was paid for stays paid.
 
         >>> import torch
         >>> from discreet.learn.preparing import prepare
@@ -190,6 +191,7 @@ class Private:
             raise ParameterError(
                 "loss_fn must be a function of (model, rows).", parameter="loss_fn"
             )
+        self._stepping.try_out(loss_fn)
         batch.is_used = True
         rows, weights = self._team.share(self._team.lead(self._pay_and_draw))
         self._state.done += 1
