@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 BENCH := .venv-bench/bin
 BENCH_ACCOUNTING := .venv-bench-accounting/bin
 BENCH_TABLES := .venv-bench-tables/bin
+BENCH_LEARN := .venv-bench-learn/bin
 PIP := -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: help demo test bench audit reference setup-system clean
@@ -21,13 +22,14 @@ test: $(VENV)/.installed-dev ## lint, types, layers, tests, doctests, examples a
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pytest
 
-bench: $(VENV)/.installed-dev .venv-bench/.installed .venv-bench-accounting/.installed .venv-bench-tables/.installed ## speed and tightness beside the peers, each in one run
+bench: $(VENV)/.installed-dev .venv-bench/.installed .venv-bench-accounting/.installed .venv-bench-tables/.installed .venv-bench-learn/.installed ## speed and tightness beside the peers, each in one run
 	$(BENCH)/python benchmarks/noise.py
 	$(BENCH_ACCOUNTING)/python benchmarks/accounting.py
 	$(BENCH_ACCOUNTING)/python benchmarks/filters.py
 	$(BIN)/python benchmarks/ledger.py
 	$(BENCH_TABLES)/python benchmarks/tables.py
 	$(BENCH_TABLES)/python benchmarks/tables.py --accuracy
+	$(BENCH_LEARN)/python benchmarks/learn.py
 
 audit: $(VENV)/.installed-dev ## the slow statistical checks
 	$(BIN)/pytest -m slow
@@ -39,7 +41,7 @@ setup-system: ## install what the full suite wants (Debian, root): a JRE, Postgr
 	sh tests/setup_system.sh
 
 clean: ## remove environments and caches
-	rm -rf $(VENV) .venv-bench .venv-bench-accounting .venv-bench-tables .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-bench .venv-bench-accounting .venv-bench-tables .venv-bench-learn .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -67,4 +69,10 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(PYTHON) -m venv .venv-bench-tables
 	$(BENCH_TABLES)/python -m pip install --quiet --disable-pip-version-check --editable . -r benchmarks/requirements-tables.txt
 	$(BENCH_TABLES)/python -m pip install --quiet --disable-pip-version-check --no-deps -r benchmarks/requirements-tables-qrlew.txt
+	touch $@
+
+.venv-bench-learn/.installed: pyproject.toml benchmarks/requirements-learn.txt
+	$(PYTHON) -m venv .venv-bench-learn
+	$(BENCH_LEARN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(BENCH_LEARN)/python -m pip install --quiet --disable-pip-version-check --editable . -r benchmarks/requirements-learn.txt
 	touch $@

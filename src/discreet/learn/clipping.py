@@ -54,11 +54,19 @@ class Clipping(Protocol):
         ...
 
     def groups(self, names: Sequence[str], /) -> tuple[int, ...]:
-        """Return the group, 0 to G - 1, of each trainable parameter."""
+        """Return the group, 0 to G - 1, of each trainable parameter.
+
+        >>> PerLayer(norm=1.0).groups(("first.weight", "first.bias", "last.weight"))
+        (0, 0, 1)
+        """
         ...
 
     def factors(self, norms: Tensor, /) -> Tensor:
-        """Return the factors of norms, or of upper bounds of them, of shape (units, G)."""
+        """Return the factors of norms, or of upper bounds of them, of shape (units, G).
+
+        >>> Flat(norm=1.0).factors(torch.tensor([[4.0]])).round(decimals=4)
+        tensor([[0.2500]])
+        """
         ...
 
 
