@@ -297,8 +297,7 @@ def _run(
 
 
 def _entry(private: "Private") -> int | None:
-    charges = private._charges
-    return None if charges is None else charges.indices[0]
+    return next(iter(private.reservations), None)
 
 
 def gap(run: Run, runs: Sequence[Run]) -> float | None:

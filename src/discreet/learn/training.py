@@ -130,6 +130,11 @@ class Private:
         )
 
     @property
+    def reservations(self) -> tuple[int, ...]:
+        """The ledger's entries that set its steps aside; none without an account."""
+        return () if self._charges is None else tuple(self._charges.indices)
+
+    @property
     def diagnostics(self) -> Diagnostics:
         """The last step from inside: NOT PRIVATE. Only with ``prepare(..., diagnostics=True)``."""
         if self._stepping.watch is None:
