@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from discreet.errors import ParameterError
+from discreet.learn import _convolutions, _uses
 from discreet.learn._engine import Engine
 from discreet.learn.clipping import Flat, PerLayer
 
@@ -314,8 +315,12 @@ def assert_exact(model: nn.Module, batch: Any, *, units: int, loss_fn: Any = los
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
+@pytest.mark.parametrize("are_kept", [True, False], ids=["formed", "from norms"])
 @pytest.mark.parametrize("kind", LAYERS)
-def test_clipped_sums_are_those_of_single_examples(kind):
+def test_clipped_sums_are_those_of_single_examples(kind, are_kept, monkeypatch):
+    if not are_kept:  # as if they were too large to be formed
+        for module in (_uses, _convolutions):
+            monkeypatch.setattr(module, "is_kept", lambda *_: False)
     make, shape = LAYERS[kind]
     assert_exact(make(), batch_of(shape), units=ROWS)
 

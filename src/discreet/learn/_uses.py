@@ -205,14 +205,18 @@ class Lookup:
     height: int
 
     def norms(self) -> Norms:
-        found = []
-        positions = self.index.shape[1]
-        at_once = max(1, 2**24 // max(1, positions * positions))
-        for index, rows in zip(self.index.split(at_once), self.rows.split(at_once), strict=True):
-            rows = wide(rows)
-            same = index[:, :, None] == index[:, None, :]
-            found.append((torch.bmm(rows, rows.transpose(1, 2)) * same).sum((1, 2)))
-        return Norms(torch.cat(found).clamp_min(0))
+        # What a row of the table got, from all positions of a unit that read it, in order of the
+        # rows: none of it is lost to cancellation, as it would be with Gram matrices.
+        units, positions, columns = self.rows.shape
+        first = torch.arange(units, device=self.index.device)[:, None] * self.height
+        keys, order = (self.index + first).flatten().sort()
+        place = torch.zeros_like(keys)
+        torch.cumsum(keys[1:] != keys[:-1], 0, out=place[1:])
+        rows = wide(self.rows).reshape(units * positions, columns)[order]
+        found = torch.zeros_like(rows).index_add_(0, place, rows)
+        owner = torch.zeros_like(keys).index_copy_(0, place, order // max(1, positions))
+        squares = found.square().sum(1)
+        return Norms(squares.new_zeros(units).index_add_(0, owner, squares))
 
     def dense(self) -> Tensor:
         units, _, columns = self.rows.shape
@@ -243,13 +247,23 @@ class Tied:
 
     def norms(self) -> Norms:
         outer, lookup = self.outer.norms(), self.lookup.norms()
-        left, right = wide(self.outer.left), wide(self.outer.right)
+        assert outer.sizes is not None
+        left, right, rows = self.outer.left, self.outer.right, self.lookup.rows
         units, positions, _ = left.shape
         index = self.lookup.index[:, None, :].expand(units, positions, -1)
-        inner = torch.bmm(right, wide(self.lookup.rows).transpose(1, 2).to(right.dtype))
-        cross = (left.gather(2, index) * inner).sum((1, 2))
+        exact = torch.float64 if _kernels.allows_tf32(False) else wide(right[:0]).dtype
+        inner = torch.bmm(right.to(exact), rows.transpose(1, 2).to(exact))
+        cross = (left.gather(2, index) * inner).sum((1, 2)).to(outer.squares.dtype)
         total = (outer.squares + lookup.squares + 2 * cross).clamp_min(0)
-        return Norms(total, outer.sizes, outer.rounding)
+        sizes = outer.sizes + torch.linalg.vector_norm(rows, dim=2, dtype=cross.dtype).sum(1)
+        return Norms(total, sizes, outer.rounding)
+
+    def settled(self) -> "Use":
+        """Return the gradients themselves, where they are small."""
+        units, _, columns = self.lookup.rows.shape
+        if is_kept(units, self.lookup.height * columns, self.lookup.rows.device):
+            return Dense(self.dense())
+        return self
 
     def dense(self) -> Tensor:
         return self.outer.dense() + self.lookup.dense()
@@ -286,10 +300,10 @@ def joined(uses: list[Use]) -> Use:
                 )
             )
         if len(parts) == 1:
-            return parts[0]
+            return parts[0].settled() if isinstance(parts[0], Outer) else parts[0]
         assert isinstance(parts[0], Outer)
         assert isinstance(parts[1], Lookup)
-        return Tied(parts[0], parts[1])
+        return Tied(parts[0], parts[1]).settled()
     total = uses[0].dense()
     for use in uses[1:]:
         total = total + use.dense()
