@@ -51,7 +51,9 @@ def test_rooms_load_scipy_and_the_terminal_only_when_used(room):
 
 def test_learning_loads_torch_and_nothing_else_that_is_heavy():
     heavy = [name for name in HEAVY if name not in ("numpy", "torch")]
-    loaded = run(f"import sys, torch, discreet.learn; print([m for m in {heavy} if m in sys.modules])")
+    loaded = run(
+        f"import sys, torch, discreet.learn; print([m for m in {heavy} if m in sys.modules])"
+    )
     assert loaded == "[]"
 
 

@@ -18,8 +18,8 @@ class Spent:
     """What the steps begun so far cost together: a certified upper bound.
 
     Claim: releasing every model state so far, the last one included, is (epsilon, delta)-DP for
-    one ``unit`` under ``neighbours``, for a number of steps that was fixed in advance. Whoever stops
-    early because of what the model looks like should quote the epsilon of all planned steps.
+    one ``unit`` under ``neighbours``, for a number of steps that was fixed in advance. Whoever
+    stops early because of what the model looks like should quote the epsilon of all planned steps.
 
     >>> spent = Spent(epsilon=0.731, delta=1e-5, steps=120, planned=600, unit="one record",
     ...               neighbours="add_remove")
