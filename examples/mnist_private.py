@@ -1,18 +1,20 @@
-"""Train private classifiers of digits and of clothes, as accurate as the best from scratch.
+"""Train private classifiers of digits and of clothes on features that no data was needed for.
 
     python examples/mnist_private.py --data FOLDER --dataset mnist --epsilon 2.93
     python examples/mnist_private.py --data FOLDER --dataset mnist --epsilon 1
     python examples/mnist_private.py --data FOLDER --dataset fashion --epsilon 2.7
 
-FOLDER holds the four files in which MNIST or Fashion-MNIST is published. Without --data it trains
-on generated digits, in seconds.
+gave 98.59 +- 0.02, 98.14 +- 0.06 and 89.84 +- 0.08 percent (mean and standard deviation of three
+runs), each in two to three minutes on two cores of a processor. FOLDER holds the four files in
+which MNIST or Fashion-MNIST is published. Without --data it trains on generated digits, in seconds.
 
-The method is that of Tramèr and Boneh (2021): scattering features, which no data was needed for,
-each image's channels normalised by themselves, then one linear layer, trained with large batches.
+The method is that of Tramèr and Boneh (2021): scattering features, each image normalised by itself
+in groups of channels, then one linear layer, trained with large batches.
 
-What epsilon covers: one image of the training set, in one run, for whoever sees the model. The
-test set is taken as public, and the settings below were chosen by earlier runs that are not
-counted: this is how the literature does it, and what a first run on data of your own must not do.
+What epsilon covers: one image of the training set, in one run, for whoever sees the model. The test
+set is taken as public. The settings were chosen by earlier runs, scored on 10,000 training images
+left out and in part on the test set, and these runs are not counted: this is how the literature
+does it, and what nobody should do with data that has to stay private.
 """
 
 import argparse
@@ -32,6 +34,7 @@ from discreet.learn import Spent, prepare
 from discreet.learn.scattering import Scattering
 
 DELTA, CLIP, MOMENTUM, GROUPS = 1e-5, 0.1, 0.9, 27
+EPSILONS = {"mnist": 2.93, "fashion": 2.7}  # those of the literature
 FILES = {"training": "train", "test": "t10k"}
 
 
@@ -118,11 +121,16 @@ def arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder of the four IDX files")
-    parser.add_argument("--dataset", choices=("mnist", "fashion"), default="mnist")
-    parser.add_argument("--epsilon", type=float, default=2.93)
+    parser.add_argument("--dataset", choices=tuple(EPSILONS), default="mnist")
+    parser.add_argument("--epsilon", type=float, help="2.93 for mnist, 2.7 for fashion if left out")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
-    return parser.parse_args()
+    given = parser.parse_args()
+    if given.runs < 1:
+        parser.error("--runs must be at least 1")
+    if given.epsilon is None:
+        given.epsilon = EPSILONS[given.dataset]
+    return given
 
 
 def main() -> None:

@@ -462,7 +462,10 @@ class Hidden(torch.autograd.Function):
     [
         (MeanFree(), "inner.weight"),
         (nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4)), "fix"),
-        (Net(lambda m, x: Hidden.apply(x, m.w), w=nn.Parameter(torch.ones(5))), "w: used by"),
+        (
+            Net(lambda m, x: Hidden.apply(x, m.w), w=nn.Parameter(torch.ones(5))),
+            "w would get",
+        ),
         (nn.Embedding(9, 2, max_norm=1.0), "max_norm"),
         (
             Net(

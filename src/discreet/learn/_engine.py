@@ -1,8 +1,8 @@
 """The sum of clipped gradients of a micro-batch, from one forward and one backward pass."""
 
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from discreet.errors import ParameterError
 from discreet.learn._expansions import EXPANSIONS, backward
 from discreet.learn._flat import FlatGradient
+from discreet.learn._kinds import kind_of
 from discreet.learn._layouts import PROBES, Call, ShapeLog, compare
 from discreet.learn._recording import Recorder
 from discreet.learn._rules import RULES, fallback
@@ -87,14 +88,24 @@ class Engine:
         """Say whether a loss function was tried out."""
         return not self._is_checked or kind_of(loss_fn) in self._checked
 
+    def try_again(self) -> None:
+        """Let loss functions be tried out anew: what they hold may have changed."""
+        self._checked.clear()
+
     def try_out(self, loss_fn: LossFunction, batch: Any, *, units: int) -> None:
         """Refuse a model or a loss that can not be handled, on made-up rows like these."""
-        if self.is_tried(loss_fn):
-            return
-        if check_gradients(self, loss_fn, made_up(batch, PROBES[1], units)):
+        if not self.is_tried(loss_fn) and check_gradients(self, loss_fn, batch, units=units):
             self._checked.add(kind_of(loss_fn))
 
-    def record(self, loss_fn: LossFunction, batch: Any, *, units: int) -> tuple[Recorder, Tensor]:
+    def record(
+        self,
+        loss_fn: LossFunction,
+        batch: Any,
+        *,
+        units: int,
+        before_backward: Callable[[Recorder, Tensor], None] | None = None,
+        is_calm: bool = False,
+    ) -> tuple[Recorder, Tensor]:
         """Run forward and backward, and return what every use of a parameter left behind."""
         calls = self._layout(loss_fn, batch, units)
         recorder = Recorder(
@@ -104,6 +115,7 @@ class Engine:
             rules=RULES,
             expansions=EXPANSIONS,
             fallback=fallback,
+            is_calm=is_calm,
         )
         for parameter in self.flat.parameters:
             parameter.grad = None
@@ -111,6 +123,8 @@ class Engine:
         with _as_written(), recorder:
             losses = checked_losses(loss_fn(self.model, batch), batch)
             recorder.begin_backward()
+            if before_backward is not None:
+                before_backward(recorder, losses)
             with torch.autocast(device, enabled=False):
                 backward(losses.sum())
         self._check_nothing_escaped()
@@ -263,17 +277,19 @@ def _limit(tensor: Tensor) -> int:
     return 2**16 if tensor.is_cuda else 2**12
 
 
-def _as_written() -> AbstractContextManager[object]:
-    """Run a compiled model as it was written: compiled, it hides its operations."""
-    if "torch._dynamo" not in sys.modules:  # then nothing is compiled, and it takes long to load
-        return nullcontext()
-    eager: AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
-    return eager
-
-
-def kind_of(loss_fn: LossFunction) -> Any:
-    """Return what tells a loss function from others: a lambda in a loop is new each time."""
-    return getattr(loss_fn, "__code__", loss_fn)
+@contextmanager
+def _as_written() -> Iterator[None]:
+    """Run a model operation by operation: compiled or fused, it hides them."""
+    fused = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        if "torch._dynamo" not in sys.modules:  # nothing is compiled then, and it loads slowly
+            yield
+        else:
+            with torch.compiler.set_stance("force_eager"):
+                yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fused)
 
 
 def checked_losses(losses: Any, batch: Any) -> Tensor:

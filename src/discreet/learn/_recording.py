@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from discreet.errors import ParameterError
-from discreet.learn._layouts import MIXED, Axis, Call, tensors
-from discreet.learn._uses import Dense, Lookup, Use
+from discreet.learn._layouts import MIXED, Axis, Call, calmly, tensors
+from discreet.learn._uses import Dense, Lookup, Use, wide
 
 
 class _Rooted(torch.autograd.Function):
@@ -66,6 +66,7 @@ class Recorder(TorchFunctionMode):
         rules: dict[Any, Any],
         expansions: dict[Any, Any],
         fallback: Callable[..., Any],
+        is_calm: bool = False,
     ) -> None:
         super().__init__()
         self.units = units
@@ -80,6 +81,7 @@ class Recorder(TorchFunctionMode):
         self._rules = rules
         self._expansions = expansions
         self._fallback = fallback
+        self._is_calm = is_calm  # without dropout
         self._is_backward = False
         self._anchor = torch.zeros((), requires_grad=True)
         self._axes: dict[int, Axis | None] = {}
@@ -95,7 +97,7 @@ class Recorder(TorchFunctionMode):
         if not _meets(self._followed, args) and not (
             kwargs and _meets(self._followed, kwargs.values())
         ):
-            return func(*args, **kwargs)
+            return calmly(func, args, kwargs) if self._is_calm else func(*args, **kwargs)
         operands = list(tensors(args, kwargs))
         if self._is_backward:
             return self._again(func, args, kwargs, operands)
@@ -151,6 +153,10 @@ class Recorder(TorchFunctionMode):
     def is_again(self) -> bool:
         """Whether a checkpoint computes its forward pass again: nothing is recorded then."""
         return self._is_backward
+
+    def is_own(self, leaf: Tensor) -> bool:
+        """Say whether a leaf of the graph is one that gets no gradient."""
+        return leaf is self._anchor
 
     def is_followed(self, tensor: object) -> bool:
         """Say whether a tensor is a parameter, or was computed from parameters alone."""
@@ -255,7 +261,7 @@ class Recorder(TorchFunctionMode):
             )
             for leaf, grad in zip(leaves, found, strict=True):
                 if grad is not None:
-                    self.uses[id(leaf)].append(Dense(grad))
+                    self.uses[id(leaf)].append(Dense(wide(grad)))
 
 
 def _quietly(then: Callable[[Tensor], None], grad: Tensor) -> None:

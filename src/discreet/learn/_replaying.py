@@ -11,7 +11,8 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from discreet.learn._engine import Clipped, Engine, LossFunction, kind_of
+from discreet.learn._engine import Clipped, Engine, LossFunction
+from discreet.learn._kinds import kind_of
 from discreet.learn._trees import leaves, of_units, with_leaves
 
 _SEEN_BEFORE = 2  # micro-batches that are computed as usual, to warm up, before one is recorded

@@ -441,6 +441,12 @@ def fallback(rec: Recorder, func: Any, *args: Any, **kwargs: Any) -> Any:
             parameter="model",
         )
     kept = [Kept(t) for t in batched]
+    device = out.device.type
+    as_before = torch.autocast(
+        device,
+        dtype=torch.get_autocast_dtype(device),
+        enabled=torch.is_autocast_enabled(device),
+    )
     plain = [rec.plain(t) for t in owners]
 
     def then(grad: Tensor) -> None:
@@ -464,10 +470,10 @@ def fallback(rec: Recorder, func: Any, *args: Any, **kwargs: Any) -> Any:
             return pull(_one_unit(grad, axis))
 
         inputs = [rec.by_unit(x.get(), a) for x, a in zip(kept, axes, strict=True) if a is not None]
-        for owner, grads in zip(
-            owners, torch.func.vmap(one)(rec.by_unit(grad, axis), *inputs), strict=True
-        ):
-            rec.put(owner, Dense(grads))
+        with as_before:
+            each = torch.func.vmap(one)(rec.by_unit(grad, axis), *inputs)
+        for owner, grads in zip(owners, each, strict=True):
+            rec.put(owner, Dense(wide(grads)))
 
     return rec.watch(out, *owners, then=then)
 

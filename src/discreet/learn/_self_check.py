@@ -1,10 +1,15 @@
-"""Compare the gradients of a few units with plain autograd, one unit at a time, before training.
+"""Try a model on made-up rows before training: is each unit's gradient that unit's alone?
 
 What a model does is not known in advance, and a wrong gradient of one unit would void every
-claim. So each loss function is first tried on three units with made-up rows.
+claim. So the engine is run twice on three units, with the same chance: the one in the middle keeps
+its rows, and its gradient must not change when the others get new ones, nor (without dropout) when
+one of them is missing. Together the units must have the gradient that plain autograd finds.
 """
 
+import functools
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -12,84 +17,203 @@ from torch import Tensor
 
 from discreet.errors import ParameterError
 from discreet.learn._layouts import PROBES
-from discreet.learn._trees import one_unit
+from discreet.learn._trees import first_units, leaves, made_up, with_leaves
 from discreet.learn._uses import joined, wide
 
 if TYPE_CHECKING:
     from discreet.learn._engine import Engine, LossFunction
     from discreet.learn._recording import Recorder
 
-_UNITS = PROBES[1]
+_UNITS, _MIDDLE = PROBES[1], 1
+_JITTER = 0.1  # added to the weights, so that none is zero and hides what lies behind it
+_SEED = 7
 
 
-def check_gradients(engine: "Engine", loss_fn: "LossFunction", batch: Any) -> bool:
+def check_gradients(engine: "Engine", loss_fn: "LossFunction", batch: Any, *, units: int) -> bool:
     """Raise :class:`ParameterError` unless each unit's gradient is that unit's alone.
 
-    ``batch`` is a made-up one of three units: whether training goes on must not depend on anybody's
-    data. Dropout is switched off for the comparison. Returns False if nothing could be compared,
-    because no gradient was finite.
+    The rows are made up of numbers of ``batch``: whether training goes on must not depend on
+    anybody's data. Weights, buffers and random generators are as before afterwards. Returns False
+    if nothing could be compared, because every gradient was zero or none was finite.
     """
-    is_compared = False
-    model = engine.model
-    training = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        with (
-            torch.random.fork_rng([]),
-            torch.backends.cudnn.flags(
-                enabled=False  # its recurrent networks have no backward pass outside training
-            ),
-        ):
-            recorder, _ = engine.record(loss_fn, batch, units=_UNITS)
-            tolerance = _tolerance(engine, recorder)
-            for unit in range(_UNITS):
-                expected = _alone(engine, loss_fn, one_unit(batch, unit, _UNITS))
-                with torch.no_grad():
-                    is_compared |= _compare(engine, recorder.uses, unit, expected, tolerance)
-            recorder.forget()
-    finally:
-        for module, was in training:
-            module.training = was
-    return is_compared
-
-
-def _alone(engine: "Engine", loss_fn: "LossFunction", batch: Any) -> list[Tensor]:
-    grads = torch.autograd.grad(
-        loss_fn(engine.model, batch).sum(), engine.flat.parameters, allow_unused=True
-    )
-    found: list[Tensor | None] = list(grads)
-    return [
-        torch.zeros_like(p) if grad is None else grad
-        for p, grad in zip(engine.flat.parameters, found, strict=True)
-    ]
-
-
-def _compare(
-    engine: "Engine", uses: dict[int, Any], unit: int, expected: list[Tensor], tolerance: float
-) -> bool:
-    size = max(float(torch.stack([wide(grad).norm() for grad in expected]).norm()), 1e-30)
-    if not math.isfinite(size):
+    first = made_up(batch, _UNITS, units, seed=_SEED)
+    second = _with_middle_of(first, made_up(batch, _UNITS, units, seed=_SEED + 1))
+    with _shaken(engine):
+        before, _ = _gradients(engine, loss_fn, first)
+        buffers = _buffers(engine)
+        after, is_narrow = _gradients(engine, loss_fn, second)
+        _check_buffers(buffers, _buffers(engine))
+        total = _by_autograd(engine, loss_fn, second)
+        calm, among_two = _without_chance(engine, loss_fn, first)
+    size = float(torch.stack([wide(grad).norm() for grad in total]).norm())
+    if not 0 < size < math.inf:
         return False
-    for name, parameter, grad in zip(
-        engine.flat.names, engine.flat.parameters, expected, strict=True
+    for index, (name, mine, again, whole) in enumerate(
+        zip(engine.flat.names, before, after, total, strict=True)
     ):
-        found = uses[id(parameter)]
-        ours = joined(found).dense()[unit] if found else torch.zeros_like(grad)
-        if not float((ours - grad).norm()) <= tolerance * size:
-            raise ParameterError(
-                f"the gradient of {name} for one example differs when other examples are in the "
-                "batch, or could not be followed. Look for layers that mix examples (statistics "
-                "or sums over the batch), for chance other than dropout, and for activation "
-                "checkpoints, which need use_reentrant=False. Nothing was released.",
-                parameter="model",
+        if _differ(mine[_MIDDLE], again[_MIDDLE], 1e-3 * size):
+            raise _refusal(
+                f"the gradient of {name} for one example changes with the other examples of the "
+                "batch. Look for layers that mix examples (statistics or sums over the batch)."
+            )
+        if among_two and _differ(calm[index][_MIDDLE], among_two[index][_MIDDLE], 1e-3 * size):
+            raise _refusal(
+                f"the gradient of {name} for one example changes with the number of examples. Do "
+                "not divide by the size of the batch: the noisy sum is divided by the expected one."
+            )
+        if _differ(again.sum(0), whole, _tolerance(engine, is_narrow) * size):
+            raise _refusal(
+                f"the gradient of {name} could not be followed. Activation checkpoints need "
+                "use_reentrant=False."
             )
     return True
 
 
-def _tolerance(engine: "Engine", recorder: "Recorder") -> float:
+def _without_chance(
+    engine: "Engine", loss_fn: "LossFunction", batch: Any
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Return the gradients among three and among two units; nothing, if chance is left in them."""
+    calm, again = (
+        _gradients(engine, loss_fn, batch, seed=seed, is_calm=True)[0] for seed in (_SEED, 0)
+    )
+    if not all(torch.equal(*pair) for pair in zip(calm, again, strict=True)):
+        return calm, []
+    few = first_units(batch, _MIDDLE + 1, _UNITS)
+    return calm, _gradients(engine, loss_fn, few, units=_MIDDLE + 1, is_calm=True)[0]
+
+
+def _gradients(
+    engine: "Engine",
+    loss_fn: "LossFunction",
+    batch: Any,
+    *,
+    units: int = _UNITS,
+    seed: int = _SEED,
+    is_calm: bool = False,
+) -> tuple[list[Tensor], bool]:
+    """Return the gradients of the units, parameter by parameter; and whether bits were few."""
+    torch.manual_seed(seed)
+    recorder, _ = engine.record(
+        loss_fn,
+        batch,
+        units=units,
+        before_backward=functools.partial(_check_leaves, engine),
+        is_calm=is_calm,
+    )
+    with torch.no_grad():
+        found = [
+            joined(uses).dense() if uses else parameter.new_zeros(units, *parameter.shape)
+            for parameter in engine.flat.parameters
+            for uses in [recorder.uses[id(parameter)]]
+        ]
+    is_narrow = recorder.is_narrow
+    recorder.forget()
+    return found, is_narrow
+
+
+def _by_autograd(engine: "Engine", loss_fn: "LossFunction", batch: Any) -> list[Tensor]:
+    torch.manual_seed(_SEED)
+    try:
+        grads: list[Tensor | None] = list(
+            torch.autograd.grad(
+                loss_fn(engine.model, batch).sum(), engine.flat.parameters, allow_unused=True
+            )
+        )
+    except RuntimeError as error:
+        if "checkpoint" not in str(error):
+            raise
+        raise _refusal("activation checkpoints need use_reentrant=False.") from error
+    return [
+        torch.zeros_like(p) if grad is None else grad
+        for p, grad in zip(engine.flat.parameters, grads, strict=True)
+    ]
+
+
+def _differ(one: Tensor, other: Tensor, most: float) -> bool:
+    return not float((one - other).norm()) <= most
+
+
+def _tolerance(engine: "Engine", is_narrow: bool) -> float:
+    """Return how far two ways of computing a gradient may be apart."""
     buffer = engine.flat.buffer
-    if recorder.is_narrow:
-        return 0.05
+    if is_narrow:
+        return 0.3
     if buffer.dtype == torch.float64:
         return 1e-9
     return 1e-2 if buffer.is_cuda else 1e-3  # a GPU may cut products to ten bits
+
+
+def _check_leaves(engine: "Engine", recorder: "Recorder", losses: Tensor) -> None:
+    """Refuse whatever else would get a gradient, a raw one."""
+    seen, todo = set(), [losses.grad_fn]
+    while todo:
+        node = todo.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        leaf = getattr(node, "variable", None)
+        if leaf is not None and not recorder.is_own(leaf):
+            names = [name for name, p in engine.model.named_parameters() if p is leaf]
+            what = names[0] if names else f"a tensor of shape {tuple(leaf.shape)}"
+            raise _refusal(
+                f"{what} would get a gradient that is not private: a weight of the loss function, "
+                "or an operation that can not be followed (a custom autograd.Function, say). Let "
+                "the model hold it and use it with torch functions, or freeze it."
+            )
+        todo += [parent for parent, _ in node.next_functions]
+
+
+def _buffers(engine: "Engine") -> dict[str, Tensor]:
+    return {name: buffer.clone() for name, buffer in engine.model.named_buffers()}
+
+
+def _check_buffers(one: dict[str, Tensor], other: dict[str, Tensor]) -> None:
+    changed = [
+        name for name, buffer in one.items() if not torch.equal(buffer, other.get(name, buffer))
+    ]
+    if changed:
+        raise _refusal(
+            f"the forward pass writes raw data into {', '.join(changed)}, which is saved with the "
+            "model. Keep no statistics of the rows."
+        )
+
+
+def _refusal(message: str) -> ParameterError:
+    return ParameterError(f"{message} Nothing was released.", parameter="model")
+
+
+def _with_middle_of(batch: Any, others: Any) -> Any:
+    rows = []
+    for mine, new in zip(leaves(batch), leaves(others), strict=True):
+        each = mine.shape[0] // _UNITS
+        own = slice(_MIDDLE * each, (_MIDDLE + 1) * each)
+        rows.append(torch.cat([new[: own.start], mine[own], new[own.stop :]]))
+    return with_leaves(batch, iter(rows))
+
+
+@contextmanager
+def _shaken(engine: "Engine") -> Iterator[None]:
+    """Move all weights a bit, and put everything back in the end."""
+    parameters, model = engine.flat.parameters, engine.model
+    saved = [p.detach().clone() for p in parameters]
+    buffers = _buffers(engine)
+    devices = [parameters[0].device.index or 0] if parameters[0].is_cuda else []
+    with (
+        torch.random.fork_rng(devices),
+        torch.backends.cudnn.flags(
+            enabled=False  # its recurrent networks have no backward pass outside training
+        ),
+    ):
+        torch.manual_seed(_SEED)
+        try:
+            with torch.no_grad():
+                for parameter in parameters:
+                    parameter.add_(torch.randn_like(parameter), alpha=_JITTER)
+            yield
+        finally:
+            with torch.no_grad():
+                for parameter, value in zip(parameters, saved, strict=True):
+                    parameter.copy_(value)
+                for name, buffer in model.named_buffers():
+                    if name in buffers and buffer.shape == buffers[name].shape:
+                        buffer.copy_(buffers[name])

@@ -8,12 +8,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from discreet.errors import ParameterError
 from discreet.learn._data import Rows, moved
 from discreet.learn._distributed import Indices, Team, Weights
 from discreet.learn._engine import Engine
 from discreet.learn._gradient_noise import add_noise_
+from discreet.learn._kinds import kind_of
 from discreet.learn._replaying import Replaying
 from discreet.learn._settings import Settings
+from discreet.learn._trees import leaves
 from discreet.learn._units import EachRow, Units
 from discreet.learn._watching import Watch
 from discreet.learn.clipping import AdaptiveState, Clipping
@@ -65,8 +68,22 @@ class Stepping:
         function = loss_fn if isinstance(self.units, EachRow) else _Weighted(loss_fn)
         if count and not self.engine.is_tried(function):
             rows, weights = self.units.rows(np.arange(count), self.source)
+            self._check_shapes(rows)
             data, function = self._micro_batch(loss_fn, rows, weights)
             self.engine.try_out(function, data, units=count)
+
+    def _check_shapes(self, rows: Indices) -> None:
+        """Refuse rows whose form depends on which others they are put together with."""
+        whole = [tensor.shape[1:] for tensor in leaves(self.rows.take(rows))]
+        for row in rows:
+            own = [tensor.shape[1:] for tensor in leaves(self.rows.take(np.array([row])))]
+            if own != whole:
+                raise ParameterError(
+                    "collate gives a row another shape when other rows are with it, by padding to "
+                    "the longest of them, say; then one row can change everybody's gradient. Pad "
+                    "to one fixed length. Nothing was spent.",
+                    parameter="collate",
+                )
 
     def draw(self) -> tuple[Indices, Weights | None]:
         """Draw the rows of a batch, unit by unit, and what each one's loss counts."""
@@ -182,7 +199,7 @@ class _Weighted:
 
     def __init__(self, loss_fn: LossFunction) -> None:
         self._loss_fn = loss_fn
-        self._kind = getattr(loss_fn, "__code__", loss_fn)  # a lambda in a loop is a new one
+        self._kind = kind_of(loss_fn)
 
     def __call__(self, model: nn.Module, batch: tuple[Any, Tensor]) -> Tensor:
         rows, weights = batch

@@ -52,21 +52,21 @@ def of_units(batch: Any, few: int, units: int) -> Any:
     return with_leaves(batch, rows)
 
 
-def made_up(batch: Any, few: int, units: int) -> Any:
+def made_up(batch: Any, few: int, units: int, *, seed: int = 0) -> Any:
     """Return a batch that looks like this one and shows nothing of it: for trying a model out.
 
-    Every number is some number of the batch, from anywhere in the same tensor, finite and not
-    large; so tokens are tokens and masks are masks, but no row is a row.
+    Every number is some row's number at the same place, finite and not large; so tokens are
+    tokens and masks are masks, but no row is a row.
 
     >>> made_up((torch.full((2, 3), float("inf")),), 3, 2)[0].shape
     torch.Size([3, 3])
     """
-    chance = torch.Generator(device="cpu").manual_seed(few)
+    chance = torch.Generator(device="cpu").manual_seed(seed)
     found = []
     for tensor in leaves(batch):
         shape = (few * (tensor.shape[0] // units), *tensor.shape[1:])
-        places = torch.randint(max(1, tensor.numel()), shape, generator=chance, device="cpu")
-        values = tensor.detach().reshape(-1)[places.to(tensor.device)]
+        rows = torch.randint(tensor.shape[0], shape, generator=chance, device="cpu")
+        values = tensor.detach().gather(0, rows.to(tensor.device))
         if values.is_floating_point():
             values = values.nan_to_num(0.0, 0.0, 0.0).clamp(-_MODERATE, _MODERATE)
         found.append(values)
@@ -76,13 +76,4 @@ def made_up(batch: Any, few: int, units: int) -> Any:
 def first_units(batch: Any, few: int, units: int) -> Any:
     """Return the rows of the first few units."""
     rows = [tensor[: few * (tensor.shape[0] // units)] for tensor in leaves(batch)]
-    return with_leaves(batch, iter(rows))
-
-
-def one_unit(batch: Any, unit: int, units: int) -> Any:
-    """Return the rows of one unit."""
-    rows = []
-    for tensor in leaves(batch):
-        each = tensor.shape[0] // units
-        rows.append(tensor[unit * each : (unit + 1) * each])
     return with_leaves(batch, iter(rows))

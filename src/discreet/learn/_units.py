@@ -142,5 +142,8 @@ def _alike(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """
     for kind in (str, bytes, int | np.integer):
         if all(isinstance(one, kind) for one in ids.reshape(-1)):
-            return np.array(ids.tolist())
+            alike = np.array(ids.tolist())
+            if alike.dtype.kind not in "iuUS":  # floats would make one of several large numbers
+                break
+            return alike
     raise DataError("units has ids that are missing, or of several types. Nothing was spent.")

@@ -212,11 +212,13 @@ class Lookup:
         keys, order = (self.index + first).flatten().sort()
         place = torch.zeros_like(keys)
         torch.cumsum(keys[1:] != keys[:-1], 0, out=place[1:])
-        rows = wide(self.rows).reshape(units * positions, columns)[order]
-        found = torch.zeros_like(rows).index_add_(0, place, rows)
+        rows = wide(self.rows).reshape(units * positions, columns)
+        found = torch.zeros_like(rows).index_add_(0, place, rows[order])
         owner = torch.zeros_like(keys).index_copy_(0, place, order // max(1, positions))
         squares = found.square().sum(1)
-        return Norms(squares.new_zeros(units).index_add_(0, owner, squares))
+        sizes = torch.linalg.vector_norm(rows.view(self.rows.shape), dim=2).sum(1)
+        rounding = Rounding(0.0, 2.0**-50 if rows.dtype == torch.float64 else 2.0**-22)
+        return Norms(squares.new_zeros(units).index_add_(0, owner, squares), sizes, rounding)
 
     def dense(self) -> Tensor:
         units, _, columns = self.rows.shape

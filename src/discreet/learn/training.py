@@ -349,11 +349,22 @@ class Private:
             tell(self._stepping.noise_scale)
 
     def _look_again(self) -> None:
-        """Check the model whenever parts of it were put into another mode: train() or eval()."""
+        """Check the model whenever it was changed, and now and then in case a loss was."""
+        engine = self._stepping.engine
+        trained = [id(p) for p in self.model.parameters() if p.requires_grad]
+        if trained != [id(p) for p in engine.flat.parameters]:
+            raise ParameterError(
+                "the model's trainable parameters are not those that the run was prepared with: "
+                "some were frozen, unfrozen or replaced. Nothing was spent. Prepare a new run.",
+                parameter="model",
+            )
         modes = [module.training for module in self.model.modules()]
-        if modes != self._modes:
+        if modes != self._modes:  # train() or eval()
             check(self.model)
             self._modes = modes
+            engine.try_again()
+        elif _is_power_of_eight(self._state.done):
+            engine.try_again()
 
     def _epsilon(self, steps: int) -> float:
         if steps not in self._epsilons:
@@ -422,3 +433,7 @@ class State:
 
 def _secured(source: Source) -> str:
     return "from the operating system's entropy" if source.is_secure else "SEEDED: protects nobody"
+
+
+def _is_power_of_eight(number: int) -> bool:
+    return number.bit_count() == 1 and number.bit_length() % 3 == 1
