@@ -95,7 +95,7 @@ def test_a_loss_that_changes_its_mind_is_tried_again():
 @pytest.mark.parametrize(
     ("loss", "word"),
     [
-        (lambda m, b: squares(m, b) / len(b[0]), "number of examples"),
+        (lambda m, b: squares(m, b) / len(b[0]), "size of the batch"),
         (lambda m, b: squares(m, b).cumsum(0), "changes with"),
         (lambda m, b: squares(m, b).flip(0).cumsum(0).flip(0), "changes with"),
     ],
@@ -145,6 +145,7 @@ def test_a_model_that_was_changed_needs_a_new_run(change):
     assert_refused(private, squares, "Prepare a new run")
 
 
+@pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad")
 def test_reentrant_checkpoints_are_refused_in_training_too():
     class Checkpointed(nn.Module):
         def __init__(self) -> None:

@@ -1,9 +1,9 @@
 """Try a model on made-up rows before training: is each unit's gradient that unit's alone?
 
 What a model does is not known in advance, and a wrong gradient of one unit would void every
-claim. So the engine is run twice on three units, with the same chance: the one in the middle keeps
+claim. So the engine is run on three units several times, with the same chance: one of them keeps
 its rows, and its gradient must not change when the others get new ones, nor (without dropout) when
-one of them is missing. Together the units must have the gradient that plain autograd finds.
+it is elsewhere in a smaller batch. Together they must have the gradient that plain autograd finds.
 """
 
 import functools
@@ -17,14 +17,15 @@ from torch import Tensor
 
 from discreet.errors import ParameterError
 from discreet.learn._layouts import PROBES
-from discreet.learn._trees import first_units, leaves, made_up, with_leaves
+from discreet.learn._trees import leaves, made_up, with_leaves
 from discreet.learn._uses import joined, wide
 
 if TYPE_CHECKING:
     from discreet.learn._engine import Engine, LossFunction
     from discreet.learn._recording import Recorder
 
-_UNITS, _MIDDLE = PROBES[1], 1
+_UNITS = PROBES[1]
+_KEPT = (0, 1)  # the units that keep their rows in turn: what comes later, and what came before
 _JITTER = 0.1  # added to the weights, so that none is zero and hides what lies behind it
 _SEED = 7
 
@@ -37,31 +38,39 @@ def check_gradients(engine: "Engine", loss_fn: "LossFunction", batch: Any, *, un
     if nothing could be compared, because every gradient was zero or none was finite.
     """
     first = made_up(batch, _UNITS, units, seed=_SEED)
-    second = _with_middle_of(first, made_up(batch, _UNITS, units, seed=_SEED + 1))
+    others = made_up(batch, _UNITS, units, seed=_SEED + 1)
     with _shaken(engine):
         before, _ = _gradients(engine, loss_fn, first)
         buffers = _buffers(engine)
-        after, is_narrow = _gradients(engine, loss_fn, second)
+        after = []
+        for unit in _KEPT:
+            rows = _with_unit_of(unit, first, others)
+            grads, is_narrow = _gradients(engine, loss_fn, rows)
+            after.append(grads)
         _check_buffers(buffers, _buffers(engine))
-        total = _by_autograd(engine, loss_fn, second)
-        calm, among_two = _without_chance(engine, loss_fn, first)
+        total = _by_autograd(engine, loss_fn, rows)
+        calm, moved = _without_chance(engine, loss_fn, first)
     size = float(torch.stack([wide(grad).norm() for grad in total]).norm())
     if not 0 < size < math.inf:
         return False
-    for index, (name, mine, again, whole) in enumerate(
-        zip(engine.flat.names, before, after, total, strict=True)
-    ):
-        if _differ(mine[_MIDDLE], again[_MIDDLE], 1e-3 * size):
+    for index, (name, whole) in enumerate(zip(engine.flat.names, total, strict=True)):
+        for unit, grads in zip(_KEPT, after, strict=True):
+            if _differ(before[index][unit], grads[index][unit], 1e-3 * size):
+                raise _refusal(
+                    f"the gradient of {name} for one example changes with the other examples of "
+                    "the batch. Look for layers that mix examples (statistics or sums over the "
+                    "batch)."
+                )
+        if moved and any(
+            _differ(calm[index][unit], moved[index][place], 1e-3 * size)
+            for place, unit in enumerate(reversed(_KEPT))
+        ):
             raise _refusal(
-                f"the gradient of {name} for one example changes with the other examples of the "
-                "batch. Look for layers that mix examples (statistics or sums over the batch)."
+                f"the gradient of {name} for one example changes with its place in the batch, or "
+                "with the size of the batch. Do not divide by that: the noisy sum is divided by "
+                "the expected size."
             )
-        if among_two and _differ(calm[index][_MIDDLE], among_two[index][_MIDDLE], 1e-3 * size):
-            raise _refusal(
-                f"the gradient of {name} for one example changes with the number of examples. Do "
-                "not divide by the size of the batch: the noisy sum is divided by the expected one."
-            )
-        if _differ(again.sum(0), whole, _tolerance(engine, is_narrow) * size):
+        if _differ(after[-1][index].sum(0), whole, _tolerance(engine, is_narrow) * size):
             raise _refusal(
                 f"the gradient of {name} could not be followed. Activation checkpoints need "
                 "use_reentrant=False."
@@ -72,14 +81,20 @@ def check_gradients(engine: "Engine", loss_fn: "LossFunction", batch: Any, *, un
 def _without_chance(
     engine: "Engine", loss_fn: "LossFunction", batch: Any
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """Return the gradients among three and among two units; nothing, if chance is left in them."""
+    """Return the gradients among three units, and of two of these in the other order.
+
+    The second is empty if chance is left in the model, so that they can not be compared.
+    """
     calm, again = (
         _gradients(engine, loss_fn, batch, seed=seed, is_calm=True)[0] for seed in (_SEED, 0)
     )
     if not all(torch.equal(*pair) for pair in zip(calm, again, strict=True)):
         return calm, []
-    few = first_units(batch, _MIDDLE + 1, _UNITS)
-    return calm, _gradients(engine, loss_fn, few, units=_MIDDLE + 1, is_calm=True)[0]
+    two = [
+        torch.cat([_rows_of(unit, tensor) for unit in reversed(_KEPT)]) for tensor in leaves(batch)
+    ]
+    few = with_leaves(batch, iter(two))
+    return calm, _gradients(engine, loss_fn, few, units=len(_KEPT), is_calm=True)[0]
 
 
 def _gradients(
@@ -182,12 +197,17 @@ def _refusal(message: str) -> ParameterError:
     return ParameterError(f"{message} Nothing was released.", parameter="model")
 
 
-def _with_middle_of(batch: Any, others: Any) -> Any:
+def _rows_of(unit: int, tensor: Tensor) -> Tensor:
+    each = tensor.shape[0] // _UNITS
+    return tensor[unit * each : (unit + 1) * each]
+
+
+def _with_unit_of(unit: int, batch: Any, others: Any) -> Any:
+    """Return other rows, with the rows of one unit as they were."""
     rows = []
     for mine, new in zip(leaves(batch), leaves(others), strict=True):
-        each = mine.shape[0] // _UNITS
-        own = slice(_MIDDLE * each, (_MIDDLE + 1) * each)
-        rows.append(torch.cat([new[: own.start], mine[own], new[own.stop :]]))
+        parts = [_rows_of(one, mine if one == unit else new) for one in range(_UNITS)]
+        rows.append(torch.cat(parts))
     return with_leaves(batch, iter(rows))
 
 
