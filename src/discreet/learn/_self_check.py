@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from discreet.errors import ParameterError
 from discreet.learn._layouts import PROBES
@@ -231,12 +231,10 @@ def _shaken(engine: "Engine") -> Iterator[None]:
     saved = [p.detach().clone() for p in parameters]
     buffers = _buffers(engine)
     devices = [parameters[0].device.index or 0] if parameters[0].is_cuda else []
-    with (
-        torch.random.fork_rng(devices),
-        torch.backends.cudnn.flags(
-            enabled=False  # its recurrent networks have no backward pass outside training
-        ),
-    ):
+    # Recurrent networks of cuDNN have no backward pass outside training.
+    is_still = any(isinstance(m, nn.RNNBase) and not m.training for m in model.modules())
+    enabled = torch.backends.cudnn.enabled and not is_still
+    with torch.random.fork_rng(devices), torch.backends.cudnn.flags(enabled=enabled):
         _seed(engine, _SEED)
         try:
             with torch.no_grad():
