@@ -9,7 +9,7 @@ it is elsewhere in a smaller batch. Together they must have the gradient that pl
 import functools
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -233,8 +233,8 @@ def _shaken(engine: "Engine") -> Iterator[None]:
     devices = [parameters[0].device.index or 0] if parameters[0].is_cuda else []
     # Recurrent networks of cuDNN have no backward pass outside training.
     is_still = any(isinstance(m, nn.RNNBase) and not m.training for m in model.modules())
-    enabled = torch.backends.cudnn.enabled and not is_still
-    with torch.random.fork_rng(devices), torch.backends.cudnn.flags(enabled=enabled):
+    plainly = torch.backends.cudnn.flags(enabled=False) if is_still else nullcontext()
+    with torch.random.fork_rng(devices), plainly:
         _seed(engine, _SEED)
         try:
             with torch.no_grad():
