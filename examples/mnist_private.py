@@ -151,7 +151,7 @@ def main() -> None:
     print(
         f"batches of {how.batch_size:,}, {how.epochs} epochs, learning rate {how.learning_rate:g},"
     )
-    print(f"momentum {MOMENTUM}, gradients clipped to {CLIP}\n")
+    print(f"momentum {MOMENTUM}, gradients clipped to {CLIP}\n", flush=True)
 
     accuracies = []
     for run in range(1, given.runs + 1):
