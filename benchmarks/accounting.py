@@ -37,7 +37,7 @@ from discreet.accounting import (
     epsilon,
     risk,
 )
-from discreet.accounting.composition import compose
+from discreet.accounting.losses.composition import compose
 
 DELTA = 1e-5
 COLUMNS = {  # rate, noise multiplier, steps

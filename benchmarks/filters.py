@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from discreet.accounting import GaussianLoss, LaplaceLoss
-from discreet.accounting.filters import Filter
+from discreet.accounting.filters.filter import Filter
 from discreet.privacy import Guarantee
 
 PROMISE = Guarantee(epsilon=3, delta=1e-6)

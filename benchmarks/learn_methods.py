@@ -58,9 +58,9 @@ class Bare:
     """This library without its data path: engine, noise, optimiser."""
 
     def __init__(self, task: Task, device: str, data: Batch) -> None:
-        from discreet.learn._engine import Engine
-        from discreet.learn._gradient_noise import add_noise_
-        from discreet.learn.clipping import Flat
+        from discreet.learn.choices.clipping import Flat
+        from discreet.learn.gradients.engine import Engine
+        from discreet.learn.noise.grid_noise import add_noise_
 
         self.task, self.device, self.add_noise_ = task, device, add_noise_
         model = _model(task, device)

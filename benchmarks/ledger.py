@@ -28,14 +28,14 @@ from pathlib import Path
 from typing import Any
 
 from discreet.accounting import LaplaceLoss, PureLoss
-from discreet.accounting.filter_rules import PRICING
+from discreet.accounting.filters.rules import PRICING
 from discreet.errors import BudgetExceeded
 from discreet.ledger import Ledger
-from discreet.ledger._book import Book
-from discreet.ledger._keyring import Keyring
-from discreet.ledger._requests import loss_document, new_key, request
-from discreet.ledger._sqlite import SqliteStore, connect_sqlite
+from discreet.ledger.log.keyring import Keyring
+from discreet.ledger.stores.sqlite.store import SqliteStore, connect_sqlite
 from discreet.ledger.verifier import check_receipt
+from discreet.ledger.writing.request import loss_document, new_key, request
+from discreet.ledger.writing.scribe import Book
 from discreet.privacy import Guarantee, Unit
 from discreet.testing import PostgresServer
 

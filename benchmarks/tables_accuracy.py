@@ -37,11 +37,11 @@ from tables_peers import (
 
 from discreet.noise import SYSTEM
 from discreet.tables import Norm, Protected
-from discreet.tables._estimates import estimate
-from discreet.tables._paying import Terms
-from discreet.tables._running import run
-from discreet.tables.bounds import Bounding
-from discreet.tables.statements import Profile, Statement
+from discreet.tables.algorithms.estimates import estimate
+from discreet.tables.model.bounds import Bounding
+from discreet.tables.model.statements import Profile, Statement
+from discreet.tables.pricing.payment import Terms
+from discreet.tables.release.run import run
 from tables import DELTA, ITEM, ask, connected, protected
 
 Floats = npt.NDArray[np.float64]

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.accounting import GaussianLoss, Loss
-from discreet.accounting.filters import Filter
+from discreet.accounting.filters.filter import Filter
 from discreet.privacy import Guarantee
 
 PROMISE = Guarantee(epsilon=3, delta=1e-6)

@@ -1,6 +1,7 @@
 """Price a private training run, see who would have called it what, and what attackers gain."""
 
-from discreet.accounting import GaussianLoss, bracket, calibrate, methods, risk
+from discreet.accounting import GaussianLoss, bracket, calibrate, risk
+from discreet.accounting.comparison import methods
 from discreet.accounting.steps import most_steps
 
 RATE, NOISE, STEPS, DELTA = 0.01, 4, 10_000, 1e-5

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting._shuffle_binomials import log_pmf, window
-from discreet.accounting.composition_theorems import (
+from discreet.accounting.arithmetic.binomials import log_pmf, window
+from discreet.accounting.comparison.theorems import (
     advanced,
     advanced_classic,
     advanced_mixed,

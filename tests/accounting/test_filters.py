@@ -25,10 +25,10 @@ from discreet.accounting import (
     ZCDPLoss,
     delta,
     epsilon,
-    renyi,
 )
-from discreet.accounting._filter_costs import _laplace_renyi, pure_renyi
-from discreet.accounting.filters import Filter
+from discreet.accounting.filters.costs import _laplace_renyi, pure_renyi
+from discreet.accounting.filters.filter import Filter
+from discreet.accounting.renyi import divergence as renyi
 from discreet.errors import BudgetExceeded, NotCopyable, ParameterError
 from discreet.privacy import Guarantee
 

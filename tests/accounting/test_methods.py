@@ -19,8 +19,8 @@ from discreet.accounting import (
     ZCDPLoss,
     bracket,
     epsilon,
-    methods,
 )
+from discreet.accounting.comparison import methods
 from discreet.accounting.steps import most_steps
 from discreet.errors import ParameterError
 

@@ -24,10 +24,10 @@ from discreet.accounting import (
     ZCDPLoss,
     bracket,
     calibrate,
-    pld,
 )
-from discreet.accounting._pairs import GaussianPair
-from discreet.accounting.numerical import delta_bracket
+from discreet.accounting.pairs.pairs import GaussianPair
+from discreet.accounting.pld import distribution as pld
+from discreet.accounting.pld.certified import delta_bracket
 from discreet.errors import ParameterError
 
 mp.mp.dps = 60

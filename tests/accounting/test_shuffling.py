@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet._exact import float_up
-from discreet.accounting._shuffle_binomials import log_pmf
-from discreet.accounting.shuffling import (
+from discreet.accounting.arithmetic.binomials import log_pmf
+from discreet.accounting.shuffling.amplification import (
     shuffle_2021,
     shuffle_2023,
     shuffle_delta,

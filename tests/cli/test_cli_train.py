@@ -11,10 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from discreet.cli import _demo_learn, app
+from discreet.cli import app
+from discreet.cli.demo import learn as _demo_learn
 from discreet.datasets import census
 from discreet.datasets._digits import digits
-from discreet.learn import recipes
+from discreet.learn.recipes import recipe as recipes
 from discreet.ledger import Ledger
 from discreet.privacy import Guarantee, Unit
 from discreet.tables import protect

@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from discreet.cli import _demo as demo
 from discreet.cli import app
+from discreet.cli.demo import tables as demo
 
 REAL = os.environ.get("DISCREET_DATA")
 

@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 
 from discreet.accounting import GaussianLoss, LaplaceLoss, PureLoss
 from discreet.cli import app
-from discreet.cli._burn_down import bar, burn_down_lines
-from discreet.cli._ledger import LONG
-from discreet.cli._ledger_open import place
-from discreet.cli._ledger_words import about, loss_words
+from discreet.cli.ledger.burn_down import bar, burn_down_lines
+from discreet.cli.ledger.commands import LONG
+from discreet.cli.ledger.opening import place
+from discreet.cli.ledger.words import about, loss_words
 from discreet.ledger import Ledger
 from discreet.ledger.plots import Point, burn_down
 from discreet.mechanisms import DiscreteLaplace

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.cli._numbers import for_json, of_100, parse, parse_exactly
+from discreet.cli.numbers import for_json, of_100, parse, parse_exactly
 
 
 @given(number=st.integers() | st.floats(allow_nan=False))

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from discreet.accounting import GaussianLoss
-from discreet.learn import _stepping
-from discreet.learn._engine import Clipped, Engine
-from discreet.learn.clipping import Flat, PerLayer
-from discreet.learn.sampling import FullBatch
+from discreet.learn.choices.clipping import Flat, PerLayer
+from discreet.learn.choices.sampling import FullBatch
+from discreet.learn.gradients.engine import Clipped, Engine
+from discreet.learn.run import step as _stepping
 from discreet.noise import SYSTEM, uniform_integers
 from discreet.privacy import Neighbours
 from discreet.testing import SeededSource

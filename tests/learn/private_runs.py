@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from discreet.learn._gradient_noise import grid_of
+from discreet.learn.noise.grid_noise import grid_of
 from discreet.learn.preparing import prepare
 from discreet.learn.training import Private
 from discreet.testing import SeededSource

@@ -9,8 +9,8 @@ import transformers
 from oracle import clipped_sum, gradients
 from torch import Tensor, nn
 
-from discreet.learn._engine import Engine
-from discreet.learn.clipping import Flat
+from discreet.learn.choices.clipping import Flat
+from discreet.learn.gradients.engine import Engine
 
 SMALL = {
     "vocab_size": 19,

@@ -31,10 +31,10 @@ from run_processes import STEPS, training, warm_processes
 
 from discreet.errors import BudgetExceeded, LedgerError, ParameterError
 from discreet.learn import checkpoints
-from discreet.learn._settings import Settings
 from discreet.learn.checkpoints import resume
-from discreet.learn.clipping import Adaptive, Automatic, Flat, PerLayer
-from discreet.learn.sampling import FullBatch, Poisson, TruncatedPoisson, WithoutReplacement
+from discreet.learn.choices.clipping import Adaptive, Automatic, Flat, PerLayer
+from discreet.learn.choices.sampling import FullBatch, Poisson, TruncatedPoisson, WithoutReplacement
+from discreet.learn.run.settings import Settings
 from discreet.ledger import Ledger
 from discreet.privacy import Guarantee, Unit
 from discreet.testing import SeededSource, temporary_account, temporary_ledger

@@ -12,7 +12,7 @@ from scipy.special import ndtr
 
 from discreet.accounting import GaussianLoss, delta, epsilon
 from discreet.errors import ParameterError
-from discreet.learn.clipping import (
+from discreet.learn.choices.clipping import (
     Adaptive,
     AdaptiveState,
     Automatic,

@@ -10,8 +10,8 @@ from torch.utils.checkpoint import checkpoint
 
 from discreet.errors import DataError, ParameterError
 from discreet.learn import prepare
-from discreet.learn._engine import Engine
-from discreet.learn.clipping import Flat
+from discreet.learn.choices.clipping import Flat
+from discreet.learn.gradients.engine import Engine
 
 ROWS = 40
 

@@ -12,9 +12,10 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from discreet.errors import ParameterError
-from discreet.learn import _convolutions, _uses
-from discreet.learn._engine import Engine
-from discreet.learn.clipping import Flat, PerLayer
+from discreet.learn.choices.clipping import Flat, PerLayer
+from discreet.learn.following import contributions as _uses
+from discreet.learn.gradients.engine import Engine
+from discreet.learn.rules import convolution as _convolutions
 
 ROWS = 6
 CLOSE = 1e-6  # relative; what is left is the slack of the clipping factors

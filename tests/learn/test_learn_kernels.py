@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional
 
-from discreet.learn import _kernels, _triton_convolutions, _triton_norms
-from discreet.learn._kernels import Geometry
+from discreet.learn.norms import norms as _kernels
+from discreet.learn.norms import triton_convolutions as _triton_convolutions
+from discreet.learn.norms import triton_norms as _triton_norms
+from discreet.learn.norms.norms import Geometry
 
 HAS_GPU = torch.cuda.is_available()
 IS_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"

@@ -18,10 +18,10 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 
 from discreet.errors import ParameterError
-from discreet.learn import _gradient_noise as gradient_noise
-from discreet.learn import _keyed_gaussian as law
-from discreet.learn._chacha import block, blocks
-from discreet.learn._gradient_noise import FLOAT_SLACK, GridNoise, add_noise_, grid_of, noised
+from discreet.learn.noise import grid_noise as gradient_noise
+from discreet.learn.noise import keyed_gaussian as law
+from discreet.learn.noise.chacha import block, blocks
+from discreet.learn.noise.grid_noise import FLOAT_SLACK, GridNoise, add_noise_, grid_of, noised
 from discreet.testing import SeededSource, cdf_gap, dkw_band
 
 FALSE_ALARM = 1e-9  # chance that a correct sampler fails one of these tests

@@ -21,8 +21,8 @@ from discreet.accounting import (
     WithoutReplacementLoss,
 )
 from discreet.errors import ParameterError
-from discreet.learn import sampling as sampling_module
-from discreet.learn.sampling import (
+from discreet.learn.choices import sampling as sampling_module
+from discreet.learn.choices.sampling import (
     FullBatch,
     Poisson,
     Sampling,

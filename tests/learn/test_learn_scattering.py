@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import ParameterError
-from discreet.learn import scattering
-from discreet.learn.scattering import FREQUENCY, WIDTH, Scattering
+from discreet.learn.recipes import scattering
+from discreet.learn.recipes.scattering import FREQUENCY, WIDTH, Scattering
 
 SMALL, USUAL = Scattering(size=16), Scattering(size=28)
 

@@ -37,12 +37,12 @@ from discreet.errors import (
     SensitiveValue,
     SessionOver,
 )
-from discreet.learn._assembling import rounded
-from discreet.learn._engine import Engine
-from discreet.learn._units import Grouped
-from discreet.learn.clipping import Adaptive, AdaptiveState, PerLayer
+from discreet.learn.choices.clipping import Adaptive, AdaptiveState, PerLayer
+from discreet.learn.choices.sampling import FullBatch, Poisson, TruncatedPoisson, WithoutReplacement
+from discreet.learn.gradients.engine import Engine
 from discreet.learn.preparing import prepare
-from discreet.learn.sampling import FullBatch, Poisson, TruncatedPoisson, WithoutReplacement
+from discreet.learn.run.assembly import rounded
+from discreet.learn.run.units import Grouped
 from discreet.noise import SYSTEM
 from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.testing import SeededSource, temporary_account, temporary_ledger

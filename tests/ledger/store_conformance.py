@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import LedgerUnavailable
-from discreet.ledger._store import Head, Row, Snapshot, Store, Transaction
+from discreet.ledger.stores.protocol import Head, Row, Snapshot, Store, Transaction
 
 NODE = bytes(range(32))
 # A prefix of another, signs that LIKE and globs give a meaning to, and letters that collations

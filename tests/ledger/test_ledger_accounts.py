@@ -741,7 +741,7 @@ class TestOpening:
             again.verify()
 
     def test_an_interrupted_founding_leaves_a_usable_key(self, tmp_path, monkeypatch):
-        from discreet.ledger._keyring import Keyring
+        from discreet.ledger.log.keyring import Keyring
 
         monkeypatch.setattr(Keyring, "settle", lambda self, vkey: None)
         Ledger.open(tmp_path / "new.db").close()
@@ -752,7 +752,8 @@ class TestOpening:
         assert sorted(f.name for f in tmp_path.glob("new.db.key*")) == ["new.db.key"]
 
     def test_a_better_price_formula_does_not_condemn_old_entries(self, ledger, monkeypatch):
-        from discreet.ledger import _holds, verification
+        from discreet.ledger.checking import verification
+        from discreet.ledger.rules import hold as _holds
 
         account = pure(ledger)
         account.charge(TENTH, **ASK)

@@ -20,7 +20,7 @@ from discreet.accounting import (
 )
 from discreet.errors import BudgetExceeded
 from discreet.ledger import Ledger
-from discreet.ledger._balances import Balance, add, read_sums, write_sums
+from discreet.ledger.rules.balance import Balance, add, read_sums, write_sums
 from discreet.privacy import Guarantee, Unit
 
 CHARGES = 10_000

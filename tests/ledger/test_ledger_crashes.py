@@ -29,10 +29,10 @@ from faulty_vfs import Disk
 from discreet.accounting import PureLoss
 from discreet.errors import LedgerError, LedgerUnavailable
 from discreet.ledger import Ledger, Receipt, Witness
-from discreet.ledger import _opening as opening
-from discreet.ledger import _sqlite as sqlite_module
-from discreet.ledger._keyring import Keyring
-from discreet.ledger._sqlite import SqliteStore
+from discreet.ledger.log.keyring import Keyring
+from discreet.ledger.stores.sqlite import store as sqlite_module
+from discreet.ledger.stores.sqlite.store import SqliteStore
+from discreet.ledger.writing import opening
 from discreet.mechanisms import DiscreteLaplace
 from discreet.privacy import Guarantee, Unit
 
@@ -334,7 +334,7 @@ def test_a_server_killed_40_times_loses_nothing(server, served, rng):
 def test_a_lost_connection_is_a_clear_error_and_nothing_is_charged_twice(
     server, served, monkeypatch
 ):
-    monkeypatch.setattr("discreet.ledger._postgres.PATIENCE", 0.3)
+    monkeypatch.setattr("discreet.ledger.stores.postgres.store.PATIENCE", 0.3)
     location, key = served
     with Ledger.open(location, key=key) as ledger:
         account = ledger["people"]

@@ -28,8 +28,8 @@ import pytest
 
 from discreet._version import __version__
 from discreet.accounting import FilterRules, LaplaceLoss, PureLoss
-from discreet.accounting import _filter_costs as filter_costs
-from discreet.accounting.filter_rules import PRICING
+from discreet.accounting.filters import costs as filter_costs
+from discreet.accounting.filters.rules import PRICING
 from discreet.errors import (
     BudgetExceeded,
     DiscreetError,
@@ -38,30 +38,25 @@ from discreet.errors import (
     ParameterError,
     TamperingFound,
 )
-from discreet.ledger import (
-    Export,
-    Ledger,
-    Verification,
-    Witness,
-    _book,
-    _combining,
-    _definitions,
-    _entries,
-    _holds,
-    _keyring,
-    _mailbox,
-    _view,
-)
-from discreet.ledger._balances import Balance
-from discreet.ledger._combining import Combiner
-from discreet.ledger._keyring import Keyring
-from discreet.ledger._keys import SigningKey
-from discreet.ledger._mailbox import SLOTS, Mailbox
-from discreet.ledger._notes import add_signature, cosign, sign_checkpoint
-from discreet.ledger._requests import loss_document, new_key
-from discreet.ledger._tree import Tree
-from discreet.ledger.verification import _covers
+from discreet.ledger import Export, Ledger, Verification, Witness
+from discreet.ledger.checking.verification import _covers
+from discreet.ledger.log import keyring as _keyring
+from discreet.ledger.log.keyring import Keyring
+from discreet.ledger.log.keys import SigningKey
+from discreet.ledger.log.notes import add_signature, cosign, sign_checkpoint
+from discreet.ledger.log.tree import Tree
+from discreet.ledger.rules import account_terms as _definitions
+from discreet.ledger.rules import entry as _entries
+from discreet.ledger.rules import hold as _holds
+from discreet.ledger.rules import state as _view
+from discreet.ledger.rules.balance import Balance
+from discreet.ledger.stores.sqlite import mailbox as _mailbox
+from discreet.ledger.stores.sqlite.mailbox import SLOTS, Mailbox
 from discreet.ledger.verifier import leaf_hash
+from discreet.ledger.writing import group_commit as _combining
+from discreet.ledger.writing import scribe as _book
+from discreet.ledger.writing.group_commit import Combiner
+from discreet.ledger.writing.request import loss_document, new_key
 from discreet.mechanisms import DiscreteLaplace
 from discreet.privacy import Guarantee, Unit
 
@@ -343,7 +338,7 @@ def remote(server, tmp_path):
 
 
 def packed(*parts: bytes) -> bytes:
-    from discreet.ledger._postgres import _packed
+    from discreet.ledger.stores.postgres.store import _packed
 
     return _packed(parts)
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import LedgerUnavailable
-from discreet.ledger import _mailbox
-from discreet.ledger._mailbox import AREA, SLOTS, Mailbox
+from discreet.ledger.stores.sqlite import mailbox as _mailbox
+from discreet.ledger.stores.sqlite.mailbox import AREA, SLOTS, Mailbox
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no mailbox on Windows")
 
@@ -352,7 +352,7 @@ def test_ctrl_c_while_waiting_leaves_all_in_order(database):
     script = """
 import signal, sys
 from pathlib import Path
-from discreet.ledger._mailbox import Mailbox
+from discreet.ledger.stores.sqlite.mailbox import Mailbox
 box = Mailbox(Path(sys.argv[1]))
 box.combine([], lambda requests: [])
 print("ready", flush=True)
@@ -388,7 +388,7 @@ def test_a_child_keeps_neither_slot_nor_lock_of_its_parent(database):
     script = """
 import os, sys, time
 from pathlib import Path
-from discreet.ledger._mailbox import Mailbox
+from discreet.ledger.stores.sqlite.mailbox import Mailbox
 box = Mailbox(Path(sys.argv[1]))
 box.combine([], lambda requests: [])
 def fork(requests):

@@ -11,9 +11,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from discreet.errors import LedgerError, LedgerUnavailable, NotCopyable, ParameterError
-from discreet.ledger import _keys
-from discreet.ledger._keys import SigningKey, WitnessKey
-from discreet.ledger._notes import add_signature, checkpoint_text, cosign, sign_checkpoint
+from discreet.ledger.log import keys as _keys
+from discreet.ledger.log.keys import SigningKey, WitnessKey
+from discreet.ledger.log.notes import add_signature, checkpoint_text, cosign, sign_checkpoint
 from discreet.ledger.verifier import NotProven, check_checkpoint, check_cosignatures, parse_vkey
 
 NAME = "example.com/ledger"

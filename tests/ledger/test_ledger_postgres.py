@@ -22,11 +22,12 @@ from discreet.errors import (
     ParameterError,
     PrivacyWarning,
 )
-from discreet.ledger import _postgres, _postgres_statements
-from discreet.ledger._postgres import PostgresStore
-from discreet.ledger._postgres_views import explained
-from discreet.ledger._postgres_wire import ConnectionLost, Refused
-from discreet.ledger._schema import VERSION, migrations
+from discreet.ledger.stores.postgres import statements as _postgres_statements
+from discreet.ledger.stores.postgres import store as _postgres
+from discreet.ledger.stores.postgres.store import PostgresStore
+from discreet.ledger.stores.postgres.views import explained
+from discreet.ledger.stores.postgres.wire import ConnectionLost, Refused
+from discreet.ledger.stores.schema import VERSION, migrations
 from discreet.testing._postgres import PostgresServer
 
 pytestmark = pytest.mark.needs("postgres")

@@ -18,7 +18,7 @@ import pytest
 from discreet.accounting import PureLoss
 from discreet.errors import BudgetExceeded
 from discreet.ledger import Ledger
-from discreet.ledger import _book as book
+from discreet.ledger.writing import scribe as book
 from discreet.privacy import Guarantee, Unit
 
 EACH = Fraction(1, 7)  # no float is a seventh

@@ -7,7 +7,7 @@ import pytest
 from discreet.accounting import GaussianLoss, LaplaceLoss, PureLoss
 from discreet.errors import TamperingFound
 from discreet.ledger import Ledger
-from discreet.ledger._repeats import Repeats
+from discreet.ledger.checking.replay_cache import Repeats
 from discreet.privacy import Guarantee, Unit
 
 
@@ -96,11 +96,11 @@ def test_it_is_taken_wherever_a_charge_repeats(tmp_path, monkeypatch):
 )
 def test_it_lets_nothing_through(tmp_path, edit):
     """Edit one charge of many and make all hashes after it fit: only the content can tell."""
-    from discreet.ledger._book import account_of
-    from discreet.ledger._entries import NOTHING_BEFORE, decode
-    from discreet.ledger._store import Row
-    from discreet.ledger.verification import Replay
+    from discreet.ledger.checking.verification import Replay
+    from discreet.ledger.rules.entry import NOTHING_BEFORE, decode
+    from discreet.ledger.stores.protocol import Row
     from discreet.ledger.verifier import leaf_hash
+    from discreet.ledger.writing.scribe import account_of
 
     with Ledger.open(tmp_path / "plain.db") as ledger:
         account = plain_account(ledger)

@@ -17,9 +17,9 @@ import pytest
 from store_conformance import StoreConformance, head, note_down, put, row, size_of, write
 
 from discreet.errors import LedgerUnavailable
-from discreet.ledger import _sqlite
-from discreet.ledger._schema import VERSION, VERSION_QUERY, migrations
-from discreet.ledger._sqlite import SqliteStore
+from discreet.ledger.stores.schema import VERSION, VERSION_QUERY, migrations
+from discreet.ledger.stores.sqlite import store as _sqlite
+from discreet.ledger.stores.sqlite.store import SqliteStore
 
 LONG = 30.0  # seconds after which something that should happen will not
 HERE = str(Path(__file__).parent)
@@ -109,9 +109,9 @@ KILLED = """
 import os, sys, time
 from pathlib import Path
 from store_conformance import note_down
-from discreet.ledger import _mailbox
-from discreet.ledger._mailbox import Mailbox
-from discreet.ledger._sqlite import SqliteStore
+from discreet.ledger.stores.sqlite import mailbox as _mailbox
+from discreet.ledger.stores.sqlite.mailbox import Mailbox
+from discreet.ledger.stores.sqlite.store import SqliteStore
 
 point = sys.argv[2]
 store = SqliteStore(sys.argv[1], create=False)
@@ -169,7 +169,7 @@ def test_whoever_serves_us_may_die_at_any_point(store, path, point):
 FORKED = """
 import os, sys
 from store_conformance import note_down, size_of
-from discreet.ledger._sqlite import SqliteStore
+from discreet.ledger.stores.sqlite.store import SqliteStore
 
 store = SqliteStore(sys.argv[1], create=True)
 store.combine([b"before"], note_down)
@@ -216,7 +216,7 @@ def test_a_fork_shares_nothing_but_the_file(path):
 IDLE_CHILD = """
 import os, sys
 from store_conformance import note_down
-from discreet.ledger._sqlite import SqliteStore
+from discreet.ledger.stores.sqlite.store import SqliteStore
 
 store = SqliteStore(sys.argv[1], create=True)
 def work(tx, requests):
@@ -285,7 +285,7 @@ def test_the_history_of_an_account_is_read_from_an_index(store):
 
 CRASHING = """
 import os, sys
-from discreet.ledger import _sqlite
+from discreet.ledger.stores.sqlite import store as _sqlite
 class Dying:
     def __init__(self, uri):
         self.real = _sqlite.connect_sqlite(uri)
@@ -497,7 +497,7 @@ READ_ONLY = """
 import os, sys
 from store_conformance import note_down, size_of
 from discreet.errors import LedgerUnavailable
-from discreet.ledger._sqlite import SqliteStore
+from discreet.ledger.stores.sqlite.store import SqliteStore
 
 if os.geteuid() == 0:
     os.setgid(65534)

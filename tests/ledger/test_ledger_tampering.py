@@ -30,13 +30,13 @@ from discreet.errors import (
     TamperingFound,
 )
 from discreet.ledger import Export, Ledger, Witness
-from discreet.ledger import verification as verification_module
-from discreet.ledger._keyring import Keyring
-from discreet.ledger._keys import SigningKey
-from discreet.ledger._notes import sign_checkpoint
-from discreet.ledger._store import Row
-from discreet.ledger._tree import Tree, root
-from discreet.ledger.verification import Replay, Verification
+from discreet.ledger.checking import verification as verification_module
+from discreet.ledger.checking.verification import Replay, Verification
+from discreet.ledger.log.keyring import Keyring
+from discreet.ledger.log.keys import SigningKey
+from discreet.ledger.log.notes import sign_checkpoint
+from discreet.ledger.log.tree import Tree, root
+from discreet.ledger.stores.protocol import Row
 from discreet.ledger.verifier import NotProven, check_receipt, leaf_hash
 from discreet.mechanisms import DiscreteLaplace
 from discreet.privacy import Guarantee, Unit

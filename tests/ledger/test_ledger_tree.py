@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import TamperingFound
-from discreet.ledger import _tree
+from discreet.ledger.log import tree as _tree
 from discreet.ledger.verifier import (
     NotProven,
     check_consistency,

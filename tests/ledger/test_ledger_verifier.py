@@ -16,9 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.ledger import _tree, verifier
-from discreet.ledger._keys import SigningKey, WitnessKey
-from discreet.ledger._notes import add_signature, checkpoint_text, cosign, sign_checkpoint
+from discreet.ledger import verifier
+from discreet.ledger.log import tree as _tree
+from discreet.ledger.log.keys import SigningKey, WitnessKey
+from discreet.ledger.log.notes import add_signature, checkpoint_text, cosign, sign_checkpoint
 from discreet.ledger.verifier import NotProven, check_receipt, leaf_hash, rotation_text
 
 ORIGIN = "example.com/ledger"

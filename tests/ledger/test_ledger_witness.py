@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import LedgerError, LedgerUnavailable, ParameterError, TamperingFound
-from discreet.ledger import _keys, _tree
-from discreet.ledger import witness as witness_module
-from discreet.ledger._keys import SigningKey
-from discreet.ledger._notes import sign_checkpoint
+from discreet.ledger.checking import witness as witness_module
+from discreet.ledger.checking.witness import Request, Witness, parse_request, request
+from discreet.ledger.log import keys as _keys
+from discreet.ledger.log import tree as _tree
+from discreet.ledger.log.keys import SigningKey
+from discreet.ledger.log.notes import sign_checkpoint
 from discreet.ledger.verifier import NotProven, check_cosignatures, leaf_hash, rotation_text
-from discreet.ledger.witness import Request, Witness, parse_request, request
 
 ORIGIN = "example.com/ledger"
 

@@ -15,7 +15,7 @@ from discreet import mechanisms as m
 from discreet.accounting import delta as delta_of
 from discreet.accounting import epsilon as epsilon_of
 from discreet.errors import DataError, DiscreetError, ParameterError
-from discreet.mechanisms._grid import Grid
+from discreet.mechanisms.values.grid import Grid
 from discreet.testing import cdf_gap, dkw_band
 
 FALSE_ALARM = 1e-9

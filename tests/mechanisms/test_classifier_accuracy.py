@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from discreet import audit
 from discreet.accounting import DiscreteLaplaceLoss
 from discreet.errors import DataError, ParameterError
-from discreet.mechanisms.classifier_accuracy import ClassifierAccuracy
+from discreet.mechanisms.additive.classifier_accuracy import ClassifierAccuracy
 from discreet.testing import cdf_gap, dkw_band
 
 FALSE_ALARM = 1e-9  # chance that a correct mechanism fails one of these tests

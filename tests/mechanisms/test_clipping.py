@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from discreet.errors import DataError, ParameterError
-from discreet.mechanisms.clipping import clip, clip_norm
+from discreet.mechanisms.values.clipping import clip, clip_norm
 
 any_floats = st.floats(allow_nan=True, allow_infinity=True, allow_subnormal=True)
 bounds = st.tuples(

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from discreet import audit
 from discreet.errors import DataError, ParameterError
-from discreet.mechanisms.clipping import clip
-from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.mechanisms.exact_sum import exact_sum, sum_sensitivity
+from discreet.mechanisms.additive.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.values.clipping import clip
+from discreet.mechanisms.values.exact_sum import exact_sum, sum_sensitivity
 
 FALSE_ALARM = 1e-9
 

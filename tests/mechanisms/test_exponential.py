@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from discreet import audit
 from discreet.accounting import BoundedRangeLoss
 from discreet.errors import DataError, ParameterError
-from discreet.mechanisms.exponential import Exponential
-from discreet.mechanisms.noisy_max import NoisyMax
-from discreet.mechanisms.permute_and_flip import PermuteAndFlip
-from discreet.mechanisms.sparse_vector import AboveThreshold
-from discreet.mechanisms.top_k import TopK
+from discreet.mechanisms.selection.exponential import Exponential
+from discreet.mechanisms.selection.noisy_max import NoisyMax
+from discreet.mechanisms.selection.permute_and_flip import PermuteAndFlip
+from discreet.mechanisms.selection.top_k import TopK
+from discreet.mechanisms.sparse_vector.above_threshold import AboveThreshold
 from discreet.testing import cdf_gap, dkw_band
 
 FALSE_ALARM = 1e-9  # chance that a correct mechanism fails one of these tests

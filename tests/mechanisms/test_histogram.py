@@ -12,9 +12,9 @@ from discreet import audit
 from discreet.accounting import delta as delta_of
 from discreet.accounting import epsilon as epsilon_of
 from discreet.errors import DataError, ParameterError
-from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
-from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.mechanisms.histogram import Histogram
+from discreet.mechanisms.additive.discrete_gaussian import DiscreteGaussian
+from discreet.mechanisms.additive.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.histograms.histogram import Histogram
 from discreet.testing import cdf_gap, dkw_band
 
 FALSE_ALARM = 1e-9

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from discreet import audit
 from discreet.accounting import BoundedRangeLoss, PureLoss
 from discreet.errors import DataError, ParameterError
-from discreet.mechanisms._grid import Grid
-from discreet.mechanisms._steps import FARTHEST, clamped_step, clamped_steps, exact_steps
-from discreet.mechanisms.noisy_max import LaplaceSteps, NoisyMax
+from discreet.mechanisms.selection.noisy_max import LaplaceSteps, NoisyMax
+from discreet.mechanisms.values.grid import Grid
+from discreet.mechanisms.values.steps import FARTHEST, clamped_step, clamped_steps, exact_steps
 from discreet.noise import SYSTEM
 from discreet.testing import cdf_gap, dkw_band
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from discreet import audit
 from discreet.accounting import ApproximateLoss
 from discreet.errors import DataError, ParameterError
-from discreet.mechanisms._keep_probability import KeepProbability
-from discreet.mechanisms._key_order import in_order
-from discreet.mechanisms.partition_selection import PartitionSelection
-from discreet.mechanisms.stability_histogram import StabilityHistogram, _reach
+from discreet.mechanisms.histograms.keep_probability import KeepProbability
+from discreet.mechanisms.histograms.key_order import in_order
+from discreet.mechanisms.histograms.partition_selection import PartitionSelection
+from discreet.mechanisms.histograms.stability_histogram import StabilityHistogram, _reach
 from discreet.noise import SYSTEM, discrete_laplace
 
 FALSE_ALARM = 1e-9

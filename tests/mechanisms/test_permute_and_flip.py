@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from discreet import audit
 from discreet.accounting import PureLoss
 from discreet.errors import DataError, ParameterError
-from discreet.mechanisms.exponential import Exponential
-from discreet.mechanisms.permute_and_flip import PermuteAndFlip
+from discreet.mechanisms.selection.exponential import Exponential
+from discreet.mechanisms.selection.permute_and_flip import PermuteAndFlip
 from discreet.testing import cdf_gap, dkw_band
 
 FALSE_ALARM = 1e-9  # chance that a correct mechanism fails one of these tests

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from discreet import audit
 from discreet.accounting import BoundedRangeLoss, PureLoss, ZCDPLoss
 from discreet.errors import DataError, ParameterError
-from discreet.mechanisms import _ranks, quantiles
-from discreet.mechanisms.quantile import Quantile
-from discreet.mechanisms.quantiles import Quantiles
+from discreet.mechanisms.selection import quantiles
+from discreet.mechanisms.selection import ranks as _ranks
+from discreet.mechanisms.selection.quantile import Quantile
+from discreet.mechanisms.selection.quantiles import Quantiles
 from discreet.noise import SYSTEM
 from discreet.testing import cdf_gap, dkw_band
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from discreet import audit
 from discreet.accounting import PureLoss, RandomizedResponseLoss
 from discreet.errors import DataError, ParameterError
-from discreet.mechanisms.frequency_estimate import FrequencyEstimate
-from discreet.mechanisms.randomized_response import RandomizedResponse
-from discreet.mechanisms.warner import Warner
-from discreet.noise._enclosure import chance_odds, exp_bounds
+from discreet.mechanisms.responses.frequency_estimate import FrequencyEstimate
+from discreet.mechanisms.responses.randomized_response import RandomizedResponse
+from discreet.mechanisms.responses.warner import Warner
+from discreet.noise.enclosure import chance_odds, exp_bounds
 
 FALSE_ALARM = 1e-9
 SAMPLES = 400_000

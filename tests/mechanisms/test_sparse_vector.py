@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from discreet import audit
 from discreet.accounting import PureLoss
 from discreet.errors import DataError, NotCopyable, ParameterError, SessionOver
-from discreet.mechanisms import _sparse_plan, sparse_session
-from discreet.mechanisms._sparse_plan import SparsePlan, failure_probability
-from discreet.mechanisms.sparse_session import Answer, SparseVectorSession
-from discreet.mechanisms.sparse_vector import AboveThreshold, plan_of
+from discreet.mechanisms.sparse_vector import allocation as _sparse_plan
+from discreet.mechanisms.sparse_vector import session as sparse_session
+from discreet.mechanisms.sparse_vector.above_threshold import AboveThreshold, plan_of
+from discreet.mechanisms.sparse_vector.allocation import SparsePlan, failure_probability
+from discreet.mechanisms.sparse_vector.session import Answer, SparseVectorSession
 from discreet.testing import dkw_band
 
 FALSE_ALARM = 1e-9

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from discreet import audit
 from discreet.accounting import PureLoss, ZCDPLoss
 from discreet.errors import DataError, ParameterError
-from discreet.mechanisms.top_k import TopK, _largest
+from discreet.mechanisms.selection.top_k import TopK, _largest
 from discreet.testing import cdf_gap, dkw_band
 
 FALSE_ALARM = 1e-9  # chance that a correct mechanism fails one of these tests

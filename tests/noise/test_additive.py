@@ -10,7 +10,7 @@ from scipy import stats
 
 from discreet import noise
 from discreet.errors import ParameterError
-from discreet.noise._staircase import Staircase
+from discreet.noise.rejection import Staircase
 from discreet.testing import SeededSource, cdf_gap, dkw_band
 
 FALSE_ALARM = 1e-9  # chance that a correct sampler fails one of these tests
@@ -154,7 +154,7 @@ def test_the_staircase_covers_the_curve_and_certain_slots_lie_under_it(scale, sh
             for a, n in zip(sampler._starts, slots, strict=True)
         ]
     )
-    from discreet.noise._enclosure import exp_bounds
+    from discreet.noise.enclosure import exp_bounds
 
     for i in range(0, len(slots), max(1, len(slots) // 40)):
         low = (sampler._first_bucket + i) * width - half

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from discreet import noise
 from discreet.errors import ParameterError
-from discreet.noise._coins import bernoulli_odds
-from discreet.noise._enclosure import chance_exp, chance_logistic, chance_odds, chance_rational
+from discreet.noise.coins import bernoulli_odds
+from discreet.noise.enclosure import chance_exp, chance_logistic, chance_odds, chance_rational
 
 FALSE_ALARM = 1e-9
 SAMPLES = 1_000_000

@@ -11,7 +11,7 @@ import pytest
 
 from discreet import noise
 from discreet.noise import SYSTEM, SecureSource, Source
-from discreet.noise import _source as source_module
+from discreet.noise import source as source_module
 from discreet.testing import SeededSource
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet._exact import float_up
-from discreet.privacy._directed import exp_lower, exp_upper, float_down, log_approximate
+from discreet.privacy.directed import exp_lower, exp_upper, float_down, log_approximate
 
 fractions = st.fractions(min_value=-4000, max_value=2000)
 

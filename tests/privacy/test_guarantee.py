@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import DiscreetError, ParameterError, PrivacyWarning
 from discreet.privacy import Guarantee, advised_delta
-from discreet.privacy._guarantee import weaknesses
+from discreet.privacy.guarantee import weaknesses
 
 epsilons = st.floats(0, 50) | st.integers(0, 50) | st.fractions(0, 50)
 deltas = st.floats(0, 1) | st.fractions(0, 1)

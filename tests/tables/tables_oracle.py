@@ -20,15 +20,15 @@ import pandas as pd
 import pyarrow as pa
 
 from discreet.privacy import Neighbours, Unit
-from discreet.tables._layout import lay_out
-from discreet.tables._noise import Noise
-from discreet.tables._paying import Terms
-from discreet.tables._running import Prepared
-from discreet.tables.bounds import Bounding, Groups, Norm
-from discreet.tables.metadata import Catalog, Column, Table
-from discreet.tables.pricing import price
-from discreet.tables.sources import open_sources
-from discreet.tables.sql import parse
+from discreet.tables.algorithms.noise import Noise
+from discreet.tables.model.bounds import Bounding, Groups, Norm
+from discreet.tables.model.catalog import Catalog, Column, Table
+from discreet.tables.pricing.cell_layout import lay_out
+from discreet.tables.pricing.payment import Terms
+from discreet.tables.pricing.price import price
+from discreet.tables.release.run import Prepared
+from discreet.tables.sources.sources import open_sources
+from discreet.tables.sql.parse import parse
 
 ANSWERS = Path(__file__).parent / "cases" / "answers"
 EPSILON, DELTA = Fraction(1), Fraction(1, 10**6)

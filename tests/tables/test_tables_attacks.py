@@ -28,16 +28,19 @@ from discreet.accounting import delta as delta_of
 from discreet.errors import DiscreetError, ParameterError, Refused
 from discreet.noise import SYSTEM
 from discreet.privacy import Guarantee, Neighbours, Unit
-from discreet.tables import Protected, _limits, _ranks, _running, protect
-from discreet.tables._layout import lay_out
-from discreet.tables._noise import Noise
-from discreet.tables._running import Prepared, run
-from discreet.tables.bounds import WEIGHT_STEPS, Groups, Norm, sensitivity
+from discreet.tables import Protected, protect
+from discreet.tables.algorithms import limit_choice as _limits
+from discreet.tables.algorithms import quantile_draw as _ranks
+from discreet.tables.algorithms.noise import Noise
 from discreet.tables.engines.duckdb import DuckDBEngine
-from discreet.tables.metadata import Catalog, Column, Table
-from discreet.tables.pricing import SIZE_SHARE, price, size_noise
-from discreet.tables.sql import parse
-from discreet.tables.statements import Cells, Distinct, Profile, Statement, Sums
+from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm, sensitivity
+from discreet.tables.model.catalog import Catalog, Column, Table
+from discreet.tables.model.statements import Cells, Distinct, Profile, Statement, Sums
+from discreet.tables.pricing.cell_layout import lay_out
+from discreet.tables.pricing.price import SIZE_SHARE, price, size_noise
+from discreet.tables.release import run as _running
+from discreet.tables.release.run import Prepared, run
+from discreet.tables.sql.parse import parse
 
 FALSE_ALARM = 1e-9
 

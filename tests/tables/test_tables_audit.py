@@ -13,16 +13,16 @@ import pytest
 from discreet import audit
 from discreet.noise import SYSTEM
 from discreet.privacy import Neighbours, Unit
-from discreet.tables import _running as running
-from discreet.tables._layout import lay_out
-from discreet.tables._noise import Noise
-from discreet.tables._ranks import Ranks
-from discreet.tables._running import Prepared, run
-from discreet.tables.bounds import Groups, Norm
+from discreet.tables.algorithms.noise import Noise
+from discreet.tables.algorithms.quantile_draw import Ranks
 from discreet.tables.engines.duckdb import DuckDBEngine
-from discreet.tables.metadata import Catalog, Column, Table
-from discreet.tables.pricing import price
-from discreet.tables.sql import parse
+from discreet.tables.model.bounds import Groups, Norm
+from discreet.tables.model.catalog import Catalog, Column, Table
+from discreet.tables.pricing.cell_layout import lay_out
+from discreet.tables.pricing.price import price
+from discreet.tables.release import run as running
+from discreet.tables.release.run import Prepared, run
+from discreet.tables.sql.parse import parse
 
 FALSE_ALARM = 1e-9  # chance that a correct release fails an audit
 QUICK, MANY = 800, 8_000

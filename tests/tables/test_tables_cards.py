@@ -7,8 +7,8 @@ import pytest
 from discreet.accounting import PureLoss, from_json
 from discreet.errors import ParameterError
 from discreet.ledger import Receipt
-from discreet.tables import cards
-from discreet.tables._example import region_counts
+from discreet.tables.results import card as cards
+from discreet.tables.results.example import region_counts
 
 CURATED = {
     "name": "Visits by region",

@@ -8,11 +8,11 @@ import pytest
 import sqlglot
 
 from discreet.errors import ParameterError
-from discreet.tables._compile import compile as compiled
-from discreet.tables._compile_text import as_double, key_literal, number
-from discreet.tables.bounds import Groups, Norm
-from discreet.tables.plan import Key, Query, Value
-from discreet.tables.statements import Cells, Distinct, Place, Profile, Sums
+from discreet.tables.engines.compile.statement import compile as compiled
+from discreet.tables.engines.compile.text import as_double, key_literal, number
+from discreet.tables.model.bounds import Groups, Norm
+from discreet.tables.model.query import Key, Query, Value
+from discreet.tables.model.statements import Cells, Distinct, Place, Profile, Sums
 
 QUERY = Query(
     rows="SELECT user_id AS unit, region AS key_0, day AS key_1, x AS value_0, y AS value_1 FROM t",

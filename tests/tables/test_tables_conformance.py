@@ -13,12 +13,12 @@ from scipy.stats import norm
 
 from discreet.accounting import epsilon as certified_epsilon
 from discreet.noise import SYSTEM
-from discreet.tables import _limits as limits
-from discreet.tables._answering import fingerprinted
-from discreet.tables._post import columns_of
-from discreet.tables._running import run
+from discreet.tables.algorithms import limit_choice as limits
 from discreet.tables.engines.duckdb import DuckDBEngine
-from discreet.tables.sources import open_sources
+from discreet.tables.release.answer import fingerprinted
+from discreet.tables.release.columns import columns_of
+from discreet.tables.release.run import run
+from discreet.tables.sources.sources import open_sources
 
 CASES = list(oracle.cases())
 INFERENCE_SHARE = Fraction(1, 10)

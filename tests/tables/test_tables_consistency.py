@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import ParameterError
-from discreet.tables._consistency import consistent
-from discreet.tables._example import region_counts
+from discreet.tables.results.consistent import consistent
+from discreet.tables.results.example import region_counts
 
 FALSE_ALARM = 1e-9
 
@@ -129,7 +129,7 @@ def test_exact_values_stay_as_they_are():
     total=st.floats(0, 100),
 )
 def test_the_projection_is_the_nearest_point_without_negative_values(values, errors, total):
-    from discreet.tables._consistency import _project
+    from discreet.tables.results.consistent import _project
 
     variances = np.array(errors[: len(values)]) ** 2
     parent = np.zeros(len(values), dtype=np.int64)

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from discreet.errors import DataError, ParameterError
 from discreet.privacy import Guarantee, Neighbours, Unit
-from discreet.tables._declaration_text import read
-from discreet.tables.declarations import (
+from discreet.tables.declarations.declaration import (
     Declaration,
     DeclaredColumn,
     DeclaredTable,
     kind_of,
     load,
 )
+from discreet.tables.declarations.toml import read
 
 SMALL = """
 name = "people"

@@ -13,14 +13,14 @@ from scipy.stats import binom
 from discreet.noise import SYSTEM
 from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.tables import count, mean, open_tables, protect
-from discreet.tables._layout import lay_out
-from discreet.tables._post import columns_of
-from discreet.tables._running import Prepared, run
-from discreet.tables.bounds import Groups, Norm
 from discreet.tables.engines.duckdb import DuckDBEngine
-from discreet.tables.metadata import Catalog, Column, Table
-from discreet.tables.pricing import price
-from discreet.tables.sql import parse
+from discreet.tables.model.bounds import Groups, Norm
+from discreet.tables.model.catalog import Catalog, Column, Table
+from discreet.tables.pricing.cell_layout import lay_out
+from discreet.tables.pricing.price import price
+from discreet.tables.release.columns import columns_of
+from discreet.tables.release.run import Prepared, run
+from discreet.tables.sql.parse import parse
 
 FALSE_ALARM = 1e-9  # chance that a correct error bar fails a test of coverage
 GROUPS, RUNS = 240, 10

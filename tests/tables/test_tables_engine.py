@@ -15,12 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import DataError
-from discreet.tables._compile_sums import MOST_KEPT
-from discreet.tables.bounds import WEIGHT_STEPS, Groups, Norm
-from discreet.tables.engines import _progress
+from discreet.tables.engines import progress as _progress
+from discreet.tables.engines.compile.sums import MOST_KEPT
 from discreet.tables.engines.duckdb import DuckDBEngine
-from discreet.tables.plan import Key, Query, Value
-from discreet.tables.statements import Cells, Distinct, Sums
+from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm
+from discreet.tables.model.query import Key, Query, Value
+from discreet.tables.model.statements import Cells, Distinct, Sums
 from discreet.testing._engines import EngineConformance
 
 
@@ -129,10 +129,10 @@ def test_who_forgets_to_close_sees_nothing(script):
     code = f"""
 import threading, time
 import pyarrow as pa
-from discreet.tables.bounds import Norm
+from discreet.tables.model.bounds import Norm
 from discreet.tables.engines import DuckDBEngine
-from discreet.tables.plan import Key, Query, Value
-from discreet.tables.statements import Cells, Sums
+from discreet.tables.model.query import Key, Query, Value
+from discreet.tables.model.statements import Cells, Sums
 people = Query(rows="SELECT user_id AS unit FROM people", keys=(), values=(), aggregates=(),
                output="", names=(), tables=("people",))
 engine = DuckDBEngine({{"people": pa.table({{"user_id": [1, 2]}})}})

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from discreet.tables._estimates import Noisy, estimate, interval_factor, moved, spread
-from discreet.tables.plan import Aggregate
-from discreet.tables.statements import Cells
+from discreet.tables.algorithms.estimates import Noisy, estimate, interval_factor, moved, spread
+from discreet.tables.model.query import Aggregate
+from discreet.tables.model.statements import Cells
 
 FALSE_ALARM = 1e-9
 LOW, HIGH = -3.0, 7.0

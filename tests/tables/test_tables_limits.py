@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import DataError, ParameterError
-from discreet.tables import _limits
-from discreet.tables._limits import (
+from discreet.tables.algorithms import limit_choice as _limits
+from discreet.tables.algorithms.limit_choice import (
     choose_limit,
     findable,
     good_rank,
@@ -19,7 +19,7 @@ from discreet.tables._limits import (
     limit_edges,
     value_edges,
 )
-from discreet.tables._noise import Noise
+from discreet.tables.algorithms.noise import Noise
 
 EDGES = [Fraction(n) for n in (1, 2, 4, 8)]
 

@@ -15,7 +15,7 @@ import pytest
 from discreet.errors import BudgetExceeded, DataError, DiscreetError, ParameterError, Refused
 from discreet.privacy import Guarantee, Unit
 from discreet.tables import protect
-from discreet.tables.bounds import Groups, Norm
+from discreet.tables.model.bounds import Groups, Norm
 
 CANARIES = ("CANARY-7f3a", "987654321", "1.2345678e+77", "1987-06-05")
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.tables.bounds import WEIGHT_STEPS, Norm
 from discreet.tables.engines.duckdb import DuckDBEngine
-from discreet.tables.plan import Query, Value
-from discreet.tables.statements import Cells, Profile, Sums
+from discreet.tables.model.bounds import WEIGHT_STEPS, Norm
+from discreet.tables.model.query import Query, Value
+from discreet.tables.model.statements import Cells, Profile, Sums
 
 ROWS = 6000
 VALUES = np.where(np.arange(ROWS) % 3 == 0, np.nan, np.arange(ROWS) / ROWS)  # from 0 to 1, and NaN

@@ -11,8 +11,8 @@ from scipy import stats
 
 from discreet.accounting import GaussianLoss, LaplaceLoss
 from discreet.errors import DiscreetError, ParameterError
-from discreet.tables._noise import Noise, in_rows
-from discreet.tables.bounds import WEIGHT_STEPS
+from discreet.tables.algorithms.noise import Noise, in_rows
+from discreet.tables.model.bounds import WEIGHT_STEPS
 
 FALSE_ALARM = 1e-9
 SAMPLES = 40_000

@@ -25,18 +25,18 @@ from hypothesis import strategies as st
 from discreet.errors import Refused
 from discreet.noise import SYSTEM
 from discreet.privacy import Neighbours, Unit
-from discreet.tables import _limits as limits
-from discreet.tables import _ranks as ranks
-from discreet.tables._layout import lay_out
-from discreet.tables._noise import Noise
-from discreet.tables._running import Prepared, run
-from discreet.tables.bounds import WEIGHT_STEPS, Groups, Norm
+from discreet.tables.algorithms import limit_choice as limits
+from discreet.tables.algorithms import quantile_draw as ranks
+from discreet.tables.algorithms.noise import Noise
 from discreet.tables.engines.duckdb import DuckDBEngine
-from discreet.tables.metadata import Catalog, Column, Table
-from discreet.tables.pricing import price
-from discreet.tables.sources import open_sources
-from discreet.tables.sql import parse
-from discreet.tables.statements import Distinct, Profile, Sums
+from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm
+from discreet.tables.model.catalog import Catalog, Column, Table
+from discreet.tables.model.statements import Distinct, Profile, Sums
+from discreet.tables.pricing.cell_layout import lay_out
+from discreet.tables.pricing.price import price
+from discreet.tables.release.run import Prepared, run
+from discreet.tables.sources.sources import open_sources
+from discreet.tables.sql.parse import parse
 
 CONFIDENCE = Fraction(95, 100)
 SCHEMA = pa.schema(
@@ -613,7 +613,7 @@ def check_random(spied, *, rows, repeat, question, neighbours, limit, bounding, 
 
 def test_the_check_can_fail(engines, spied, monkeypatch):
     """Noise for half the sensitivity, or weights that are not applied, would be noticed."""
-    from discreet.tables import _running as running
+    from discreet.tables.release import run as running
 
     catalog, question = catalog_for(rows=3, groups=2), QUESTIONS[0]
     real = running.sensitivity

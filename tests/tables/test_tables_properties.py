@@ -13,10 +13,10 @@ from discreet.accounting import delta as certified_delta
 from discreet.accounting import epsilon as certified_epsilon
 from discreet.privacy import Guarantee
 from discreet.tables import protect
-from discreet.tables._layout import lay_out
-from discreet.tables.bounds import Groups, Norm
-from discreet.tables.pricing import price
-from discreet.tables.sql import parse
+from discreet.tables.model.bounds import Groups, Norm
+from discreet.tables.pricing.cell_layout import lay_out
+from discreet.tables.pricing.price import price
+from discreet.tables.sql.parse import parse
 
 CASES = list(oracle.cases())
 TYPES = oracle.all_types()

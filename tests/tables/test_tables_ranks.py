@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from discreet.accounting import BoundedRangeLoss
 from discreet.errors import DataError, ParameterError
-from discreet.tables import _ranks
-from discreet.tables._ranks import Ranks, by_group
-from discreet.tables.bounds import WEIGHT_STEPS
+from discreet.tables.algorithms import quantile_draw as _ranks
+from discreet.tables.algorithms.quantile_draw import Ranks, by_group
+from discreet.tables.model.bounds import WEIGHT_STEPS
 
 FALSE_ALARM = 1e-9
 POINTS = 5

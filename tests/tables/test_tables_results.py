@@ -19,9 +19,9 @@ from rich.console import Console
 from discreet.accounting import PureLoss
 from discreet.errors import DataError, DiscreetError, MissingExtra, ParameterError
 from discreet.ledger import Receipt
-from discreet.tables import _show
-from discreet.tables._example import region_counts
-from discreet.tables.results import Result
+from discreet.tables.results import render as _show
+from discreet.tables.results.example import region_counts
+from discreet.tables.results.result import Result
 
 RECEIPT = Receipt(bodies=('{"account":"people","index":7}',))
 EVIL = [
@@ -190,7 +190,7 @@ class TestRefusals:
     def test_a_missing_library_is_named_with_the_command_that_installs_it(self, package):
         code = (
             f"import sys; sys.modules[{package!r}] = None\n"
-            "from discreet.tables._example import region_counts\n"
+            "from discreet.tables.results.example import region_counts\n"
             "from discreet.errors import MissingExtra\n"
             f"try:\n    region_counts().to_{package}()\n"
             f"except MissingExtra as e:\n    assert str(e).endswith('pip install {package}'), e\n"
@@ -518,8 +518,9 @@ def test_every_refusal_is_ours():
 
 def test_importing_results_loads_nothing_heavy():
     code = (
-        "import sys, discreet.tables.results, discreet.tables.cards, discreet.tables.declarations, "
-        "discreet.tables._wizard, discreet.tables._consistency\n"
+        "import sys, discreet.tables.results.result, discreet.tables.results.card, "
+        "discreet.tables.declarations.declaration, "
+        "discreet.cli.tables.wizard, discreet.tables.results.consistent\n"
         "heavy = set('pyarrow pandas polars rich matplotlib duckdb sqlglot scipy'.split())\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )

@@ -9,7 +9,7 @@ import pytest
 from discreet.errors import DataError, ParameterError
 from discreet.privacy import Guarantee, Sensitive, Unit
 from discreet.tables import protect
-from discreet.tables._rows import UNIT, read_public, read_rows
+from discreet.tables.rows import UNIT, read_public, read_rows
 
 FRAME = pa.table(
     {

@@ -19,10 +19,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from discreet.privacy import Neighbours
-from discreet.tables.bounds import WEIGHT_STEPS, Groups, Norm, squared_sensitivity
 from discreet.tables.engines.duckdb import DuckDBEngine
-from discreet.tables.plan import Key, Query, Value
-from discreet.tables.statements import Cells, Distinct, Place, Profile, Sums
+from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm, squared_sensitivity
+from discreet.tables.model.query import Key, Query, Value
+from discreet.tables.model.statements import Cells, Distinct, Place, Profile, Sums
 
 # NaN is turned into NULL by the rows of a query; hidden in a file, it must not come back.
 CLEAN = "CASE WHEN ISNAN({0}) THEN NULL ELSE {0} END AS {0}"

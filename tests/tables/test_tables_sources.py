@@ -19,11 +19,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import DataError, ParameterError
-from discreet.tables.bounds import WEIGHT_STEPS, Norm
 from discreet.tables.engines.duckdb import DuckDBEngine
-from discreet.tables.plan import Key, Query
-from discreet.tables.sources import open_sources
-from discreet.tables.statements import Cells, Sums
+from discreet.tables.model.bounds import WEIGHT_STEPS, Norm
+from discreet.tables.model.query import Key, Query
+from discreet.tables.model.statements import Cells, Sums
+from discreet.tables.sources.sources import open_sources
 
 TABLE = pa.table({"user_id": [1, 2, 2], "region": ["a", None, "b"], "x": [0.5, None, 2.0]})
 COLUMNS = (("user_id", "BIGINT"), ("region", "VARCHAR"), ("x", "DOUBLE"))

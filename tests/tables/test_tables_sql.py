@@ -12,9 +12,9 @@ import pytest
 
 from discreet.errors import ParameterError, Refused
 from discreet.privacy import Neighbours, Unit
-from discreet.tables.metadata import Catalog, Column, Table
-from discreet.tables.plan import Aggregate, Query
-from discreet.tables.sql import canonical, parse
+from discreet.tables.model.catalog import Catalog, Column, Table
+from discreet.tables.model.query import Aggregate, Query
+from discreet.tables.sql.parse import canonical, parse
 
 PEOPLE = Table(
     name="people",
@@ -548,5 +548,5 @@ def test_the_parser_is_loaded_only_when_someone_asks() -> None:
     import subprocess
     import sys
 
-    code = "import sys, discreet.tables.sql; assert 'sqlglot' not in sys.modules"
+    code = "import sys, discreet.tables.sql.parse; assert 'sqlglot' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

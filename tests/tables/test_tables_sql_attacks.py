@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from discreet.errors import Refused
 from discreet.privacy import Neighbours, Unit
-from discreet.tables.metadata import Catalog, Column, Table
-from discreet.tables.sql import parse
+from discreet.tables.model.catalog import Catalog, Column, Table
+from discreet.tables.sql.parse import parse
 
 CATALOG = Catalog(
     unit=Unit.column("user_id"),

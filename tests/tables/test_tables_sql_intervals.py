@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.tables import _intervals as intervals
-from discreet.tables._intervals import Interval
+from discreet.tables.sql.expressions import intervals
+from discreet.tables.sql.expressions.intervals import Interval
 
 ENDS = st.fractions(min_value=-20, max_value=20, max_denominator=8)
 

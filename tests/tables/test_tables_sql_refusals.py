@@ -9,9 +9,9 @@ import pytest
 
 from discreet.errors import Refused
 from discreet.privacy import Neighbours, Unit
-from discreet.tables._refusals import CATALOGUE
-from discreet.tables.metadata import Catalog, Column, Table
-from discreet.tables.sql import parse
+from discreet.tables.model.catalog import Catalog, Column, Table
+from discreet.tables.sql.parse import parse
+from discreet.tables.sql.question.refusals import CATALOGUE
 
 CASES = Path(__file__).parent / "cases" / "refusals"
 

@@ -7,9 +7,9 @@ import pytest
 
 from discreet.errors import DataError, ParameterError
 from discreet.privacy import Guarantee, Unit
-from discreet.tables.declarations import Declaration, DeclaredColumn, DeclaredTable
-from discreet.tables.metadata import Catalog
-from discreet.tables.sql import parse
+from discreet.tables.declarations.declaration import Declaration, DeclaredColumn, DeclaredTable
+from discreet.tables.model.catalog import Catalog
+from discreet.tables.sql.parse import parse
 
 # Pairs of different units that a DOUBLE, or a microsecond, would make one.
 CLOSE = {

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from discreet.errors import ParameterError
-from discreet.tables._noise import Noise
-from discreet.tables._thresholds import (
+from discreet.tables.algorithms.key_threshold import (
     default_least,
     reach,
     shown_chance,
     shown_from,
     threshold,
 )
-from discreet.tables.bounds import WEIGHT_STEPS, Groups, Norm, sensitivity
+from discreet.tables.algorithms.noise import Noise
+from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm, sensitivity
 
 LAWS = {"laplace": stats.laplace(), "gaussian": stats.norm()}
 KINDS = st.sampled_from(["laplace", "gaussian"])

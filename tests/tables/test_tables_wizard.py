@@ -6,10 +6,10 @@ import tomllib
 import pytest
 from rich.console import Console
 
+from discreet.cli.tables.wizard import ask, likely_units, propose
 from discreet.errors import ParameterError
 from discreet.privacy import Guarantee, Unit
-from discreet.tables._wizard import ask, likely_units, propose
-from discreet.tables.declarations import DeclaredColumn, load
+from discreet.tables.declarations.declaration import DeclaredColumn, load
 
 SCHEMA = {
     "people": {

@@ -9,31 +9,35 @@ randomness. :func:`epsilon` and :func:`delta` turn a loss into a certified guara
 0.9263
 """
 
-from discreet.accounting.bounded_range import BoundedRangeLoss
 from discreet.accounting.calibration import (
     calibrate,
     classic_gaussian_sigma,
 )
-from discreet.accounting.composition import ComposedLoss, compose
+from discreet.accounting.comparison.methods import MethodResult, compare
 from discreet.accounting.curves import plot_profile, plot_tradeoff, profile, tradeoff
-from discreet.accounting.discrete_gaussian import DiscreteGaussianLoss
-from discreet.accounting.discrete_laplace import DiscreteLaplaceLoss
-from discreet.accounting.filter_rules import FilterRules
-from discreet.accounting.filters import Filter, Quote
-from discreet.accounting.finite import FinitePairLoss
-from discreet.accounting.gaussian import GaussianLoss
+from discreet.accounting.filters.filter import Filter, Quote
+from discreet.accounting.filters.rules import FilterRules
 from discreet.accounting.guarantees import bracket, delta, epsilon
-from discreet.accounting.laplace import LaplaceLoss
-from discreet.accounting.loss import Loss
-from discreet.accounting.methods import MethodResult, compare
-from discreet.accounting.numerical import Bracket
-from discreet.accounting.pure import ApproximateLoss, PureLoss
-from discreet.accounting.randomized_response import RandomizedResponseLoss
-from discreet.accounting.sampling import SampledLoss, TruncatedPoissonLoss, WithoutReplacementLoss
-from discreet.accounting.shuffled import ShuffledLoss
+from discreet.accounting.losses.bounded_range import BoundedRangeLoss
+from discreet.accounting.losses.composition import ComposedLoss, compose
+from discreet.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
+from discreet.accounting.losses.discrete_laplace import DiscreteLaplaceLoss
+from discreet.accounting.losses.finite import FinitePairLoss
+from discreet.accounting.losses.gaussian import GaussianLoss
+from discreet.accounting.losses.laplace import LaplaceLoss
+from discreet.accounting.losses.loss import Loss
+from discreet.accounting.losses.pure import ApproximateLoss, PureLoss
+from discreet.accounting.losses.randomized_response import RandomizedResponseLoss
+from discreet.accounting.losses.sampled import (
+    SampledLoss,
+    TruncatedPoissonLoss,
+    WithoutReplacementLoss,
+)
+from discreet.accounting.losses.shuffled import ShuffledLoss
+from discreet.accounting.losses.zcdp import ZCDPLoss
+from discreet.accounting.pld.certified import Bracket
 from discreet.accounting.steps import most_steps
 from discreet.accounting.wire import from_json, to_json
-from discreet.accounting.zcdp import ZCDPLoss
 
 __all__ = [
     "ApproximateLoss",

@@ -4,9 +4,9 @@ import math
 from collections.abc import Callable
 
 from discreet._exact import Number, float_up, nonnegative, positive, probability, show
-from discreet.accounting._search import smallest_enough, smallest_float
-from discreet.accounting.composition import ComposedLoss
-from discreet.accounting.loss import Loss
+from discreet.accounting.arithmetic.search import smallest_enough, smallest_float
+from discreet.accounting.losses.composition import ComposedLoss
+from discreet.accounting.losses.loss import Loss
 from discreet.errors import ParameterError
 
 __all__ = ["calibrate", "classic_gaussian_sigma"]

@@ -16,13 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet._exact import Number, float_up, nonnegative, probability
-from discreet.accounting import numerical, pld
-from discreet.accounting._fourier import Composed
-from discreet.accounting._pairs import Pair
-from discreet.accounting._pilot import Pilot
 from discreet.accounting.guarantees import epsilon as epsilon_of
-from discreet.accounting.loss import Loss
-from discreet.accounting.pure import ApproximateLoss
+from discreet.accounting.losses.loss import Loss
+from discreet.accounting.losses.pure import ApproximateLoss
+from discreet.accounting.pairs.pairs import Pair
+from discreet.accounting.pld import certified as numerical
+from discreet.accounting.pld import distribution as pld
+from discreet.accounting.pld.convolve import Composed
+from discreet.accounting.pld.pilot import Pilot
 from discreet.errors import MissingExtra
 
 __all__ = ["plot_profile", "plot_tradeoff", "profile", "tradeoff"]

@@ -1,8 +1,8 @@
 """From a loss to a guarantee: ``epsilon`` at a delta, ``delta`` at an epsilon, and brackets."""
 
 from discreet._exact import Number, nonnegative, probability
-from discreet.accounting.loss import Loss
-from discreet.accounting.numerical import Bracket, delta_upper, epsilon_bracket, epsilon_upper
+from discreet.accounting.losses.loss import Loss
+from discreet.accounting.pld.certified import Bracket, delta_upper, epsilon_bracket, epsilon_upper
 from discreet.errors import ParameterError
 
 __all__ = ["bracket", "delta", "epsilon"]

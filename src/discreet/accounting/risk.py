@@ -13,7 +13,7 @@ from fractions import Fraction
 from discreet._exact import Number, float_up, probability
 from discreet.accounting.curves import profile, tradeoff
 from discreet.accounting.guarantees import epsilon as epsilon_of
-from discreet.accounting.loss import Loss
+from discreet.accounting.losses.loss import Loss
 from discreet.privacy import Guarantee
 from discreet.privacy import posterior as posterior_of
 

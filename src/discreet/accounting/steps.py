@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from discreet._exact import Number, nonnegative, probability, show
 from discreet.accounting.guarantees import epsilon as epsilon_of
-from discreet.accounting.loss import Loss
+from discreet.accounting.losses.loss import Loss
 from discreet.errors import ParameterError
 
 __all__ = ["most_steps"]

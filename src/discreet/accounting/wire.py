@@ -11,19 +11,23 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Final
 
-from discreet.accounting.bounded_range import BoundedRangeLoss
-from discreet.accounting.composition import ComposedLoss, compose
-from discreet.accounting.discrete_gaussian import DiscreteGaussianLoss
-from discreet.accounting.discrete_laplace import DiscreteLaplaceLoss
-from discreet.accounting.finite import FinitePairLoss
-from discreet.accounting.gaussian import GaussianLoss
-from discreet.accounting.laplace import LaplaceLoss
-from discreet.accounting.loss import Loss
-from discreet.accounting.pure import ApproximateLoss, PureLoss
-from discreet.accounting.randomized_response import RandomizedResponseLoss
-from discreet.accounting.sampling import SampledLoss, TruncatedPoissonLoss, WithoutReplacementLoss
-from discreet.accounting.shuffled import ShuffledLoss
-from discreet.accounting.zcdp import ZCDPLoss
+from discreet.accounting.losses.bounded_range import BoundedRangeLoss
+from discreet.accounting.losses.composition import ComposedLoss, compose
+from discreet.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
+from discreet.accounting.losses.discrete_laplace import DiscreteLaplaceLoss
+from discreet.accounting.losses.finite import FinitePairLoss
+from discreet.accounting.losses.gaussian import GaussianLoss
+from discreet.accounting.losses.laplace import LaplaceLoss
+from discreet.accounting.losses.loss import Loss
+from discreet.accounting.losses.pure import ApproximateLoss, PureLoss
+from discreet.accounting.losses.randomized_response import RandomizedResponseLoss
+from discreet.accounting.losses.sampled import (
+    SampledLoss,
+    TruncatedPoissonLoss,
+    WithoutReplacementLoss,
+)
+from discreet.accounting.losses.shuffled import ShuffledLoss
+from discreet.accounting.losses.zcdp import ZCDPLoss
 from discreet.errors import ParameterError
 
 __all__ = ["from_json", "to_json"]

@@ -3,6 +3,6 @@
 ``discreet --help`` lists every command; each one's help teaches it by example.
 """
 
-from discreet.cli._app import app, main
+from discreet.cli.app import app, main
 
 __all__ = ["app", "main"]

@@ -16,20 +16,20 @@
 True
 """
 
-from discreet.learn import _torch  # noqa: F401 - first: it says what is missing
+from discreet.learn import requirement as _torch  # noqa: F401 - first: it says what is missing
 from discreet.learn.checkpoints import resume
-from discreet.learn.clipping import Adaptive, Automatic, Clipping, Flat, PerLayer
-from discreet.learn.fixing import check, fix, fixes
-from discreet.learn.optimizers import AdamBC
-from discreet.learn.preparing import prepare
-from discreet.learn.reports import Report, Spent
-from discreet.learn.sampling import (
+from discreet.learn.choices.clipping import Adaptive, Automatic, Clipping, Flat, PerLayer
+from discreet.learn.choices.sampling import (
     FullBatch,
     Poisson,
     Sampling,
     TruncatedPoisson,
     WithoutReplacement,
 )
+from discreet.learn.fixing import check, fix, fixes
+from discreet.learn.optimizers import AdamBC
+from discreet.learn.preparing import prepare
+from discreet.learn.reports import Report, Spent
 from discreet.learn.training import Private
 
 __all__ = [

@@ -13,12 +13,12 @@ from torch.optim import Optimizer
 
 from discreet._version import __version__
 from discreet.errors import ParameterError
-from discreet.learn._assembling import Parts, assemble, gather, rounded, started
-from discreet.learn._charging import Charges, require_account
-from discreet.learn._data import Collate
-from discreet.learn._settings import Settings
-from discreet.learn.clipping import Adaptive, Clipping
-from discreet.learn.sampling import Sampling
+from discreet.learn.choices.clipping import Adaptive, Clipping
+from discreet.learn.choices.sampling import Sampling
+from discreet.learn.run.assembly import Parts, assemble, gather, rounded, started
+from discreet.learn.run.payment import Charges, require_account
+from discreet.learn.run.rows import Collate
+from discreet.learn.run.settings import Settings
 from discreet.learn.training import Private, State
 from discreet.ledger import Account
 from discreet.noise import SYSTEM, Source

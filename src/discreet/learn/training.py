@@ -13,16 +13,16 @@ from torch.optim import Optimizer
 from discreet._exact import float_up
 from discreet.accounting import epsilon
 from discreet.errors import NotCopyable, ParameterError, SessionOver
-from discreet.learn._batches import Batch
-from discreet.learn._charging import Charges
-from discreet.learn._distributed import Indices, Team, Weights
-from discreet.learn._guard import Guard
-from discreet.learn._settings import Settings
-from discreet.learn._stepping import LossFunction, Stepping
-from discreet.learn._watching import Diagnostics, bar
-from discreet.learn.clipping import Adaptive
+from discreet.learn.choices.clipping import Adaptive
 from discreet.learn.fixing import check
 from discreet.learn.reports import Report, Spent
+from discreet.learn.run.diagnostics import Diagnostics, bar
+from discreet.learn.run.optimizer_guard import Guard
+from discreet.learn.run.payment import Charges
+from discreet.learn.run.settings import Settings
+from discreet.learn.run.step import LossFunction, Stepping
+from discreet.learn.run.team import Indices, Team, Weights
+from discreet.learn.run.ticket import Batch
 from discreet.noise import Source
 
 __all__ = ["Private", "State"]

@@ -8,7 +8,9 @@ returns, so before data is touched; every entry can be proved to somebody who tr
 """
 
 from discreet.ledger.accounts import Account
-from discreet.ledger.exports import Export
+from discreet.ledger.checking.exports import Export
+from discreet.ledger.checking.verification import Verification
+from discreet.ledger.checking.witness import Witness
 from discreet.ledger.jobs import Job
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.plots import (
@@ -23,8 +25,6 @@ from discreet.ledger.plots import (
 from discreet.ledger.quotes import Budget, BudgetQuote, Offer, Quote
 from discreet.ledger.receipts import Receipt
 from discreet.ledger.releases import Mechanism, Release
-from discreet.ledger.verification import Verification
-from discreet.ledger.witness import Witness
 
 __all__ = [
     "Account",

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, TypeVar, final
 from discreet._exact import whole
 from discreet._version import __version__
 from discreet.accounting import ComposedLoss, FilterRules, Loss
-from discreet.accounting.filter_rules import PRICING
+from discreet.accounting.filters.rules import PRICING
 from discreet.errors import BudgetExceeded, LedgerError, ParameterError
-from discreet.ledger import _answering as answering
-from discreet.ledger import _requests as requests
-from discreet.ledger._balances import Balance
-from discreet.ledger._definitions import EACH, TOTAL, Definition, Line
-from discreet.ledger._entries import Entry, now, period_label
-from discreet.ledger._rules_spending import check_periods
+from discreet.ledger import answers as answering
 from discreet.ledger.jobs import Job
 from discreet.ledger.quotes import Budget, BudgetQuote, Offer, Quote, least_noise
 from discreet.ledger.receipts import Receipt
 from discreet.ledger.releases import Mechanism, Release
+from discreet.ledger.rules.account_terms import EACH, TOTAL, Definition, Line
+from discreet.ledger.rules.balance import Balance
+from discreet.ledger.rules.entry import Entry, now, period_label
+from discreet.ledger.rules.spending import check_periods
+from discreet.ledger.writing import request as requests
 from discreet.noise import SYSTEM, Source
 from discreet.privacy import Guarantee, Neighbours, Period, Unit
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from discreet._exact import whole
 from discreet.accounting import FilterRules, Loss
-from discreet.accounting.filter_rules import Kind
+from discreet.accounting.filters.rules import Kind
 from discreet.errors import (
     AccountNotFound,
     DiscreetError,
@@ -23,34 +23,34 @@ from discreet.errors import (
     ParameterError,
     TamperingFound,
 )
-from discreet.ledger import _opening as opening
-from discreet.ledger import _requests as requests
-from discreet.ledger import exports
-from discreet.ledger._balances import unreadable
-from discreet.ledger._book import Book, read_answer
-from discreet.ledger._combining import Combiner
-from discreet.ledger._definitions import POLICIES, Definition, Policy
-from discreet.ledger._entries import Entry, decode
-from discreet.ledger._forms import REASON
-from discreet.ledger._keyring import Keyring
-from discreet.ledger._log import Log
-from discreet.ledger._notes import add_signature
-from discreet.ledger._sqlite import SqliteStore
-from discreet.ledger._store import Snapshot, Store
 from discreet.ledger.accounts import Account
+from discreet.ledger.checking import exports
+from discreet.ledger.checking.verification import Verification, verify
+from discreet.ledger.checking.witness import Witness
+from discreet.ledger.log.keyring import Keyring
+from discreet.ledger.log.notes import add_signature
+from discreet.ledger.log.proofs import Log
 from discreet.ledger.receipts import Receipt
-from discreet.ledger.verification import Verification, verify
+from discreet.ledger.rules.account_terms import POLICIES, Definition, Policy
+from discreet.ledger.rules.balance import unreadable
+from discreet.ledger.rules.entry import Entry, decode
+from discreet.ledger.rules.entry_forms import REASON
+from discreet.ledger.stores.protocol import Snapshot, Store
+from discreet.ledger.stores.sqlite.store import SqliteStore
 from discreet.ledger.verifier import (
     NotProven,
     check_cosignatures,
     parse_checkpoint,
     rotation_text,
 )
-from discreet.ledger.witness import Witness
+from discreet.ledger.writing import opening
+from discreet.ledger.writing import request as requests
+from discreet.ledger.writing.group_commit import Combiner
+from discreet.ledger.writing.scribe import Book, read_answer
 from discreet.privacy import Guarantee, Neighbours, Unit
 
 if TYPE_CHECKING:
-    from discreet.ledger._keys import SigningKey
+    from discreet.ledger.log.keys import SigningKey
 
 __all__ = ["Ledger"]
 

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple, final
 
 from discreet._exact import whole
 from discreet.errors import MissingExtra, ParameterError
-from discreet.ledger._balances import Balance
-from discreet.ledger._definitions import Definition, Line
-from discreet.ledger._entries import Entry, decode
-from discreet.ledger._log import Log
-from discreet.ledger._store import Snapshot
 from discreet.ledger.accounts import Account
+from discreet.ledger.log.proofs import Log
+from discreet.ledger.rules.account_terms import Definition, Line
+from discreet.ledger.rules.balance import Balance
+from discreet.ledger.rules.entry import Entry, decode
+from discreet.ledger.stores.protocol import Snapshot
 from discreet.privacy import Guarantee
 
 __all__ = ["OpenJob", "Point", "Standing", "burn_down", "plot_burn_down", "shares", "standing"]

@@ -8,9 +8,9 @@ from typing import Any, final
 
 from discreet.accounting import Loss
 from discreet.errors import LedgerError
-from discreet.ledger._entries import Entry, decode
-from discreet.ledger._keys import write_file
-from discreet.ledger._view import loss_of
+from discreet.ledger.log.keys import write_file
+from discreet.ledger.rules.entry import Entry, decode
+from discreet.ledger.rules.state import loss_of
 
 __all__ = ["Receipt"]
 

@@ -5,27 +5,27 @@
 3.7306
 """
 
-from discreet.mechanisms.classifier_accuracy import ClassifierAccuracy
-from discreet.mechanisms.clipping import clip, clip_norm
-from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
-from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.mechanisms.exact_sum import exact_sum, sum_sensitivity
-from discreet.mechanisms.exponential import Exponential
-from discreet.mechanisms.frequency_estimate import FrequencyEstimate
-from discreet.mechanisms.gaussian import Gaussian
-from discreet.mechanisms.histogram import Histogram
-from discreet.mechanisms.laplace import Laplace
-from discreet.mechanisms.noisy_max import NoisyMax
-from discreet.mechanisms.partition_selection import PartitionSelection
-from discreet.mechanisms.permute_and_flip import PermuteAndFlip
-from discreet.mechanisms.quantile import Quantile
-from discreet.mechanisms.quantiles import Quantiles
-from discreet.mechanisms.randomized_response import RandomizedResponse
-from discreet.mechanisms.sparse_session import Answer, SparseVectorSession
-from discreet.mechanisms.sparse_vector import AboveThreshold
-from discreet.mechanisms.stability_histogram import StabilityHistogram
-from discreet.mechanisms.top_k import TopK
-from discreet.mechanisms.warner import Warner
+from discreet.mechanisms.additive.classifier_accuracy import ClassifierAccuracy
+from discreet.mechanisms.additive.discrete_gaussian import DiscreteGaussian
+from discreet.mechanisms.additive.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.additive.gaussian import Gaussian
+from discreet.mechanisms.additive.laplace import Laplace
+from discreet.mechanisms.histograms.histogram import Histogram
+from discreet.mechanisms.histograms.partition_selection import PartitionSelection
+from discreet.mechanisms.histograms.stability_histogram import StabilityHistogram
+from discreet.mechanisms.responses.frequency_estimate import FrequencyEstimate
+from discreet.mechanisms.responses.randomized_response import RandomizedResponse
+from discreet.mechanisms.responses.warner import Warner
+from discreet.mechanisms.selection.exponential import Exponential
+from discreet.mechanisms.selection.noisy_max import NoisyMax
+from discreet.mechanisms.selection.permute_and_flip import PermuteAndFlip
+from discreet.mechanisms.selection.quantile import Quantile
+from discreet.mechanisms.selection.quantiles import Quantiles
+from discreet.mechanisms.selection.top_k import TopK
+from discreet.mechanisms.sparse_vector.above_threshold import AboveThreshold
+from discreet.mechanisms.sparse_vector.session import Answer, SparseVectorSession
+from discreet.mechanisms.values.clipping import clip, clip_norm
+from discreet.mechanisms.values.exact_sum import exact_sum, sum_sensitivity
 
 __all__ = [
     "AboveThreshold",

@@ -3,8 +3,8 @@
 Plain data and arithmetic, standard library only: nothing here draws randomness or reads data.
 """
 
-from discreet.privacy._guarantee import Guarantee, advised_delta
-from discreet.privacy._meaning import (
+from discreet.privacy.guarantee import Guarantee, advised_delta
+from discreet.privacy.meaning import (
     Odds,
     advantage,
     detection,
@@ -13,9 +13,9 @@ from discreet.privacy._meaning import (
     strength,
     success,
 )
-from discreet.privacy._neighbours import Neighbours, convert
-from discreet.privacy._sensitive import Sensitive
-from discreet.privacy._unit import Period, Unit
+from discreet.privacy.neighbours import Neighbours, convert
+from discreet.privacy.sensitive import Sensitive
+from discreet.privacy.unit import Period, Unit
 
 __all__ = [
     "Guarantee",

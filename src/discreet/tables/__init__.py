@@ -4,7 +4,6 @@
 'protect'
 """
 
-from discreet.tables._consistency import consistent
 from discreet.tables.aggregates import (
     Ask,
     correlation,
@@ -21,15 +20,21 @@ from discreet.tables.aggregates import (
     sum,  # noqa: A004
     variance,
 )
-from discreet.tables.bounds import Groups, Norm
-from discreet.tables.declarations import Declaration, DeclaredColumn, DeclaredTable, load
+from discreet.tables.declarations.declaration import (
+    Declaration,
+    DeclaredColumn,
+    DeclaredTable,
+    load,
+)
+from discreet.tables.model.bounds import Groups, Norm
+from discreet.tables.model.quotes import Expected, Quote
 from discreet.tables.opening import open_tables, protect
-from discreet.tables.planning import Plan
 from discreet.tables.protected import Protected
 from discreet.tables.questions import Question
-from discreet.tables.quotes import Expected, Quote
-from discreet.tables.results import Result
-from discreet.tables.watching import Alert, Watch
+from discreet.tables.release.watch import Alert, Watch
+from discreet.tables.release.workload import Plan
+from discreet.tables.results.consistent import consistent
+from discreet.tables.results.result import Result
 
 __all__ = [
     "Alert",

@@ -8,10 +8,10 @@ from typing import Any
 from discreet.errors import ParameterError
 from discreet.ledger import Ledger
 from discreet.privacy import Guarantee, Neighbours, Unit
-from discreet.tables._protecting import attached, declared, types_of
-from discreet.tables.declarations import Declaration, load
+from discreet.tables.declarations.declaration import Declaration, load
+from discreet.tables.declarations.registration import attached, declared, types_of
 from discreet.tables.protected import Protected
-from discreet.tables.sources import Sources, open_sources
+from discreet.tables.sources.sources import Sources, open_sources
 
 __all__ = ["open_tables", "protect"]
 

@@ -13,25 +13,25 @@ from discreet.accounting import Loss
 from discreet.errors import ParameterError
 from discreet.ledger import Account
 from discreet.noise import SYSTEM, Source
-from discreet.tables import _answering as answering
-from discreet.tables._expected import expected_errors
-from discreet.tables._paying import Terms, prepare
-from discreet.tables._protecting import attached, relative
-from discreet.tables._running import Prepared
-from discreet.tables._tightness import tight_bounds, told_quantiles
 from discreet.tables.aggregates import Ask
-from discreet.tables.bounds import Bounding
-from discreet.tables.declarations import Declaration
-from discreet.tables.metadata import Catalog
-from discreet.tables.plan import KeyValue
-from discreet.tables.planning import Plan, planned
+from discreet.tables.declarations.declaration import Declaration
+from discreet.tables.declarations.registration import attached, relative
+from discreet.tables.model.bounds import Bounding
+from discreet.tables.model.catalog import Catalog
+from discreet.tables.model.query import KeyValue
+from discreet.tables.model.quotes import Quote
+from discreet.tables.model.statements import Engine
+from discreet.tables.pricing.expected_errors import expected_errors
+from discreet.tables.pricing.payment import Terms, prepare
 from discreet.tables.questions import Question
-from discreet.tables.quotes import Quote
-from discreet.tables.results import Result
-from discreet.tables.sources import Sources
-from discreet.tables.sql import parse
-from discreet.tables.statements import Engine
-from discreet.tables.watching import Watch, watched
+from discreet.tables.release import answer as answering
+from discreet.tables.release.bound_hints import tight_bounds, told_quantiles
+from discreet.tables.release.run import Prepared
+from discreet.tables.release.watch import Watch, watched
+from discreet.tables.release.workload import Plan, planned
+from discreet.tables.results.result import Result
+from discreet.tables.sources.sources import Sources
+from discreet.tables.sql.parse import parse
 
 __all__ = ["Protected"]
 
@@ -50,7 +50,7 @@ class Protected:
     neighbours and guarantee.
 
     Why: each answer is charged, durably, before data is touched, and its price is proved
-    (:class:`discreet.tables.pricing.Price`); the account is a privacy filter
+    (:class:`discreet.tables.pricing.price.Price`); the account is a privacy filter
     (:class:`discreet.ledger.Account`).
 
     >>> from discreet.testing import temporary_tables

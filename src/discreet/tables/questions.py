@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, final
 
 from discreet.errors import ParameterError
 from discreet.tables.aggregates import Ask
-from discreet.tables.plan import KeyValue
+from discreet.tables.model.query import KeyValue
 
 if TYPE_CHECKING:
+    from discreet.tables.model.quotes import Quote
     from discreet.tables.protected import Protected
-    from discreet.tables.quotes import Quote
-    from discreet.tables.results import Result
+    from discreet.tables.results.result import Result
 
 __all__ = ["Question"]
 

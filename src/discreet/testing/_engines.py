@@ -8,9 +8,17 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.privacy import Sensitive
-from discreet.tables.bounds import WEIGHT_STEPS, Bounding, Groups, Norm
-from discreet.tables.plan import Key, Query, Value
-from discreet.tables.statements import Cells, Distinct, Engine, Place, Profile, Statement, Sums
+from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Groups, Norm
+from discreet.tables.model.query import Key, Query, Value
+from discreet.tables.model.statements import (
+    Cells,
+    Distinct,
+    Engine,
+    Place,
+    Profile,
+    Statement,
+    Sums,
+)
 from discreet.testing._engine_oracle import (
     Row,
     by_unit,

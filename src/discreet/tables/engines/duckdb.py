@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Self, final
 from discreet._exact import whole
 from discreet.errors import DataError
 from discreet.privacy import Sensitive
-from discreet.tables._compile import compile  # noqa: A004
-from discreet.tables._source_text import quoted, text
-from discreet.tables.engines._progress import run
-from discreet.tables.sources import Sources, attach, open_sources
-from discreet.tables.statements import Profile, Statement
+from discreet.tables.engines.compile.statement import compile  # noqa: A004
+from discreet.tables.engines.progress import run
+from discreet.tables.model.statements import Profile, Statement
+from discreet.tables.sources.sources import Sources, attach, open_sources
+from discreet.tables.sources.sql_text import quoted, text
 
 if TYPE_CHECKING:
     import duckdb
@@ -40,9 +40,9 @@ class DuckDBEngine:
     this user can read and that is removed at the end. Safe to share between threads.
 
     >>> import pyarrow as pa
-    >>> from discreet.tables.bounds import Norm
-    >>> from discreet.tables.plan import Query
-    >>> from discreet.tables.statements import Cells, Sums
+    >>> from discreet.tables.model.bounds import Norm
+    >>> from discreet.tables.model.query import Query
+    >>> from discreet.tables.model.statements import Cells, Sums
     >>> engine = DuckDBEngine({"people": pa.table({"user_id": [1, 1, 1, 2]})})
     >>> people = Query(rows="SELECT user_id AS unit FROM people", keys=(), values=(),
     ...                aggregates=(), output="", names=(), tables=("people",))

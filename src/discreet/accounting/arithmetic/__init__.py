@@ -1,0 +1,1 @@
+"""Directed rounding, searches and special functions."""

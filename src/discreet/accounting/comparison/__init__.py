@@ -1,0 +1,1 @@
+"""Textbook accountants side by side, for teaching only."""

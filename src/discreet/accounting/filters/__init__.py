@@ -1,0 +1,1 @@
+"""Adaptive composition: costs, limits, exact sums."""

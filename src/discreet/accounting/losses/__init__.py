@@ -1,0 +1,1 @@
+"""One frozen class per mechanism; the contract with ledgers."""

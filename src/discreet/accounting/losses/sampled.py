@@ -1,0 +1,219 @@
+"""Losses of operations on a random part of the data."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, final
+
+from discreet._exact import Number, float_up, probability, whole
+from discreet.accounting.arithmetic.rounding import keep
+from discreet.accounting.losses.loss import Loss
+from discreet.accounting.pairs.pairs import Pair, SampledPair
+from discreet.errors import ParameterError
+from discreet.privacy import Neighbours
+
+__all__ = ["SampledLoss", "TruncatedPoissonLoss", "WithoutReplacementLoss"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampledLoss(Loss):
+    """Describe Poisson sampling: each unit takes part with chance ``rate``, independently.
+
+    Claim: with ``inner`` the loss of the operation on the sample under add/remove (or zero-out),
+    the whole is dominated by ((1-r)Q + rP, Q) for removing and (P, (1-r)P + rQ) for adding a unit,
+    where (P, Q) dominates ``inner``. It does not hold for batches of fixed size.
+
+    Why: [ZDW22, Theorem 11]. In particular epsilon becomes log(1 + r (exp(epsilon) - 1)).
+
+    >>> from discreet.accounting import PureLoss, epsilon
+    >>> round(epsilon(PureLoss(epsilon=0.5).sampled(rate=0.01), delta=0), 5)
+    0.00647
+    """
+
+    inner: Loss
+    rate: Number
+    kind: ClassVar[str] = "sampled"
+    neighbours: ClassVar[Neighbours | None] = Neighbours.add_remove
+
+    def __post_init__(self) -> None:
+        probability(self.rate, name="rate", one=True, hint="It is each unit's chance to take part.")
+        object.__setattr__(self, "rate", keep(self.rate))
+        _require_single(self.inner, Neighbours.add_remove)
+
+    @property
+    def epsilon_pure(self) -> Fraction | float:
+        """log(1 + rate (exp(epsilon) - 1)), rounded up."""
+        return _amplified(self.inner.epsilon_pure, Fraction(self.rate))
+
+    def delta_upper(self, *, epsilon: Number) -> float:
+        """Return delta at ``epsilon``, rounded up.
+
+        Why: at a' = 1 + (a - 1) / rate, delta(log a) = rate * inner delta(log a') for removing,
+        which is the larger of the two directions at epsilon >= 0 [BBG20, Theorem 8].
+
+        >>> from discreet.accounting import PureLoss
+        >>> round(SampledLoss(inner=PureLoss(epsilon=2), rate=0.5).delta_upper(epsilon=1), 4)
+        0.176
+        """
+        return _amplified_delta(self.inner, Fraction(self.rate), Fraction(epsilon))
+
+    def pairs(self) -> tuple[Pair, Pair]:
+        """Return the two sampled pairs.
+
+        >>> from discreet.accounting import PureLoss
+        >>> len(SampledLoss(inner=PureLoss(epsilon=2), rate=0.5).pairs())
+        2
+        """
+        removing, adding = self.inner.pairs()
+        rate = float_up(Fraction(self.rate))
+        return SampledPair(removing, rate, removes=True), SampledPair(adding, rate, removes=False)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TruncatedPoissonLoss(Loss):
+    """Describe Poisson sampling from at most ``population`` units, cut to ``batch`` units.
+
+    Claim: it is (e, d + (1 + exp(e)) t)-DP where plain Poisson sampling is (e, d)-DP and t bounds
+    the chance that a sample has more than ``batch`` units; over many operations the t add up.
+
+    Why: with and without the cut the outputs differ with probability at most t on either of two
+    neighbours, so d grows by t for the one and by exp(e) t for the other [CGKKMSZ24].
+
+    >>> from discreet.accounting import GaussianLoss, epsilon
+    >>> inner = GaussianLoss(noise_multiplier=1)
+    >>> loss = TruncatedPoissonLoss(inner=inner, rate=0.01, batch=200, population=10_000)
+    >>> round(epsilon(loss * 100, delta=1e-6), 3), round(epsilon(loss.plain * 100, delta=1e-6), 3)
+    (0.954, 0.954)
+    """
+
+    inner: Loss
+    rate: Number
+    batch: int
+    population: int
+    kind: ClassVar[str] = "truncated_poisson"
+    neighbours: ClassVar[Neighbours | None] = Neighbours.add_remove
+
+    def __post_init__(self) -> None:
+        _require_single(self.inner, Neighbours.add_remove)
+        probability(self.rate, name="rate", one=True, hint="It is each unit's chance to take part.")
+        object.__setattr__(self, "rate", keep(self.rate))
+        object.__setattr__(self, "batch", whole(self.batch, name="batch"))
+        object.__setattr__(self, "population", whole(self.population, name="population"))
+
+    @property
+    def plain(self) -> SampledLoss:
+        """The same without the cut."""
+        return SampledLoss(inner=self.inner, rate=self.rate)
+
+    @property
+    def overflow(self) -> float:
+        """A bound on the chance that a sample is cut."""
+        from scipy.stats import binom
+
+        chance = binom.sf(self.batch, self.population, float_up(Fraction(self.rate)))
+        return min(1.0, float(chance) * (1 + 1e-9))
+
+    @property
+    def epsilon_pure(self) -> Fraction | float:
+        """Infinity, unless nothing can ever be cut."""
+        return math.inf if self.overflow else self.plain.epsilon_pure
+
+    def delta_upper(self, *, epsilon: Number) -> float:
+        """Return delta at ``epsilon``, rounded up.
+
+        >>> from discreet.accounting import PureLoss
+        >>> inner = PureLoss(epsilon=2)
+        >>> loss = TruncatedPoissonLoss(inner=inner, rate=0.5, batch=90, population=100)
+        >>> round(loss.delta_upper(epsilon=1), 4)
+        0.176
+        """
+        rest = self.plain.delta_upper(epsilon=epsilon)
+        growth = 1 + math.exp(min(700.0, float(epsilon)))
+        return min(1.0, rest + growth * self.overflow * (1 + 1e-12))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithoutReplacementLoss(Loss):
+    """Describe a batch of fixed size, drawn without replacement from ``population`` units.
+
+    Claim: with ``inner`` the loss of the operation on the batch under replace-one and r = batch /
+    population, delta(log(1 + r (a - 1))) = r * inner delta(log a) for a >= 1, under replace-one.
+
+    Why: [BBG20, Theorem 11 and Section 5]: tight for replacement of one unit. The population must
+    be public, as it is under replace-one. In particular epsilon becomes
+    log(1 + r (exp(epsilon) - 1)).
+
+    >>> from discreet.accounting import PureLoss, epsilon
+    >>> loss = WithoutReplacementLoss(inner=PureLoss(epsilon=0.5), batch=10, population=1000)
+    >>> round(epsilon(loss, delta=0), 5)
+    0.00647
+    """
+
+    inner: Loss
+    batch: int
+    population: int
+    kind: ClassVar[str] = "without_replacement"
+    neighbours: ClassVar[Neighbours | None] = Neighbours.replace_one
+
+    def __post_init__(self) -> None:
+        population = whole(self.population, name="population")
+        batch = whole(self.batch, name="batch")
+        if batch > population:
+            raise ParameterError(
+                f"batch must be at most the population, got {batch} of {population}.",
+                parameter="batch",
+            )
+        object.__setattr__(self, "batch", batch)
+        object.__setattr__(self, "population", population)
+        _require_single(self.inner, Neighbours.replace_one)
+
+    @property
+    def epsilon_pure(self) -> Fraction | float:
+        """log(1 + r (exp(epsilon) - 1)), rounded up."""
+        return _amplified(self.inner.epsilon_pure, Fraction(self.batch, self.population))
+
+    def delta_upper(self, *, epsilon: Number) -> float:
+        """Return delta at ``epsilon``, rounded up.
+
+        >>> from discreet.accounting import PureLoss
+        >>> loss = WithoutReplacementLoss(inner=PureLoss(epsilon=2), batch=5, population=10)
+        >>> round(loss.delta_upper(epsilon=1), 4)
+        0.176
+        """
+        rate = Fraction(self.batch, self.population)
+        return _amplified_delta(self.inner, rate, Fraction(epsilon))
+
+
+def _require_single(inner: object, relation: Neighbours) -> None:
+    if not isinstance(inner, Loss) or inner.kind == "composed":
+        raise ParameterError(
+            "inner must be the loss of one operation, not of a composition. Sample each operation "
+            "before composing: GaussianLoss(noise_multiplier=...).sampled(rate=...) * steps.",
+            parameter="inner",
+        )
+    if inner.neighbours not in (None, relation):
+        raise ParameterError(
+            f"inner holds for {inner.neighbours} only, but this sampling is for {relation}.",
+            parameter="inner",
+        )
+
+
+def _amplified(inner: Fraction | float, rate: Fraction) -> Fraction | float:
+    """Return log(1 + rate (exp(inner) - 1)), rounded up."""
+    if not isinstance(inner, Fraction):
+        return math.inf
+    if inner > 500:
+        return inner
+    amplified = math.log1p(float_up(rate) * math.expm1(float_up(inner)))
+    return min(inner, Fraction(amplified) * (1 + Fraction(1, 10**14)))
+
+
+def _amplified_delta(inner: Loss, rate: Fraction, epsilon: Fraction) -> float:
+    """Return rate * inner delta at log(1 + (exp(epsilon) - 1) / rate), rounded up."""
+    if epsilon > 500:
+        return inner.delta_upper(epsilon=epsilon)
+    lifted = math.log1p(math.expm1(float(epsilon)) / float(rate)) * (1 - 1e-14)
+    return min(1.0, float_up(rate) * inner.delta_upper(epsilon=Fraction(lifted)))

@@ -1,0 +1,1 @@
+"""Dominating pairs: what a loss hands to the accountant."""

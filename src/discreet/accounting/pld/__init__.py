@@ -1,0 +1,1 @@
+"""Certified composition on a lattice: privacy loss distributions."""

@@ -1,0 +1,214 @@
+"""From losses to certified numbers on both sides of the truth."""
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
+
+from discreet._exact import float_up
+from discreet.accounting.arithmetic.search import smallest_float
+from discreet.accounting.losses.bounded_range import BoundedRangeLoss
+from discreet.accounting.losses.composition import ComposedLoss, compose
+from discreet.accounting.losses.gaussian import GaussianLoss
+from discreet.accounting.losses.loss import Loss
+from discreet.accounting.losses.sampled import TruncatedPoissonLoss
+from discreet.accounting.losses.zcdp import ZCDPLoss
+from discreet.accounting.pairs.pairs import Pair
+from discreet.accounting.pld import distribution as pld
+
+__all__ = ["Bracket", "delta_bracket", "delta_upper", "epsilon_bracket", "epsilon_upper"]
+
+_TOLERANCE = 1.5e-5
+_MANY = 20  # different parts
+Parts = tuple[tuple[Loss, int], ...]
+
+
+class Bracket(NamedTuple):
+    """Certified bounds on both sides of the truth.
+
+    >>> Bracket(lower=0.5, upper=0.6).upper
+    0.6
+    """
+
+    lower: float
+    upper: float
+
+
+@lru_cache(maxsize=4096)
+def epsilon_upper(loss: Loss, delta: Fraction) -> float:
+    """Return a certified epsilon at this delta, usually at most 2e-5 above the truth."""
+    pure = loss.epsilon_pure
+    ceiling = float_up(pure) if isinstance(pure, Fraction) else math.inf
+    if delta == 0 or ceiling == 0:
+        return ceiling
+    uncut, overflow = _uncut(loss)
+    if overflow:
+        return _epsilon_with_overflow(uncut, Fraction(overflow), delta)
+    return min(ceiling, *(_epsilon_of(parts, delta) for parts in readings(loss)))
+
+
+@lru_cache(maxsize=4096)
+def delta_upper(loss: Loss, epsilon: Fraction) -> float:
+    """Return a certified delta at this epsilon."""
+    if epsilon >= loss.epsilon_pure:
+        return 0.0
+    uncut, overflow = _uncut(loss)
+    if overflow:
+        return min(1.0, delta_upper(uncut, epsilon) + _overflow_delta(overflow, float(epsilon)))
+    return min(1.0, *(_delta_of(parts, epsilon) for parts in readings(loss)))
+
+
+def epsilon_bracket(loss: Loss, delta: Fraction) -> Bracket:
+    """Return certified bounds around the epsilon of the worst operation with this loss."""
+    upper = epsilon_upper(loss, delta)
+    if _uncut(loss)[1]:
+        return Bracket(0.0, upper)  # cutting batches might protect as well as harm
+    parts = readings(loss)[0]
+    if upper in (0.0, math.inf) or delta == 0:
+        return Bracket(0.0 if delta else upper, upper)
+    if is_single(parts):
+        return Bracket(upper * (1 - 1e-9), upper)
+    lowers = (
+        pld.epsilon_lower(d, delta=float(delta), near=upper, tolerance=_tolerance(upper))
+        for d in directions(parts)
+    )
+    return Bracket(min(upper, max(lowers)), upper)
+
+
+def delta_bracket(loss: Loss, epsilon: Fraction) -> Bracket:
+    """Return certified bounds around the delta of the worst operation with this loss."""
+    upper = delta_upper(loss, epsilon)
+    parts = readings(loss)[0]
+    if upper == 0 or is_single(parts):
+        return Bracket(upper * (1 - 1e-9), upper)
+    at = float(epsilon)
+    lowers = (pld.delta_lower(d, epsilon=at, tolerance=_TOLERANCE) for d in directions(parts))
+    return Bracket(min(upper, max(lowers)), upper)
+
+
+def _uncut(loss: Loss) -> tuple[Loss, float]:
+    """Return the loss without cut batches, and the chance that any batch is cut."""
+    parts = loss.parts if isinstance(loss, ComposedLoss) else ((loss, 1),)
+    cut = [(part, n) for part, n in parts if isinstance(part, TruncatedPoissonLoss)]
+    overflow = math.fsum(n * part.overflow for part, n in cut) * (1 + 1e-12)
+    if not cut:
+        return loss, 0.0
+    others = [(part, n) for part, n in parts if not isinstance(part, TruncatedPoissonLoss)]
+    return compose(others + [(part.plain, n) for part, n in cut]), overflow
+
+
+def _overflow_delta(overflow: float, epsilon: float) -> float:
+    return (1 + math.exp(min(700.0, epsilon))) * overflow * (1 + 1e-12)
+
+
+def _epsilon_with_overflow(uncut: Loss, overflow: Fraction, delta: Fraction) -> float:
+    """Return an epsilon with room for the overflow: from a valid one down to smaller valid ones."""
+    found = epsilon_upper(uncut, delta / 2)
+    if Fraction(_overflow_delta(float(overflow), found)) > delta / 2:
+        return math.inf
+    for _ in range(4):
+        found = epsilon_upper(uncut, delta - Fraction(_overflow_delta(float(overflow), found)))
+    return found
+
+
+def _epsilon_of(parts: Parts, delta: Fraction) -> float:
+    if not parts:
+        return 0.0
+    if is_single(parts):
+        single = parts[0][0]
+
+        def is_enough(at: float) -> bool:
+            return single.delta_upper(epsilon=Fraction(at)) <= delta
+
+        found = smallest_float(is_enough, zero=True)
+        return math.inf if found is None else found
+    target = float(delta) * (1 - 1e-15)
+    ways = directions(parts)
+    if len(parts) >= _MANY:  # describing the parts takes longer than composing them: do it once
+        return max(pld.epsilon_upper(d, delta=target, tolerance=_TOLERANCE) for d in ways)
+    # A rough but certified bound of each direction first: usually the other one is settled by it.
+    rough = [pld.epsilon_upper(d, delta=target, tolerance=200 * _TOLERANCE) for d in ways]
+    order = sorted(range(len(ways)), key=rough.__getitem__, reverse=True)
+    best = 0.0
+    for i in order:
+        if rough[i] > best:
+            fine = pld.epsilon_upper(
+                ways[i], delta=target, tolerance=_tolerance(rough[i]), near=rough[i]
+            )
+            best = max(best, min(rough[i], fine))
+    return best
+
+
+def _delta_of(parts: Parts, epsilon: Fraction) -> float:
+    if not parts:
+        return 0.0
+    if is_single(parts):
+        return parts[0][0].delta_upper(epsilon=epsilon)
+    at = float(epsilon)
+    first, *others = directions(parts)
+    best = pld.delta_upper(first, epsilon=at, tolerance=_TOLERANCE)
+    for other in others:
+        # A rough bound is enough where it is below the other direction's.
+        rough = pld.delta_upper(other, epsilon=at, tolerance=200 * _TOLERANCE)
+        if rough > best:
+            fine = pld.delta_upper(other, epsilon=at, tolerance=_TOLERANCE)
+            best = max(best, min(rough, fine))
+    return best
+
+
+def _tolerance(epsilon: float) -> float:
+    return _TOLERANCE * max(1e-3, min(epsilon, 1.0))
+
+
+def is_single(parts: Parts) -> bool:
+    return len(parts) == 1 and parts[0][1] == 1
+
+
+def readings(loss: Loss) -> list[Parts]:
+    """Return the ways to read a loss, after joining what joins exactly.
+
+    Many bounded-range losses are better taken as zCDP than one by one, few are not.
+    """
+    parts = loss.parts if isinstance(loss, ComposedLoss) else ((loss, 1),)
+    plain = _joined(parts)
+    if not any(isinstance(part, BoundedRangeLoss) for part, _ in plain) or is_single(plain):
+        return [plain]
+    concentrated = tuple(
+        (ZCDPLoss(rho=part.rho), n) if isinstance(part, BoundedRangeLoss) else (part, n)
+        for part, n in plain
+    )
+    return [plain, _joined(concentrated)]
+
+
+def _joined(parts: Parts) -> Parts:
+    """Join Gaussians into one, and zCDP statements into one; leave out what costs nothing.
+
+    Gaussians of noise multipliers m_i make one with 1/m^2 = sum 1/m_i^2: their joint likelihood
+    ratio is that of one Gaussian along the direction of the joint shift [DRS22, Corollary 3.3].
+    """
+    if is_single(parts):
+        return parts if parts[0][0].epsilon_pure else ()
+    precision, rho, failure = Fraction(0), Fraction(0), Fraction(0)
+    others: list[tuple[Loss, int]] = []
+    for part, times in parts:
+        if isinstance(part, GaussianLoss):
+            precision += times / Fraction(part.noise_multiplier) ** 2
+        elif isinstance(part, ZCDPLoss):
+            rho += times * Fraction(part.rho)
+            failure += times * Fraction(part.delta)
+        elif part.epsilon_pure:
+            others.append((part, times))
+    if precision:
+        multiplier = math.sqrt(1 / precision) * (1 - 4e-16)
+        others.append((GaussianLoss(noise_multiplier=multiplier), 1))
+    if rho or failure:
+        others.append((ZCDPLoss(rho=rho, delta=min(failure, Fraction(999, 1000))), 1))
+    return tuple(others)
+
+
+def directions(parts: Parts) -> list[list[tuple[Pair, int]]]:
+    """Return the pairs for removing and for adding; one list where they are the same."""
+    both = [(part.pairs(), times) for part, times in parts]
+    removing = [(pairs[0], times) for pairs, times in both]
+    adding = [(pairs[1], times) for pairs, times in both]
+    return [removing] if all(one is other for (one, other), _ in both) else [removing, adding]

@@ -1,0 +1,1 @@
+"""Renyi divergences, their sampling, and their conversion."""

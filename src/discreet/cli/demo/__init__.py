@@ -1,0 +1,1 @@
+"""``discreet demo`` and ``discreet demo learn``."""

@@ -1,0 +1,108 @@
+"""``discreet demo learn``: the same small model with and without privacy, on generated digits."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from rich.console import Console
+from rich.text import Text
+
+from discreet._exact import Number, refusal, whole
+from discreet.cli.train import show as shown
+from discreet.cli.train.runs import OnPublic, Settings, carry_out, need_torch
+from discreet.datasets._digits import digits
+from discreet.privacy import Guarantee, Neighbours, Unit
+
+if TYPE_CHECKING:
+    from discreet.learn.recipes.encoding import EncodedRows
+
+ROWS: Final = 8_000
+MOST_ROWS: Final = 10**6
+HELD_OUT: Final = 2_000
+EPOCHS: Final = 6
+EPSILONS: Final = (0.5, 2, 8)
+DELTA: Final = 1e-5
+# What the three runs may cost together, with room to spare: the ledger adds them up.
+GUARANTEE: Final = Guarantee(epsilon=11, delta=1e-4)
+
+STORY: Final = (
+    "The same small network learns to read generated digits, once as usual and then privately: "
+    "each picture's influence on a step is clipped, noise is added, and every step is paid for "
+    "in a ledger before its pictures are drawn. A smaller epsilon promises each picture more and "
+    "costs accuracy, least where there is much data."
+)
+
+
+def run_demo_learn(console: Console, *, rows: Number | None = None, plot: Path | None) -> None:
+    """Train, compare and verify; all in a folder that is gone afterwards."""
+    need_torch()
+    from discreet.learn.recipes.recipe import CNN
+    from discreet.ledger import Ledger
+
+    count = ROWS if rows is None else whole(rows, name="rows", hint="It is a number of pictures.")
+    if count > MOST_ROWS:
+        raise refusal("rows", f"at most {MOST_ROWS}", rows)
+    shown.check_plot(plot)
+    console.print(Text(STORY), soft_wrap=True)
+    with (
+        _one_thread(),
+        TemporaryDirectory() as place,
+        Ledger.open(Path(place) / "budget.db") as ledger,
+    ):
+        account = ledger.create(
+            "digits",
+            unit=Unit.record(),
+            neighbours=Neighbours.add_remove,
+            guarantee=GUARANTEE,
+        )
+        settings = Settings(
+            recipe=CNN,
+            classes=10,
+            delta=DELTA,
+            epochs=EPOCHS,
+            batch_size=max(1, count // 15),
+            account=account,
+            population=count,  # generated: everybody knows how many there are
+        )
+        evaluation = OnPublic(
+            rows=_rows(HELD_OUT, seed=1), words=f"{HELD_OUT:,} other generated digits"
+        )
+        on = f"{count:,} generated digits"
+        runs = carry_out(
+            settings, _rows(count, seed=0), epsilons=EPSILONS, twin=True, evaluation=evaluation
+        )
+        if plot is not None:
+            shown.draw_runs(plot, runs, on=on)
+        shown.print_runs(console, runs, settings, evaluation, on=on, is_generated=True)
+        console.print(Text(f"The ledger: {ledger.verify()}"), soft_wrap=True)
+    if plot is None:
+        console.print(Text("Draw it: discreet demo learn --plot gap.png"), soft_wrap=True)
+    console.print(Text("Next, on your own data: discreet train --help"), soft_wrap=True)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Compute in one thread: for so small a model several mostly wait for each other."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _rows(n: int, *, seed: int) -> "EncodedRows":
+    from discreet.learn.recipes.encoding import EncodedRows
+
+    table = digits(n, seed=seed)
+    pictures = table["image"].astype(np.float32)[:, None]
+    return EncodedRows(
+        names=(),
+        matrix=pictures / np.float32(127.5) - np.float32(1),
+        labels=table["label"].astype(np.int64),
+    )

@@ -1,0 +1,1 @@
+"""``discreet ledger ...`` and ``discreet verify``."""

@@ -1,0 +1,1 @@
+"""``discreet protect``, ``quote`` and ``query``."""

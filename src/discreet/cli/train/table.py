@@ -1,0 +1,170 @@
+"""From a protected table to rows to learn from, by what its declaration makes public."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, final
+
+from discreet.errors import ParameterError
+
+if TYPE_CHECKING:
+    from discreet.learn.recipes.encoding import Choice, EncodedRows, Encoding, Scaled
+    from discreet.tables import Protected
+    from discreet.tables.model.catalog import Column
+
+__all__ = ["TableRows", "opened"]
+
+MOST_ROWS: Final = 16  # of one unit in a batch, unless more are asked for
+
+
+@contextmanager
+def opened(name: str, *, who: str | None, purpose: str) -> "Iterator[Protected]":
+    """Open a protected table, or say how to protect a file."""
+    from discreet.cli.tables.commands import _opened
+
+    path = Path(name)
+    if path.is_file() and path.suffix != ".toml":
+        raise ParameterError(
+            f"{name} is data, not a protected table. Nothing was read. Protect it first: discreet "
+            f"protect {name} --name {path.stem} --unit COLUMN --epsilon E --delta D; then declare "
+            f"bounds and keys in {path.stem}.toml, and train on {path.stem}.",
+            parameter="name",
+        )
+    with _opened(name, who=who, purpose=purpose) as protected:
+        yield protected
+
+
+@final
+class TableRows:
+    """The rows of one protected table: which columns, how they become numbers, whose they are."""
+
+    def __init__(
+        self,
+        protected: "Protected",
+        *,
+        table: str | None,
+        target: str,
+        features: Sequence[str] | None,
+        unit: str | None,
+    ) -> None:
+        self._protected = protected
+        self._file = f"{protected.name}.toml"
+        self.table = protected.table(table).table
+        facts = next(one for one in protected.catalog.tables if one.name == self.table)
+        self._columns = {column.name.casefold(): column for column in facts.columns}
+        self.unit = self._unit(unit)
+        self.encoding = self._encoding(target, features)
+
+    def rows(self) -> "EncodedRows":
+        """Read the private rows, for training and nothing else."""
+        from discreet.tables.rows import UNIT, read_rows
+
+        columns = read_rows(self._protected, self.encoding.columns, table=self.table)
+        encoded = columns.map(lambda found: self.encoding.encode(found, units=found.get(UNIT)))
+        return encoded.reveal_without_noise()  # training adds the noise, to every step
+
+    def public_rows(self, place: str) -> "EncodedRows":
+        """Read rows of a file that is declared public."""
+        from discreet.tables.rows import read_public
+
+        columns = self.encoding.columns
+        found = read_public(self._protected, columns, table=self.table, place=place)
+        return self.encoding.encode(found)
+
+    @property
+    def rows_per_unit(self) -> int:
+        """How many rows a unit brings along, unless another number is asked for."""
+        declared = self._protected.catalog.rows or 1
+        return 1 if self.unit is None else min(declared, MOST_ROWS)
+
+    def _unit(self, asked: str | None) -> str | None:
+        own = self._protected.catalog.unit
+        if asked is not None and asked.casefold() != (own.name or "").casefold():
+            raise ParameterError(
+                f"account {self._protected.name!r} protects {own}, so that is what training "
+                "protects. Nothing was spent. Leave --unit out.",
+                parameter="unit",
+            )
+        return own.name
+
+    def _encoding(self, target: str, features: Sequence[str] | None) -> "Encoding":
+        from discreet.learn.recipes.encoding import Encoding
+
+        goal = self._target(self._column(target, "target"))
+        if features is None:
+            taken = {goal.name.casefold(), (self.unit or "").casefold()}
+            others = [one for name, one in self._columns.items() if name not in taken]
+            found = [one for one in map(self._public, others) if one is not None]
+            if not found:
+                raise ParameterError(
+                    f"no column of table {self.table!r} has declared bounds or keys, and none is "
+                    f"used without. Nothing was spent. Declare them in {self._file}.",
+                    parameter="features",
+                )
+        else:
+            found = [self._feature(self._column(name, "features")) for name in features]
+        return Encoding(features=tuple(found), target=goal)
+
+    def _column(self, name: str, parameter: str) -> "Column":
+        column = self._columns.get(name.casefold())
+        if column is None:
+            known = ", ".join(one.name for one in self._columns.values())
+            raise ParameterError(
+                f"table {self.table!r} has no column {name!r}; it has {known}.",
+                parameter=parameter,
+            )
+        if self.unit is not None and column.name.casefold() == self.unit.casefold():
+            raise ParameterError(
+                f"column {name!r} says whose row it is: nothing shall be learnt from it, or about "
+                "it.",
+                parameter=parameter,
+            )
+        return column
+
+    def _public(self, column: "Column") -> "Scaled | Choice | None":
+        """Return how a column becomes numbers, None where too little about it is public."""
+        from discreet.learn.recipes.encoding import Choice, Scaled
+        from discreet.tables.declarations.declaration import kind_of
+
+        if column.bounds is not None:
+            low, high = column.bounds
+            return Scaled(name=column.name, low=low, high=high)
+        if column.keys is not None:
+            return Choice(name=column.name, keys=column.keys)
+        if kind_of(column.type) == "boolean":
+            return Scaled(name=column.name, low=0, high=1)
+        return None
+
+    def _feature(self, column: "Column") -> "Scaled | Choice":
+        from discreet.tables.declarations.declaration import kind_of
+
+        found = self._public(column)
+        if found is not None:
+            return found
+        if kind_of(column.type) == "number":
+            why, what = "bounds", "{ bounds = [LOW, HIGH] }"
+            leak = "scaling by the smallest and largest value would leak both"
+        else:
+            why, what = "keys", '{ keys = ["ONE", "OTHER"] }'
+            leak = "listing the values that occur would leak them"
+        raise ParameterError(
+            f"column {column.name!r} has no declared {why}, and {leak}. Nothing was spent. Declare "
+            f"it in {self._file}, under [tables.{self.table}.columns]: {column.name} = {what}, "
+            "from what is known without the data.",
+            parameter="features",
+        )
+
+    def _target(self, column: "Column") -> "Choice":
+        from discreet.learn.recipes.encoding import Choice
+        from discreet.tables.declarations.declaration import kind_of
+
+        if column.keys is not None:
+            return Choice(name=column.name, keys=column.keys)
+        if kind_of(column.type) == "boolean":
+            return Choice(name=column.name, keys=(False, True))
+        raise ParameterError(
+            f"the classes of {column.name!r} are not public. Nothing was spent. List them in "
+            f"{self._file}, under [tables.{self.table}.columns]: {column.name} = "
+            '{ keys = ["ONE", "OTHER"] }, from what is known without the data.',
+            parameter="target",
+        )

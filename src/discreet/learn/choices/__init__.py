@@ -1,0 +1,1 @@
+"""Sampling and clipping: frozen settings with a proof each."""

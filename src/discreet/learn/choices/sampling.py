@@ -1,0 +1,404 @@
+"""Who takes part in a step: the sampler that is drawn from is the sampler that is accounted.
+
+Every kind of sampling knows both halves: :meth:`draw` picks the units of one logical batch, from
+the secure source and nowhere else, and :meth:`loss` says what one step on such a batch costs. They
+are never combined by hand, so a batch cannot be drawn in one way and accounted in another.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Final, Protocol, final, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet._exact import Number, plain, positive, probability, whole
+from discreet.accounting import GaussianLoss, Loss, TruncatedPoissonLoss, WithoutReplacementLoss
+from discreet.errors import ParameterError
+from discreet.noise import SYSTEM, Source, bernoulli, uniform_integers
+from discreet.noise.source import words
+from discreet.privacy import Neighbours
+
+__all__ = ["FullBatch", "Poisson", "Sampling", "TruncatedPoisson", "WithoutReplacement"]
+
+Indices = npt.NDArray[np.int64]
+
+_BLOCK: Final = 1 << 20  # coins tossed at a time, so that they stay in the cache
+
+
+@runtime_checkable
+class Sampling(Protocol):
+    """What a sampler must offer: a draw, what it costs, and the numbers that are public.
+
+    >>> isinstance(Poisson(rate=0.01, population=50_000), Sampling)
+    True
+    """
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The neighbouring relation that :meth:`loss` holds for."""
+        ...
+
+    @property
+    def population(self) -> int:
+        """The declared, public number of units."""
+        ...
+
+    @property
+    def expected(self) -> float:
+        """The public number that a noisy sum is divided by: never the realised batch size."""
+        ...
+
+    @property
+    def proof(self) -> str:
+        """Where the bound of :meth:`loss` is proved."""
+        ...
+
+    def check(self, n: int) -> None:
+        """Refuse a dataset of ``n`` units that the claim does not cover.
+
+        >>> WithoutReplacement(size=10, population=100).check(100)
+        """
+        ...
+
+    def loss(self, *, noise_multiplier: Number) -> Loss:
+        """Return what one step costs: Gaussian noise of ``noise_multiplier`` times the clip.
+
+        >>> Poisson(rate=0.01, population=50_000).loss(noise_multiplier=1)
+        SampledLoss(inner=GaussianLoss(noise_multiplier=1), rate=0.01)
+        """
+        ...
+
+    def draw(self, n: int, *, source: Source = SYSTEM) -> Indices:
+        """Pick the units of one batch out of ``n``, in ascending order; there may be none.
+
+        >>> FullBatch(population=3).draw(3)
+        array([0, 1, 2])
+        """
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Poisson:
+    """Let each unit take part with chance ``rate``, independently of all others.
+
+    Claim: a step that sums one clipped contribution (L2 norm at most C) of each unit drawn, adds
+    Gaussian noise of standard deviation noise_multiplier * C and divides by ``expected`` costs
+    :meth:`loss`, for one unit under add/remove. The batch size is random and may be 0. How many
+    units there are stays secret: ``population`` is a number that anybody may know, and only
+    ``rate`` enters the cost.
+
+    Why: [ZDW22, Theorem 11]: each unit is in or out by its own coin, and adding a unit that was
+    drawn moves the sum by at most C. Coins are exact for the rational ``rate``.
+
+    >>> sampling = Poisson(rate=0.25, population=1_000)
+    >>> sampling.expected, sampling.neighbours.value
+    (250.0, 'add_remove')
+    >>> batch = sampling.draw(1_000)  # of random size: 250, give or take a hundred
+    >>> 100 < len(batch) < 400, bool((np.diff(batch) > 0).all())
+    (True, True)
+    """
+
+    rate: Number
+    population: int
+    neighbours: ClassVar[Neighbours] = Neighbours.add_remove
+    proof: ClassVar[str] = "Poisson sampling [ZDW22, Theorem 11]"
+
+    def __post_init__(self) -> None:
+        _check_rate(self)
+
+    @property
+    def expected(self) -> float:
+        """The rate times the population: the batch size on average, if that is right."""
+        return float(Fraction(self.rate) * self.population)
+
+    def check(self, n: int) -> None:
+        """Accept any number of units.
+
+        >>> Poisson(rate=0.25, population=1_000).check(999)
+        """
+        whole(n, name="n", minimum=0)
+
+    def loss(self, *, noise_multiplier: Number) -> Loss:
+        """Return what one step costs.
+
+        >>> Poisson(rate=0.01, population=50_000).loss(noise_multiplier=2)
+        SampledLoss(inner=GaussianLoss(noise_multiplier=2), rate=0.01)
+        """
+        return GaussianLoss(noise_multiplier=noise_multiplier).sampled(rate=self.rate)
+
+    def draw(self, n: int, *, source: Source = SYSTEM) -> Indices:
+        """Toss one exact coin for each of ``n`` units.
+
+        >>> Poisson(rate=1, population=3).draw(3)
+        array([0, 1, 2])
+        """
+        return _tossed(whole(n, name="n", minimum=0), Fraction(self.rate), source)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TruncatedPoisson:
+    """Sample as :class:`Poisson` does, and keep at most ``capacity`` of the units drawn.
+
+    Memory is bounded, so batches can be padded to one shape.
+
+    Claim: as for :class:`Poisson`, for datasets of at most ``population`` units, with the chance
+    that a batch is cut added to delta, step by step. A larger dataset is refused.
+
+    Why: [CGKKMSZ24]; see :class:`discreet.accounting.TruncatedPoissonLoss`. Which units are
+    dropped is drawn uniformly.
+
+    >>> sampling = TruncatedPoisson(rate=0.5, capacity=3, population=100)
+    >>> len(sampling.draw(100))
+    3
+    """
+
+    rate: Number
+    capacity: int
+    population: int
+    neighbours: ClassVar[Neighbours] = Neighbours.add_remove
+    proof: ClassVar[str] = "truncated Poisson sampling [CGKKMSZ24]"
+
+    def __post_init__(self) -> None:
+        _check_rate(self)
+        object.__setattr__(self, "capacity", whole(self.capacity, name="capacity"))
+
+    @property
+    def expected(self) -> float:
+        """The rate times the population."""
+        return float(Fraction(self.rate) * self.population)
+
+    def check(self, n: int) -> None:
+        """Refuse more units than the population has: they overflow more often than accounted.
+
+        >>> TruncatedPoisson(rate=0.5, capacity=90, population=100).check(100)
+        """
+        if whole(n, name="n", minimum=0) > self.population:
+            raise ParameterError(
+                f"the dataset has more units than the declared population of {self.population}, "
+                "and truncated batches are accounted for at most that many. Nothing was spent. "
+                "Declare a larger population=, or sample with sampling='poisson'.",
+                parameter="population",
+            )
+
+    def loss(self, *, noise_multiplier: Number) -> Loss:
+        """Return what one step costs.
+
+        >>> TruncatedPoisson(rate=0.5, capacity=90, population=100).loss(noise_multiplier=2)
+        TruncatedPoissonLoss(inner=GaussianLoss(noise_multiplier=2), rate=0.5, batch=90,
+                             population=100)
+        """
+        return TruncatedPoissonLoss(
+            inner=GaussianLoss(noise_multiplier=noise_multiplier),
+            rate=self.rate,
+            batch=self.capacity,
+            population=self.population,
+        )
+
+    def draw(self, n: int, *, source: Source = SYSTEM) -> Indices:
+        """Toss a coin for each of ``n`` units, and drop as many as are too many.
+
+        >>> TruncatedPoisson(rate=1, capacity=2, population=9).draw(9).size
+        2
+        """
+        self.check(n)
+        drawn = _tossed(n, Fraction(self.rate), source)
+        if drawn.size <= self.capacity:
+            return drawn
+        return drawn[_subset(drawn.size, self.capacity, source)]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithoutReplacement:
+    """Draw ``size`` different units, every set of that size being equally likely.
+
+    Claim: a step as in :class:`Poisson` costs :meth:`loss`, for one unit under replace-one. The
+    number of units is public and equals ``population``.
+
+    Why: [BBG20, Theorem 11 and Section 5]. Replacing a unit that was drawn moves the sum by at
+    most 2C, so noise of noise_multiplier * C is noise_multiplier / 2 times the sensitivity.
+
+    >>> sampling = WithoutReplacement(size=64, population=1_000)
+    >>> len(sampling.draw(1_000)), sampling.neighbours.value
+    (64, 'replace_one')
+    >>> sampling.loss(noise_multiplier=2)
+    WithoutReplacementLoss(inner=GaussianLoss(noise_multiplier=Fraction(1, 1)), batch=64,
+                           population=1000)
+    """
+
+    size: int
+    population: int
+    neighbours: ClassVar[Neighbours] = Neighbours.replace_one
+    proof: ClassVar[str] = "sampling without replacement [BBG20, Theorem 11]"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", whole(self.size, name="size"))
+        object.__setattr__(self, "population", whole(self.population, name="population"))
+        if self.size > self.population:
+            raise ParameterError(
+                f"size must be at most the population, got {self.size} of {self.population}.",
+                parameter="size",
+            )
+
+    @property
+    def expected(self) -> float:
+        """The batch size, which never varies."""
+        return float(self.size)
+
+    def check(self, n: int) -> None:
+        """Refuse a number of units that is not the declared one.
+
+        >>> WithoutReplacement(size=10, population=100).check(99)
+        Traceback (most recent call last):
+            ...
+        discreet.errors.ParameterError: the dataset does not have the 100 units...
+        """
+        _check_public(n, self.population)
+
+    def loss(self, *, noise_multiplier: Number) -> Loss:
+        """Return what one step costs; the class says why the noise counts half.
+
+        >>> WithoutReplacement(size=5, population=9).loss(noise_multiplier=1).inner
+        GaussianLoss(noise_multiplier=Fraction(1, 2))
+        """
+        return WithoutReplacementLoss(
+            inner=_halved(noise_multiplier), batch=self.size, population=self.population
+        )
+
+    def draw(self, n: int, *, source: Source = SYSTEM) -> Indices:
+        """Draw a set of units.
+
+        >>> WithoutReplacement(size=3, population=3).draw(3)
+        array([0, 1, 2])
+        """
+        self.check(n)
+        return _subset(n, self.size, source)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullBatch:
+    """Let every unit take part in every step.
+
+    Claim: a step as in :class:`Poisson` costs :meth:`loss`, for one unit under add/remove, or
+    under replace-one if ``neighbours`` says so. The sum is divided by the public ``population``.
+
+    Why: the Gaussian mechanism [BW18, Theorem 8]; one unit moves the sum by at most C, or by 2C
+    where it is replaced by another.
+
+    >>> FullBatch(population=5).draw(4), FullBatch(population=5).expected
+    (array([0, 1, 2, 3]), 5.0)
+    >>> FullBatch(population=5, neighbours="replace_one").loss(noise_multiplier=4)
+    GaussianLoss(noise_multiplier=Fraction(2, 1))
+    """
+
+    population: int
+    neighbours: Neighbours = Neighbours.add_remove
+    proof: ClassVar[str] = "the Gaussian mechanism [BW18, Theorem 8]"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "population", whole(self.population, name="population"))
+        if self.neighbours not in (Neighbours.add_remove, Neighbours.replace_one):
+            raise ParameterError(
+                f"neighbours must be add_remove or replace_one, got {self.neighbours!r}.",
+                parameter="neighbours",
+            )
+        object.__setattr__(self, "neighbours", Neighbours(self.neighbours))
+
+    @property
+    def expected(self) -> float:
+        """The declared population."""
+        return float(self.population)
+
+    def check(self, n: int) -> None:
+        """Refuse another number of units than the declared one, where that is public.
+
+        >>> FullBatch(population=5).check(4)
+        """
+        if self.neighbours is Neighbours.replace_one:
+            _check_public(n, self.population)
+
+    def loss(self, *, noise_multiplier: Number) -> Loss:
+        """Return what one step costs.
+
+        >>> FullBatch(population=5).loss(noise_multiplier=4)
+        GaussianLoss(noise_multiplier=4)
+        """
+        if self.neighbours is Neighbours.replace_one:
+            return _halved(noise_multiplier)
+        return GaussianLoss(noise_multiplier=noise_multiplier)
+
+    def draw(self, n: int, *, source: Source = SYSTEM) -> Indices:
+        """Take everybody; nothing is random.
+
+        >>> FullBatch(population=2).draw(2)
+        array([0, 1])
+        """
+        self.check(n)
+        return np.arange(whole(n, name="n", minimum=0), dtype=np.int64)
+
+
+def _check_rate(sampling: Poisson | TruncatedPoisson) -> None:
+    probability(sampling.rate, name="rate", one=True, hint="It is each unit's chance to take part.")
+    object.__setattr__(sampling, "rate", plain(sampling.rate, name="rate"))
+    object.__setattr__(sampling, "population", whole(sampling.population, name="population"))
+
+
+def _check_public(n: int, population: int) -> None:
+    if n != population:
+        raise ParameterError(
+            f"the dataset does not have the {population} units that were declared, and under "
+            "replace_one their number is public and exact. Nothing was spent. Leave population= "
+            "out, or sample with sampling='poisson', where it may differ.",
+            parameter="population",
+        )
+
+
+def _halved(noise_multiplier: Number) -> GaussianLoss:
+    multiplier = positive(noise_multiplier, name="noise_multiplier")
+    return GaussianLoss(noise_multiplier=multiplier / 2)
+
+
+def _tossed(n: int, rate: Fraction, source: Source) -> Indices:
+    """Return those of ``n`` units whose coin, exactly of chance ``rate``, shows heads."""
+    blocks = [_heads(min(_BLOCK, n - start), rate, source) + start for start in range(0, n, _BLOCK)]
+    return np.concatenate(blocks) if blocks else np.empty(0, dtype=np.int64)
+
+
+def _heads(n: int, rate: Fraction, source: Source) -> Indices:
+    """Compare a random byte with the first eight bits of the rate; decide ties by the rest of it.
+
+    Pr[byte < t] + Pr[byte = t] * (256 rate - t) = rate for t = floor(256 rate), exactly. One byte
+    a unit is read instead of two, and one tie in 256 needs more.
+    """
+    threshold = int(rate * 256)
+    if threshold == 256:
+        return np.arange(n, dtype=np.int64)
+    drawn = words(source, n, "u1")
+    heads = drawn < threshold
+    ties = np.flatnonzero(drawn == threshold)
+    heads[ties] = bernoulli(rate * 256 - threshold, ties.size, source=source)
+    return np.flatnonzero(heads).astype(np.int64, copy=False)
+
+
+def _subset(n: int, size: int, source: Source) -> Indices:
+    """Return a uniformly random set of ``size`` of the numbers below ``n``, ascending.
+
+    The different values of a uniform sequence, in order of appearance, begin a uniformly random
+    permutation, by symmetry. Past one half it is quicker to draw those that stay out.
+    """
+    if 2 * size > n:
+        out = np.ones(n, dtype=np.bool_)
+        out[_subset(n, n - size, source)] = False
+        return np.flatnonzero(out).astype(np.int64, copy=False)
+    drawn = np.empty(0, dtype=np.int64)
+    while True:
+        values, first = np.unique(drawn, return_index=True)
+        if values.size >= size:
+            kept = values[np.argsort(first)[:size]]
+            return np.sort(kept)
+        more = (size - values.size) * 5 // 4 + 16
+        drawn = np.concatenate([drawn, uniform_integers(n, more, source=source)])

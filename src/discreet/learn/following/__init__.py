@@ -1,0 +1,1 @@
+"""Which operation met which parameter, and what it left behind."""

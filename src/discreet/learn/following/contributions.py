@@ -1,0 +1,326 @@
+"""What one use of a parameter leaves behind, and the gradients of the units that follow from it.
+
+Every kind of use can say three things about the gradients ``G_i`` of the units: their squared
+norms, the gradients themselves, and ``sum_i c_i G_i``. How is chosen by cost: the Gram way of
+[LTLH22] for long outer products, or forming ``G_i`` where that is small.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol, final
+
+import torch
+from torch import Tensor
+
+from discreet.learn.norms import norms as _kernels
+
+_BLOCK = 1024  # numbers that are added up in one go
+# A per-unit gradient of at most this many numbers in all is kept, rather than computed twice.
+_KEPT_ON_CPU = 2**24
+_KEPT_ON_CUDA = 2**23
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Norms:
+    """Squared norms of the units' gradients, as computed.
+
+    Where norm and weighted sum are computed in two ways, ``sizes`` are the sums of the norms of
+    the terms that a gradient is made of: what rounding errors are relative to.
+    """
+
+    squares: Tensor
+    sizes: Tensor | None = None
+    rounding: "Rounding | None" = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Rounding:
+    """Relative errors: of the square of a norm, and of a weighted gradient beside the norm's."""
+
+    square: float
+    product: float
+
+
+class Use(Protocol):
+    """One use of a parameter (or several, joined) in a forward and backward pass."""
+
+    def norms(self) -> Norms:
+        """Return the squared norm of each unit's gradient."""
+        ...
+
+    def dense(self) -> Tensor:
+        """Return the gradients of the units, one after the other."""
+        ...
+
+    def add_weighted(self, factors: Tensor, out: Tensor) -> None:
+        """Add the sum of the units' gradients, each times its factor."""
+        ...
+
+    def without(self, bad: Tensor) -> "Use":
+        """Return the same without the units that are not finite."""
+        ...
+
+
+def rounding_of(tensor: Tensor, *, is_convolution: bool = False) -> Rounding:
+    """Return what two ways of computing with numbers of this kind may differ by.
+
+    Norms come from exact products of (for TF32: cut-off) numbers, so the error of a square is that
+    of adding up 32-bit numbers. The weighted sum multiplies again, after a factor was applied and
+    rounded to the numbers' own kind.
+    """
+    if tensor.dtype == torch.float64:
+        return Rounding(square=2.0**-48, product=2.0**-50)
+    if not tensor.is_cuda:
+        return Rounding(square=2.0**-20, product=2.0**-22)  # 16-bit numbers are widened first
+    if tensor.dtype == torch.bfloat16:
+        return Rounding(square=2.0**-20, product=2.0**-9)
+    if tensor.dtype == torch.float16:
+        return Rounding(square=2.0**-20, product=2.0**-11)
+    if _kernels.allows_tf32(is_convolution):
+        # The factor's product and both operands, each cut off after ten bits.
+        return Rounding(square=2.0**-20, product=2.0**-8)
+    return Rounding(square=2.0**-20, product=2.0**-22)
+
+
+def is_kept(units: int, numbers: int, device: torch.device) -> bool:
+    """Say whether the gradients of all units are small enough to be kept."""
+    return units * numbers <= (_KEPT_ON_CPU if device.type == "cpu" else _KEPT_ON_CUDA)
+
+
+def squares(rows: Tensor) -> Tensor:
+    """Return the squared norm of each row.
+
+    A CPU adds up a long row of 32-bit numbers one by one and loses the small ones, so that norms
+    come out too small: by 1e-4 for a row of four million. Norms of blocks, and a norm of these,
+    are as precise as one number.
+
+    >>> squares(torch.ones(1, 3000))
+    tensor([3000.])
+    """
+    whole = rows.shape[1] // _BLOCK
+    if rows.is_cuda or whole < 2:
+        norms: Tensor = torch.linalg.vector_norm(rows, dim=1)
+        return norms.square()
+    blocks = rows[:, : whole * _BLOCK].unflatten(1, (whole, _BLOCK))
+    parts = [torch.linalg.vector_norm(blocks, dim=2)]
+    parts.append(torch.linalg.vector_norm(rows[:, whole * _BLOCK :], dim=1, keepdim=True))
+    norms = torch.linalg.vector_norm(torch.cat(parts, 1), dim=1)
+    return norms.square()
+
+
+def wide(tensor: Tensor) -> Tensor:
+    """Return the tensor in at least 32 bits."""
+    return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """Gradients of the units as they are: (units, *shape)."""
+
+    grads: Tensor
+
+    def norms(self) -> Norms:
+        return Norms(squares(self.flat))
+
+    @property
+    def flat(self) -> Tensor:
+        """One row for each unit."""
+        return self.grads.reshape(self.grads.shape[0], -1)
+
+    def dense(self) -> Tensor:
+        return self.grads
+
+    def add_weighted(self, factors: Tensor, out: Tensor) -> None:
+        grads = self.flat
+        out.view(-1).addmv_(grads.t(), factors.to(grads.dtype))
+
+    def without(self, bad: Tensor) -> "Dense":
+        return Dense(_zeroed(self.grads, bad))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """Gradients ``G_i = sum_t left_it (x) right_it``: a matrix product along positions t."""
+
+    left: Tensor  # (units, positions, rows of the parameter)
+    right: Tensor  # (units, positions, columns of the parameter)
+
+    def norms(self) -> Norms:
+        _, positions, rows = self.left.shape
+        columns = self.right.shape[2]
+        if _kernels.cheaper_is_gram(positions, rows, columns):
+            found, sizes = _kernels.outer_norms(self.left, self.right)
+        else:
+            found = _kernels.dense_norms(self.left, self.right)
+            left, right = (
+                torch.linalg.vector_norm(t, dim=2, dtype=found.dtype)
+                for t in (self.left, self.right)
+            )
+            sizes = (left * right).sum(1)
+        return Norms(found, sizes, rounding_of(self.left))
+
+    def dense(self) -> Tensor:
+        left, right = self.left, self.right
+        if left.is_cuda and left.dtype == right.dtype and left.dtype.itemsize == 2:
+            return torch.bmm(left.transpose(1, 2), right, out_dtype=torch.float32)
+        return torch.bmm(wide(left).transpose(1, 2), wide(right))
+
+    def settled(self) -> "Use":
+        """Return the gradients themselves, where they are small and cost less than two ways."""
+        units, positions, rows = self.left.shape
+        columns = self.right.shape[2]
+        if not is_kept(units, rows * columns, self.left.device):
+            return self
+        if self.left.device.type == "cpu" and positions * positions * (rows + columns) < (
+            rows * columns
+        ):
+            return self
+        return Dense(self.dense())
+
+    def add_weighted(self, factors: Tensor, out: Tensor) -> None:
+        left, right = self.left, self.right
+        scale = factors[:, None, None]
+        # A GPU multiplies 16-bit numbers far faster: rounding is paid for in the norm's slack.
+        narrow = left.dtype if left.is_cuda and left.dtype == right.dtype else out.dtype
+        if left.shape[2] <= right.shape[2]:
+            left = torch.mul(left, scale, out=torch.empty_like(left, dtype=narrow))
+        else:
+            right = torch.mul(right, scale, out=torch.empty_like(right, dtype=narrow))
+        _add_product(out, left.flatten(0, 1), right.flatten(0, 1))
+
+    def without(self, bad: Tensor) -> "Outer":
+        return Outer(_zeroed(self.left, bad), _zeroed(self.right, bad))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Gradients of a table that was read: its row ``index[i, t]`` gets ``rows[i, t]``."""
+
+    index: Tensor  # (units, positions)
+    rows: Tensor  # (units, positions, columns)
+    height: int
+
+    def norms(self) -> Norms:
+        # What a row of the table got, from all positions of a unit that read it, in order of the
+        # rows: none of it is lost to cancellation, as it would be with Gram matrices.
+        units, positions, columns = self.rows.shape
+        first = torch.arange(units, device=self.index.device)[:, None] * self.height
+        keys, order = (self.index + first).flatten().sort()
+        place = torch.zeros_like(keys)
+        torch.cumsum(keys[1:] != keys[:-1], 0, out=place[1:])
+        rows = wide(self.rows).reshape(units * positions, columns)
+        found = torch.zeros_like(rows).index_add_(0, place, rows[order])
+        owner = torch.zeros_like(keys).index_copy_(0, place, order // max(1, positions))
+        squares = found.square().sum(1)
+        sizes = torch.linalg.vector_norm(rows.view(self.rows.shape), dim=2).sum(1)
+        rounding = Rounding(0.0, 2.0**-50 if rows.dtype == torch.float64 else 2.0**-22)
+        return Norms(squares.new_zeros(units).index_add_(0, owner, squares), sizes, rounding)
+
+    def dense(self) -> Tensor:
+        units, _, columns = self.rows.shape
+        rows = wide(self.rows)
+        grads = rows.new_zeros(units * self.height, columns)
+        first = torch.arange(units, device=rows.device)[:, None] * self.height
+        grads.index_add_(0, (self.index + first).flatten(), rows.flatten(0, 1))
+        return grads.view(units, self.height, columns)
+
+    def add_weighted(self, factors: Tensor, out: Tensor) -> None:
+        rows = wide(self.rows) * factors[:, None, None]
+        out.index_add_(0, self.index.flatten(), rows.flatten(0, 1).to(out.dtype))
+
+    def without(self, bad: Tensor) -> "Lookup":
+        return Lookup(self.index, _zeroed(self.rows, bad), self.height)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tied:
+    """A table that was read by index and multiplied with as well: tied embeddings.
+
+    ``<G_outer, G_lookup> = sum_{s,t} left_t[index_s] <right_t, rows_s>`` needs no gradient either.
+    """
+
+    outer: Outer
+    lookup: Lookup
+
+    def norms(self) -> Norms:
+        outer, lookup = self.outer.norms(), self.lookup.norms()
+        assert outer.sizes is not None
+        left, right, rows = self.outer.left, self.outer.right, self.lookup.rows
+        units, positions, _ = left.shape
+        index = self.lookup.index[:, None, :].expand(units, positions, -1)
+        exact = torch.float64 if _kernels.allows_tf32(False) else wide(right[:0]).dtype
+        inner = torch.bmm(right.to(exact), rows.transpose(1, 2).to(exact))
+        cross = (left.gather(2, index) * inner).sum((1, 2)).to(outer.squares.dtype)
+        total = (outer.squares + lookup.squares + 2 * cross).clamp_min(0)
+        sizes = outer.sizes + torch.linalg.vector_norm(rows, dim=2, dtype=cross.dtype).sum(1)
+        return Norms(total, sizes, outer.rounding)
+
+    def settled(self) -> "Use":
+        """Return the gradients themselves, where they are small."""
+        units, _, columns = self.lookup.rows.shape
+        if is_kept(units, self.lookup.height * columns, self.lookup.rows.device):
+            return Dense(self.dense())
+        return self
+
+    def dense(self) -> Tensor:
+        return self.outer.dense() + self.lookup.dense()
+
+    def add_weighted(self, factors: Tensor, out: Tensor) -> None:
+        self.outer.add_weighted(factors, out)
+        self.lookup.add_weighted(factors, out)
+
+    def without(self, bad: Tensor) -> "Tied":
+        return Tied(self.outer.without(bad), self.lookup.without(bad))
+
+
+def joined(uses: list[Use]) -> Use:
+    """Return several uses of one parameter as one: gradients add up before norms are taken."""
+    if len(uses) == 1:
+        return uses[0]
+    outers = [use for use in uses if isinstance(use, Outer)]
+    lookups = [use for use in uses if isinstance(use, Lookup)]
+    if len(outers) + len(lookups) == len(uses):
+        parts: list[Use] = []
+        if outers:
+            parts.append(
+                Outer(
+                    torch.cat([use.left for use in outers], 1),
+                    torch.cat([use.right for use in outers], 1),
+                )
+            )
+        if lookups:
+            parts.append(
+                Lookup(
+                    torch.cat([use.index for use in lookups], 1),
+                    torch.cat([use.rows for use in lookups], 1),
+                    lookups[0].height,
+                )
+            )
+        if len(parts) == 1:
+            return parts[0].settled() if isinstance(parts[0], Outer) else parts[0]
+        assert isinstance(parts[0], Outer)
+        assert isinstance(parts[1], Lookup)
+        return Tied(parts[0], parts[1]).settled()
+    total = uses[0].dense()
+    for use in uses[1:]:
+        total = total + use.dense()
+    return Dense(total)
+
+
+def _zeroed(tensor: Tensor, bad: Tensor) -> Tensor:
+    return tensor.masked_fill(bad.view(-1, *[1] * (tensor.dim() - 1)), 0)
+
+
+def _add_product(out: Tensor, left: Tensor, right: Tensor) -> None:
+    """Add left^T right to ``out``, summed in at least 32 bits."""
+    if left.dtype == right.dtype == out.dtype:
+        out.addmm_(left.t(), right)
+    elif left.is_cuda and left.dtype == right.dtype:
+        out.add_(torch.mm(left.t(), right, out_dtype=torch.float32))
+    else:
+        out.addmm_(left.t().to(out.dtype), right.to(out.dtype))

@@ -1,0 +1,287 @@
+"""Follow every use of a trainable parameter through one forward and one backward pass."""
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, final
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from discreet.errors import ParameterError
+from discreet.learn.following.contributions import Dense, Lookup, Use, wide
+from discreet.learn.following.unit_axes import MIXED, Axis, Call, calmly, tensors
+
+
+class _Rooted(torch.autograd.Function):
+    """Let a gradient arrive at a tensor that depends on no other."""
+
+    @staticmethod
+    def forward(ctx: Any, out: Tensor, anchor: Tensor) -> Tensor:
+        # In place: a view could not be changed in place by the layer that follows.
+        ctx.mark_dirty(out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, None]:
+        return None, None
+
+
+@final
+class Kept:
+    """An input of an operation, for later, if nobody has changed it by then."""
+
+    __slots__ = ("_tensor", "_version")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor, self._version = tensor.detach(), tensor._version
+
+    def get(self) -> Tensor:
+        """Return it as it was."""
+        if self._tensor._version != self._version:
+            raise ParameterError(
+                "an input of a layer with trainable parameters was changed in place after the "
+                "layer had used it. Nothing was released. Leave out inplace=True there.",
+                parameter="model",
+            )
+        return self._tensor
+
+
+@final
+class Recorder(TorchFunctionMode):
+    """Intercept the torch functions that meet a parameter, and keep what they leave behind.
+
+    A parameter enters each operation detached: the backward pass forms no gradient of a weight.
+    What it does form, the gradient of the operation's output, goes to the rule of that operation
+    by a hook, together with the input. What is computed from parameters alone (a slice, a lookup
+    of positions) is followed in the same way, and led back to the parameters at the end.
+    """
+
+    def __init__(
+        self,
+        parameters: tuple[Tensor, ...],
+        calls: list[Call],
+        *,
+        units: int,
+        rules: dict[Any, Any],
+        expansions: dict[Any, Any],
+        fallback: Callable[..., Any],
+        is_calm: bool = False,
+    ) -> None:
+        super().__init__()
+        self.units = units
+        self.is_narrow = False  # whether something was computed in 16 bits
+        self.uses: dict[int, list[Use]] = {id(p): [] for p in parameters}
+        self._followed: dict[int, Tensor] = {id(p): p for p in parameters}
+        self._plain: dict[int, Tensor] = {id(p): p.detach() for p in parameters}
+        self._lookups: dict[int, tuple[Tensor, Tensor]] = {}  # a followed lookup: table, index
+        self._expected: dict[int, int] = {}
+        self._calls = calls
+        self._next = 0
+        self._rules = rules
+        self._expansions = expansions
+        self._fallback = fallback
+        self._is_calm = is_calm  # without dropout
+        self._is_backward = False
+        self._anchor = torch.zeros((), requires_grad=True)
+        self._axes: dict[int, Axis | None] = {}
+        self.results: tuple[Axis | None, ...] = ()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func in self._expansions:
+            with self:
+                return self._expansions[func](*args, **kwargs)
+        place = self._next
+        self._next += 1
+        if not _meets(self._followed, args) and not (
+            kwargs and _meets(self._followed, kwargs.values())
+        ):
+            return calmly(func, args, kwargs) if self._is_calm else func(*args, **kwargs)
+        operands = list(tensors(args, kwargs))
+        if self._is_backward:
+            return self._again(func, args, kwargs, operands)
+        call = self._call(place, func, operands)
+        self._axes = {id(t): axis for t, axis in zip(operands, call.operands, strict=True)}
+        self.results = call.results
+        if not any(call.operands) and not any(call.results):
+            return self._follow(func, args, kwargs)
+        axes = (*call.operands, *call.results)
+        if any(axis is not None and axis.is_minor is None for axis in axes):
+            raise ParameterError(
+                f"{call.name} meets a trainable parameter with rows that are all alike, so that it "
+                "can not be told which of them belong to one example. Keep the examples along an "
+                "axis of their own, or start with other weights.",
+                parameter="model",
+            )
+        if MIXED in axes:
+            raise ParameterError(
+                f"{call.name} mixes examples of a batch with a trainable parameter, so no example "
+                "has a gradient of its own. Compute each example's loss from that example alone.",
+                parameter="model",
+            )
+        rule = self._rules.get(func, self._fallback)
+        return rule(self, func, *args, **kwargs)
+
+    def _call(self, place: int, func: Any, operands: list[Tensor]) -> Call:
+        call = self._calls[place] if place < len(self._calls) else None
+        if (
+            call is None
+            or call.name != func.__name__
+            or len(call.operands) != len(operands)
+            or not all(map(self._fits, operands, call.operands))
+        ):
+            raise ParameterError(
+                "the model does not call the same operations each time, so what belongs to one "
+                "example can not be told. Remove branches that depend on data or on chance.",
+                parameter="model",
+            )
+        return call
+
+    def _fits(self, tensor: Tensor, axis: Axis | None) -> bool:
+        if axis is None or axis.each == 0:
+            return True
+        return axis.dim < tensor.dim() and tensor.shape[axis.dim] == axis.each * self.units
+
+    # --- what rules ask and tell ---
+
+    def axis(self, tensor: Tensor) -> Axis | None:
+        """Return where an operand of the call under way counts the units."""
+        return self._axes.get(id(tensor))
+
+    @property
+    def is_again(self) -> bool:
+        """Whether a checkpoint computes its forward pass again: nothing is recorded then."""
+        return self._is_backward
+
+    def is_own(self, leaf: Tensor) -> bool:
+        """Say whether a leaf of the graph is one that gets no gradient."""
+        return leaf is self._anchor
+
+    def is_followed(self, tensor: object) -> bool:
+        """Say whether a tensor is a parameter, or was computed from parameters alone."""
+        return id(tensor) in self._followed
+
+    def plain(self, tensor: Tensor) -> Tensor:
+        """Return a followed tensor as autograd shall see it: a constant."""
+        found = self._plain.get(id(tensor))
+        return tensor.detach() if found is None else found
+
+    def by_unit(self, tensor: Tensor, axis: Axis) -> Tensor:
+        """Bring the units to the front; several rows of a unit follow as an axis of their own."""
+        if axis.dim:
+            tensor = tensor.movedim(axis.dim, 0)
+        if axis.is_minor:
+            tensor = tensor.unflatten(0, (axis.each, self.units))
+            return tensor.transpose(0, 1)
+        if axis.each != 1:
+            tensor = tensor.unflatten(0, (self.units, axis.each))
+        return tensor
+
+    def rows_by_unit(self, tensor: Tensor, axis: Axis) -> Tensor:
+        """Bring the rows of each unit together, along the first axis as before."""
+        return self.by_unit(tensor, axis).flatten(0, 1) if axis.is_minor else tensor
+
+    def watch(self, out: Tensor, *owners: Tensor, then: Callable[[Tensor], None]) -> Tensor:
+        """Call ``then`` with the gradient of ``out``, which uses the followed ``owners``."""
+        if not torch.is_grad_enabled():
+            return out
+        self.is_narrow |= out.dtype in (torch.bfloat16, torch.float16)
+        if not out.requires_grad:
+            out = _Rooted.apply(out, self._anchor)  # type: ignore[no-untyped-call]
+        if not self._is_backward:
+            for owner in owners:
+                self._expected[id(owner)] = self._expected.get(id(owner), 0) + 1
+            out.register_hook(functools.partial(_quietly, then))
+        return out
+
+    def is_single(self, owner: Tensor) -> bool:
+        """Say whether the forward pass used this tensor once: its gradient needs no other."""
+        return self._expected[id(owner)] == 1
+
+    def put(self, owner: Tensor, use: Use) -> None:
+        """Keep what a use of a followed tensor left behind."""
+        if id(owner) in self._lookups and isinstance(use, Dense):
+            table, index = self._lookups[id(owner)]
+            rows = use.grads.reshape(self.units, index.numel(), -1)
+            use = Lookup(index.reshape(1, -1).expand(self.units, -1), rows, table.shape[0])
+            owner = table
+        elif isinstance(use, Dense | Lookup) or not self.is_single(owner):
+            pass
+        elif hasattr(use, "settled"):
+            use = use.settled()
+        self.uses.setdefault(id(owner), []).append(use)
+
+    # --- what is computed from parameters alone ---
+
+    def _follow(self, func: Any, args: Any, kwargs: Any) -> Any:
+        result = func(*args, **kwargs)
+        for tensor in tensors(result):
+            if tensor.requires_grad:
+                self._followed[id(tensor)] = tensor
+                self._plain[id(tensor)] = tensor.detach()
+        if func is torch.nn.functional.embedding and not self._is_backward:
+            index, table, *rest = args
+            if id(table) in self.uses and not kwargs and not any(_special(*rest)):
+                self._lookups[id(result)] = (table, index)
+        return result
+
+    def _again(self, func: Any, args: Any, kwargs: Any, operands: list[Tensor]) -> Any:
+        """Do what the forward pass did, unwatched: a checkpoint computes it a second time."""
+        if all(id(t) in self._followed for t in operands):
+            return self._follow(func, args, kwargs)
+        self._axes = {}
+        return self._rules.get(func, self._fallback)(self, func, *args, **kwargs)
+
+    def forget(self) -> None:
+        """Let go of everything: hooks hold the recorder, and what it keeps leads to the hooks."""
+        for kept in (self.uses, self._followed, self._plain, self._lookups, self._axes):
+            kept.clear()
+
+    def begin_backward(self) -> None:
+        """Stop recording uses: the forward pass is over."""
+        self._is_backward = True
+
+    def lead_back(self) -> None:
+        """Turn uses of what was computed from parameters into uses of the parameters."""
+        for key, uses in list(self.uses.items()):
+            tensor = self._followed[key]
+            if tensor.is_leaf or not uses:
+                continue
+            grads = sum(use.dense() for use in uses)
+            del self.uses[key]
+            leaves = [p for p in self._followed.values() if p.is_leaf]
+            found = torch.autograd.grad(
+                tensor,
+                leaves,
+                grad_outputs=grads.to(tensor.dtype),  # type: ignore[union-attr]
+                is_grads_batched=True,
+                allow_unused=True,
+                retain_graph=True,
+            )
+            for leaf, grad in zip(leaves, found, strict=True):
+                if grad is not None:
+                    self.uses[id(leaf)].append(Dense(wide(grad)))
+
+
+def _quietly(then: Callable[[Tensor], None], grad: Tensor) -> None:
+    """Run a rule's hook outside the mode: what it computes is no use of a parameter."""
+    with torch._C.DisableTorchFunction():
+        then(grad)
+
+
+def _meets(followed: dict[int, Tensor], operands: Iterable[Any]) -> bool:
+    # Every call of every torch function comes by here, so this is spelled out.
+    for operand in operands:
+        if id(operand) in followed:
+            return True
+        if type(operand) in (list, tuple) and _meets(followed, operand):
+            return True
+    return False
+
+
+def _special(
+    padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0, *others: bool
+) -> tuple[bool, ...]:
+    """Say in what an embedding does more than read rows."""
+    return (padding_idx is not None, max_norm is not None, *others)

@@ -1,0 +1,1 @@
+"""The sum of clipped per-unit gradients: the engine around the rules."""

@@ -1,0 +1,338 @@
+"""The sum of clipped gradients of a micro-batch, from one forward and one backward pass."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, final
+
+import torch
+from torch import Tensor, nn
+
+from discreet.errors import ParameterError
+from discreet.learn.choices.clipping import Clipping
+from discreet.learn.following.batch_tree import first_units, leaves, made_up, of_units
+from discreet.learn.following.contributions import Dense, Norms, Rounding, Use, joined, squares
+from discreet.learn.following.expansions import EXPANSIONS, backward
+from discreet.learn.following.function_identity import kind_of
+from discreet.learn.following.recorder import Recorder
+from discreet.learn.following.unit_axes import PROBES, Call, ShapeLog, compare
+from discreet.learn.gradients.flat_buffer import FlatGradient
+from discreet.learn.gradients.self_check import check_gradients
+from discreet.learn.rules.table import RULES, fallback
+
+LossFunction = Callable[[nn.Module, Any], Tensor]
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Clipped:
+    """What was computed from raw data on the way: for diagnostics only, never private."""
+
+    norms: Tensor
+    factors: Tensor
+    losses: Tensor
+
+
+@final
+class Engine:
+    """Add clipped per-unit gradients to one flat buffer.
+
+    Claim: what one unit adds to the buffer has an L2 norm of at most ``clipping.sensitivity``
+    (before the float summation, see ``docs/proofs/gradient_noise.md``), whatever the unit's rows
+    are and whatever is in the rest of the batch; and it is the unit's gradient times a factor.
+
+    Why: the gradient of unit i is ``sum over uses of a parameter`` of what the chain rule says
+    (``docs/proofs/clipping.md``), its norm is computed from the very records that the weighted
+    sum is formed of, and the factor takes the rounding of these two computations into account.
+    """
+
+    def __init__(self, model: nn.Module, *, clipping: Clipping, is_checked: bool = True) -> None:
+        self.model = model
+        self._is_checked = is_checked
+        self._checked: set[Any] = set()
+        self.flat = FlatGradient(model)
+        self._places = {id(p): i for i, p in enumerate(self.flat.parameters)}
+        self._calls: dict[Any, list[Call]] = {}
+        self.is_spoilt = torch.zeros((), dtype=torch.bool, device=self.flat.buffer.device)
+        self.clipping = clipping
+
+    @property
+    def clipping(self) -> Clipping:
+        """How gradients are clipped; may be changed between batches."""
+        return self._clipping
+
+    @clipping.setter
+    def clipping(self, clipping: Clipping) -> None:
+        self._clipping = clipping
+        self._groups = clipping.groups(self.flat.names)
+
+    def accumulate(
+        self, loss_fn: LossFunction, batch: Any, *, units: int, is_careful: bool = True
+    ) -> Clipped:
+        """Add the clipped gradients of a micro-batch to the buffer.
+
+        A unit whose gradient is not finite adds nothing. To look for one, the device must be
+        waited for: ``is_careful=False`` sets ``is_spoilt`` instead, and then the whole sum has to
+        be thrown away and computed again.
+        """
+        self.try_out(loss_fn, batch, units=units)
+        if units == 1:
+            # Some models do something else for a single row: let an idle one keep it company.
+            pair, rows = of_units(batch, 2, 1), next(leaves(batch)).shape[0]
+            both = self.accumulate(First(loss_fn), pair, units=2, is_careful=is_careful)
+            return Clipped(both.norms[:1], both.factors[:1], both.losses[:rows])
+        recorder, losses = self.record(loss_fn, batch, units=units)
+        try:
+            with torch.no_grad(), torch.autocast(self.flat.buffer.device.type, enabled=False):
+                return self._add(recorder, losses.detach(), is_careful=is_careful)
+        finally:
+            recorder.forget()
+
+    def is_tried(self, loss_fn: LossFunction) -> bool:
+        """Say whether a loss function was tried out."""
+        if isinstance(loss_fn, First):
+            return True  # its own was
+        return not self._is_checked or kind_of(loss_fn) in self._checked
+
+    def try_again(self) -> None:
+        """Let loss functions be tried out anew: what they hold may have changed."""
+        self._checked.clear()
+
+    def try_out(self, loss_fn: LossFunction, batch: Any, *, units: int) -> None:
+        """Refuse a model or a loss that can not be handled, on made-up rows like these."""
+        if not self.is_tried(loss_fn) and check_gradients(self, loss_fn, batch, units=units):
+            self._checked.add(kind_of(loss_fn))
+
+    def record(
+        self,
+        loss_fn: LossFunction,
+        batch: Any,
+        *,
+        units: int,
+        before_backward: Callable[[Recorder, Tensor], None] | None = None,
+        is_calm: bool = False,
+    ) -> tuple[Recorder, Tensor]:
+        """Run forward and backward, and return what every use of a parameter left behind."""
+        calls = self._layout(loss_fn, batch, units)
+        recorder = Recorder(
+            self.flat.parameters,
+            calls,
+            units=units,
+            rules=RULES,
+            expansions=EXPANSIONS,
+            fallback=fallback,
+            is_calm=is_calm,
+        )
+        for parameter in self.flat.parameters:
+            parameter.grad = None
+        device = self.flat.buffer.device.type
+        with _as_written(), recorder:
+            losses = checked_losses(loss_fn(self.model, batch), batch)
+            recorder.begin_backward()
+            if before_backward is not None:
+                before_backward(recorder, losses)
+            with torch.autocast(device, enabled=False):
+                backward(losses.sum())
+        self._check_nothing_escaped()
+        with torch.no_grad(), torch.autocast(device, enabled=False):
+            recorder.lead_back()
+        return recorder, losses
+
+    def _add(self, recorder: Recorder, losses: Tensor, *, is_careful: bool) -> Clipped:
+        uses: dict[int, Use] = {
+            self._places[key]: joined(found) for key, found in recorder.uses.items() if found
+        }
+        kept = _Kept(uses, self._groups)
+        norms = self._norms(uses, kept, recorder.units)
+        factors = self._clipping.factors(norms).to(self.flat.buffer.dtype)
+        bad = ~torch.isfinite(norms).all(1)
+        if is_careful and bool(bad.any()):
+            # A factor of zero is not enough: zero times infinity is no number.
+            uses = {place: use.without(bad) for place, use in uses.items()}
+            kept = _Kept(uses, self._groups)
+        else:
+            self.is_spoilt.logical_or_(bad.any())
+        kept.add_weighted(factors, self.flat)
+        for place, use in uses.items():
+            if place not in kept.places:
+                use.add_weighted(factors[:, self._groups[place]], self.flat.view(place))
+        return Clipped(norms=norms, factors=factors, losses=losses)
+
+    def _norms(self, uses: dict[int, Use], kept: "_Kept", units: int) -> Tensor:
+        """Return upper bounds on the norms: (units, groups)."""
+        tally = _Tally(max(self._groups) + 1)
+        for group, part in kept.squares():
+            tally.add(group, Norms(part))
+        for place, use in uses.items():
+            if place not in kept.places:
+                tally.add(self._groups[place], use.norms())
+        return tally.bounds(self.flat.buffer.new_zeros(units))
+
+    def _layout(self, loss_fn: LossFunction, batch: Any, units: int) -> list[Call]:
+        """Return which axes count units, found by trying the model on a few rows."""
+        key = (
+            kind_of(loss_fn),
+            self.model.training,
+            tuple((t.shape[1:], t.dtype, t.shape[0] // units) for t in leaves(batch)),
+        )
+        if key not in self._calls:
+            logs = []
+            rows = made_up(batch, PROBES[1], units)
+            for few in PROBES:
+                part = first_units(rows, few, PROBES[1])
+                log = ShapeLog(EXPANSIONS)
+                chance = torch.random.fork_rng(_devices(self.flat.buffer))
+                with torch.no_grad(), chance, _as_written(), log:
+                    loss_fn(self.model, part)
+                logs.append(log)
+            self._calls[key] = compare(*logs)
+        return self._calls[key]
+
+    def _check_nothing_escaped(self) -> None:
+        escaped = [
+            name
+            for name, p in zip(self.flat.names, self.flat.parameters, strict=True)
+            if p.grad is not None
+        ]
+        if escaped:
+            for parameter in self.flat.parameters:
+                parameter.grad = None
+            raise ParameterError(
+                f"{', '.join(escaped)}: used by an operation that can not be followed (a custom "
+                "autograd.Function, or a compiled one). Nothing was released. Write the operation "
+                "with torch functions, or freeze these parameters.",
+                parameter="model",
+            )
+
+
+@final
+class _Tally:
+    """Add up what the uses of parameters say about norms, in as few operations as can be."""
+
+    def __init__(self, groups: int) -> None:
+        self._squares: list[list[Tensor]] = [[] for _ in range(groups)]
+        self._sizes: list[dict[Rounding, list[Tensor]]] = [{} for _ in range(groups)]
+
+    def add(self, group: int, found: Norms) -> None:
+        """Take in one parameter's."""
+        self._squares[group].append(found.squares)
+        if found.sizes is not None and found.rounding is not None:
+            self._sizes[group].setdefault(found.rounding, []).append(found.sizes)
+
+    def bounds(self, zero: Tensor) -> Tensor:
+        """Return what no norm exceeds, whatever the rounding: (units, groups)."""
+        return torch.stack(
+            [
+                self._bound(zero, parts, sizes)
+                for parts, sizes in zip(self._squares, self._sizes, strict=True)
+            ],
+            1,
+        )
+
+    def _bound(
+        self, zero: Tensor, parts: list[Tensor], sizes: dict[Rounding, list[Tensor]]
+    ) -> Tensor:
+        total = torch.stack(parts).sum(0) if parts else zero
+        extra = zero
+        for rounding, found in sizes.items():
+            size = torch.linalg.vector_norm(torch.stack(found), dim=0)
+            total = total.add(size.square(), alpha=rounding.square)
+            extra = extra.add(size, alpha=rounding.product)
+        return total.to(zero.dtype).sqrt().add(extra)
+
+
+@final
+class _Kept:
+    """Small gradients of the units, side by side: one norm and one product for all of them.
+
+    Worth a copy where starting an operation takes longer than the operation.
+    """
+
+    def __init__(self, uses: dict[int, Use], groups: tuple[int, ...]) -> None:
+        found = sorted(
+            (place, use)
+            for place, use in uses.items()
+            if isinstance(use, Dense) and use.grads[0].numel() <= _limit(use.grads)
+        )
+        self.places = {place for place, _ in found}
+        self._runs: list[tuple[int, list[int], Tensor]] = []
+        for group in sorted({groups[place] for place in self.places}):
+            own = [(place, use) for place, use in found if groups[place] == group]
+            side_by_side = torch.cat([use.flat for _, use in own], 1)
+            self._runs.append((group, [place for place, _ in own], side_by_side))
+
+    def squares(self) -> list[tuple[int, Tensor]]:
+        """Return the squared norms in each group."""
+        return [(group, squares(grads)) for group, _, grads in self._runs]
+
+    def add_weighted(self, factors: Tensor, flat: FlatGradient) -> None:
+        """Add all of them to the buffer, each unit's times its factor."""
+        for group, places, grads in self._runs:
+            first, last = places[0], places[-1]
+            factor = factors[:, group].to(grads.dtype)
+            if last - first + 1 == len(places):
+                flat.span(first, last).addmv_(grads.t(), factor)
+                continue
+            total = factor @ grads
+            sizes = [flat.view(place).numel() for place in places]
+            for place, part in zip(places, total.split(sizes), strict=True):
+                flat.view(place).view(-1).add_(part)
+
+
+def _limit(tensor: Tensor) -> int:
+    return 2**16 if tensor.is_cuda else 2**12
+
+
+@contextmanager
+def _as_written() -> Iterator[None]:
+    """Run a model operation by operation: compiled or fused, it hides them."""
+    fused = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        if "torch._dynamo" not in sys.modules:  # nothing is compiled then, and it loads slowly
+            yield
+        else:
+            with torch.compiler.set_stance("force_eager"):
+                yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fused)
+
+
+@final
+class First:
+    """A loss function that counts the first of two units alone."""
+
+    __slots__ = ("_kind", "_loss_fn")
+
+    def __init__(self, loss_fn: LossFunction) -> None:
+        self._loss_fn, self._kind = loss_fn, kind_of(loss_fn)
+
+    def __call__(self, model: nn.Module, batch: Any) -> Tensor:
+        losses = checked_losses(self._loss_fn(model, batch), batch)
+        counts = torch.zeros_like(losses)
+        counts[: len(losses) // 2] = 1
+        return losses * counts
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, First) and self._kind == other._kind
+
+    def __hash__(self) -> int:
+        return hash(self._kind)
+
+
+def checked_losses(losses: Any, batch: Any) -> Tensor:
+    """Return the losses of the rows, or say what is wrong with them."""
+    rows = next(leaves(batch)).shape[0]
+    if not isinstance(losses, Tensor) or losses.shape != (rows,):
+        shape = tuple(losses.shape) if isinstance(losses, Tensor) else type(losses).__name__
+        raise ParameterError(
+            f"loss_fn must return one loss for each row of the batch, of shape (rows,), got "
+            f"{shape}. Use reduction='none', and average over what belongs to one row.",
+            parameter="loss_fn",
+        )
+    return losses
+
+
+def _devices(tensor: Tensor) -> list[int]:
+    return [tensor.device.index or 0] if tensor.is_cuda else []

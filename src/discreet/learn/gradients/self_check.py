@@ -1,0 +1,250 @@
+"""Try a model on made-up rows before training: is each unit's gradient that unit's alone?
+
+What a model does is not known in advance, and a wrong gradient of one unit would void every
+claim. So the engine is run on three units several times, with the same chance: one of them keeps
+its rows, and its gradient must not change when the others get new ones, nor (without dropout) when
+it is elsewhere in a smaller batch. Together they must have the gradient that plain autograd finds.
+"""
+
+import functools
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from discreet.errors import ParameterError
+from discreet.learn.following.batch_tree import leaves, made_up, with_leaves
+from discreet.learn.following.contributions import joined, wide
+from discreet.learn.following.unit_axes import PROBES
+
+if TYPE_CHECKING:
+    from discreet.learn.following.recorder import Recorder
+    from discreet.learn.gradients.engine import Engine, LossFunction
+
+_UNITS = PROBES[1]
+_KEPT = (0, 1)  # the units that keep their rows in turn: what comes later, and what came before
+_JITTER = 0.1  # added to the weights, so that none is zero and hides what lies behind it
+_SEED = 7
+
+
+def check_gradients(engine: "Engine", loss_fn: "LossFunction", batch: Any, *, units: int) -> bool:
+    """Raise :class:`ParameterError` unless each unit's gradient is that unit's alone.
+
+    The rows are made up of numbers of ``batch``: whether training goes on must not depend on
+    anybody's data. Weights, buffers and random generators are as before afterwards. Returns False
+    if nothing could be compared, because every gradient was zero or none was finite.
+    """
+    first = made_up(batch, _UNITS, units, seed=_SEED)
+    others = made_up(batch, _UNITS, units, seed=_SEED + 1)
+    with _shaken(engine):
+        before, _ = _gradients(engine, loss_fn, first)
+        buffers = _buffers(engine)
+        after = []
+        for unit in _KEPT:
+            rows = _with_unit_of(unit, first, others)
+            grads, is_narrow = _gradients(engine, loss_fn, rows)
+            after.append(grads)
+        _check_buffers(buffers, _buffers(engine))
+        total = _by_autograd(engine, loss_fn, rows)
+        calm, moved = _without_chance(engine, loss_fn, first)
+    size = float(torch.stack([wide(grad).norm() for grad in total]).norm())
+    if not 0 < size < math.inf:
+        return False
+    tolerance = _tolerance(engine, is_narrow)
+    for index, (name, whole) in enumerate(zip(engine.flat.names, total, strict=True)):
+        for unit, grads in zip(_KEPT, after, strict=True):
+            if _differ(before[index][unit], grads[index][unit], 1e-3 * size):
+                raise _refusal(
+                    f"the gradient of {name} for one example changes with the other examples of "
+                    "the batch. Look for layers that mix examples (statistics or sums over the "
+                    "batch)."
+                )
+        if moved and any(
+            _differ(calm[index][unit], moved[index][place], tolerance * _size(calm, unit))
+            for place, unit in enumerate(reversed(_KEPT))
+        ):
+            raise _refusal(
+                f"the gradient of {name} for one example changes with its place in the batch, or "
+                "with the size of the batch. Do not divide by that: the noisy sum is divided by "
+                "the expected size."
+            )
+        if _differ(after[-1][index].sum(0), whole, tolerance * size):
+            raise _refusal(
+                f"the gradient of {name} could not be followed. Activation checkpoints need "
+                "use_reentrant=False."
+            )
+    return True
+
+
+def _without_chance(
+    engine: "Engine", loss_fn: "LossFunction", batch: Any
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Return the gradients among three units, and of two of these in the other order.
+
+    The second is empty if chance is left in the model, so that they can not be compared.
+    """
+    calm, again = (
+        _gradients(engine, loss_fn, batch, seed=seed, is_calm=True)[0] for seed in (_SEED, 0)
+    )
+    if not all(torch.equal(*pair) for pair in zip(calm, again, strict=True)):
+        return calm, []
+    two = [
+        torch.cat([_rows_of(unit, tensor) for unit in reversed(_KEPT)]) for tensor in leaves(batch)
+    ]
+    few = with_leaves(batch, iter(two))
+    return calm, _gradients(engine, loss_fn, few, units=len(_KEPT), is_calm=True)[0]
+
+
+def _gradients(
+    engine: "Engine",
+    loss_fn: "LossFunction",
+    batch: Any,
+    *,
+    units: int = _UNITS,
+    seed: int = _SEED,
+    is_calm: bool = False,
+) -> tuple[list[Tensor], bool]:
+    """Return the gradients of the units, parameter by parameter; and whether bits were few."""
+    _seed(engine, seed)
+    recorder, _ = engine.record(
+        loss_fn,
+        batch,
+        units=units,
+        before_backward=functools.partial(_check_leaves, engine),
+        is_calm=is_calm,
+    )
+    with torch.no_grad():
+        found = [
+            joined(uses).dense() if uses else parameter.new_zeros(units, *parameter.shape)
+            for parameter in engine.flat.parameters
+            for uses in [recorder.uses[id(parameter)]]
+        ]
+    is_narrow = recorder.is_narrow
+    recorder.forget()
+    return found, is_narrow
+
+
+def _by_autograd(engine: "Engine", loss_fn: "LossFunction", batch: Any) -> list[Tensor]:
+    _seed(engine, _SEED)
+    try:
+        grads: list[Tensor | None] = list(
+            torch.autograd.grad(
+                loss_fn(engine.model, batch).sum(), engine.flat.parameters, allow_unused=True
+            )
+        )
+    except RuntimeError as error:
+        if "checkpoint" not in str(error):
+            raise
+        raise _refusal("activation checkpoints need use_reentrant=False.") from error
+    return [
+        torch.zeros_like(p) if grad is None else grad
+        for p, grad in zip(engine.flat.parameters, grads, strict=True)
+    ]
+
+
+def _seed(engine: "Engine", seed: int) -> None:
+    """Set the generators that a forward pass may draw from, on this device alone."""
+    torch.default_generator.manual_seed(seed)
+    device = engine.flat.buffer.device
+    if device.type == "cuda":
+        torch.cuda.default_generators[device.index or 0].manual_seed(seed)
+
+
+def _size(grads: list[Tensor], unit: int) -> float:
+    return float(torch.stack([grad[unit].norm() for grad in grads]).norm())
+
+
+def _differ(one: Tensor, other: Tensor, most: float) -> bool:
+    return not float((one - other).norm()) <= most
+
+
+def _tolerance(engine: "Engine", is_narrow: bool) -> float:
+    """Return how far two ways of computing a gradient may be apart."""
+    buffer = engine.flat.buffer
+    if is_narrow:
+        return 0.2
+    if buffer.dtype == torch.float64:
+        return 1e-9
+    return 1e-2 if buffer.is_cuda else 1e-3  # a GPU may cut products to ten bits
+
+
+def _check_leaves(engine: "Engine", recorder: "Recorder", losses: Tensor) -> None:
+    """Refuse whatever else would get a gradient, a raw one."""
+    seen, todo = set(), [losses.grad_fn]
+    while todo:
+        node = todo.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        leaf = getattr(node, "variable", None)
+        if leaf is not None and not recorder.is_own(leaf):
+            names = [name for name, p in engine.model.named_parameters() if p is leaf]
+            what = names[0] if names else f"a tensor of shape {tuple(leaf.shape)}"
+            raise _refusal(
+                f"{what} would get a gradient that is not private: a weight of the loss function, "
+                "or an operation that can not be followed (a custom autograd.Function, say). Let "
+                "the model hold it and use it with torch functions, or freeze it."
+            )
+        todo += [parent for parent, _ in node.next_functions]
+
+
+def _buffers(engine: "Engine") -> dict[str, Tensor]:
+    return {name: buffer.clone() for name, buffer in engine.model.named_buffers()}
+
+
+def _check_buffers(one: dict[str, Tensor], other: dict[str, Tensor]) -> None:
+    changed = [
+        name for name, buffer in one.items() if not torch.equal(buffer, other.get(name, buffer))
+    ]
+    if changed:
+        raise _refusal(
+            f"the forward pass writes raw data into {', '.join(changed)}, which is saved with the "
+            "model. Keep no statistics of the rows."
+        )
+
+
+def _refusal(message: str) -> ParameterError:
+    return ParameterError(f"{message} Nothing was released.", parameter="model")
+
+
+def _rows_of(unit: int, tensor: Tensor) -> Tensor:
+    each = tensor.shape[0] // _UNITS
+    return tensor[unit * each : (unit + 1) * each]
+
+
+def _with_unit_of(unit: int, batch: Any, others: Any) -> Any:
+    """Return other rows, with the rows of one unit as they were."""
+    rows = []
+    for mine, new in zip(leaves(batch), leaves(others), strict=True):
+        parts = [_rows_of(one, mine if one == unit else new) for one in range(_UNITS)]
+        rows.append(torch.cat(parts))
+    return with_leaves(batch, iter(rows))
+
+
+@contextmanager
+def _shaken(engine: "Engine") -> Iterator[None]:
+    """Move all weights a bit, and put everything back in the end."""
+    parameters, model = engine.flat.parameters, engine.model
+    saved = [p.detach().clone() for p in parameters]
+    buffers = _buffers(engine)
+    devices = [parameters[0].device.index or 0] if parameters[0].is_cuda else []
+    # Recurrent networks of cuDNN have no backward pass outside training.
+    is_still = any(isinstance(m, nn.RNNBase) and not m.training for m in model.modules())
+    plainly = torch.backends.cudnn.flags(enabled=False) if is_still else nullcontext()
+    with torch.random.fork_rng(devices), plainly:
+        _seed(engine, _SEED)
+        try:
+            with torch.no_grad():
+                for parameter in parameters:
+                    parameter.add_(torch.randn_like(parameter), alpha=_JITTER)
+            yield
+        finally:
+            with torch.no_grad():
+                for parameter, value in zip(parameters, saved, strict=True):
+                    parameter.copy_(value)
+                for name, buffer in model.named_buffers():
+                    if name in buffers and buffer.shape == buffers[name].shape:
+                        buffer.copy_(buffers[name])

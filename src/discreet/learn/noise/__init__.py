@@ -1,0 +1,1 @@
+"""Grid noise on a summed gradient, on the processor and on a GPU."""

@@ -1,0 +1,1 @@
+"""Per-example norms, plain and in Triton."""

@@ -1,0 +1,1 @@
+"""Small ready models for ``discreet train``."""

@@ -1,0 +1,1 @@
+"""One run: data, units, team, payment, one step."""

@@ -1,0 +1,147 @@
+"""Paying for steps: set aside before training, put on record before each batch is drawn."""
+
+from typing import TYPE_CHECKING, Any, final
+
+from discreet.accounting import Loss
+from discreet.errors import LedgerError, ParameterError
+from discreet.learn.choices.sampling import Sampling
+from discreet.ledger import Account, Job
+from discreet.noise import Source
+
+if TYPE_CHECKING:
+    from discreet.privacy import Unit
+
+__all__ = ["Charges", "check_account", "require_account"]
+
+
+def require_account(account: object) -> None:
+    """Refuse what is no account."""
+    if account is not None and not isinstance(account, Account):
+        raise ParameterError(
+            f"account must be an account of a ledger, got an object of type "
+            f"{type(account).__name__}. Open one with Ledger.open(path)[name].",
+            parameter="account",
+        )
+
+
+def check_account(account: Account, sampling: Sampling, *, grouped: bool, by: str | None) -> None:
+    """Refuse an account that protects somebody else, or by another relation, than training does."""
+    unit = account.unit
+    reason = _misfit(unit, grouped=grouped, by=by)
+    if reason:
+        raise ParameterError(
+            f"account {account.name!r} protects {unit}. {reason} Nothing was spent.",
+            parameter="units",
+        )
+    if account.neighbours is not sampling.neighbours:
+        raise ParameterError(
+            f"account {account.name!r} counts losses for {account.neighbours}, but "
+            f"{type(sampling).__name__} is proved for {sampling.neighbours}. Nothing was spent. "
+            "Poisson batches fit add_remove, batches drawn with sampling='without_replacement' "
+            "fit replace_one.",
+            parameter="sampling",
+        )
+
+
+def _misfit(unit: "Unit", *, grouped: bool, by: str | None) -> str:
+    """Say why a unit is not the one that batches are drawn by, or nothing."""
+    if unit.period is not None:
+        return "Training uses the data of all periods at once: charge an account without one."
+    if unit.size != 1:
+        return "Batches are drawn unit by unit: charge an account that protects one at a time."
+    if unit.kind == "record" and grouped:
+        # Taking a row from a user who stays changes that user's contribution by up to 2C.
+        return "Drawing users does not protect single rows at this price: leave units= out."
+    if unit.kind != "record" and not grouped:
+        return f"Drawing single rows does not: pass units={unit.name!r}, or their ids."
+    if by is not None and by != unit.name:
+        return f"Batches would be drawn by {by!r}: pass units={unit.name!r}."
+    return ""
+
+
+@final
+class Charges:
+    """The reservations of one run in a ledger, found again by the run's name."""
+
+    def __init__(self, account: Account, step: Loss, jobs: list[Job], begun: int) -> None:
+        self.account = account
+        self.begun = begun  # steps on record, over all reservations, also those that were lost
+        self._step, self._jobs = step, jobs
+
+    @classmethod
+    def reserve(
+        cls,
+        account: Account,
+        step: Loss,
+        *,
+        steps: int,
+        run: str,
+        who: str,
+        purpose: str,
+        source: Source,
+    ) -> "Charges":
+        """Set aside the steps of a new run."""
+        job = account.reserve(
+            step * steps, who=who, purpose=purpose, key=f"learn/{run}/0", source=source
+        )
+        return cls(account, step, [job], 0)
+
+    @classmethod
+    def resume(
+        cls, account: Account, step: Loss, *, steps: int, run: str, source: Source
+    ) -> "Charges":
+        """Take up a run that has ``steps`` to go, setting aside what its reservations lack.
+
+        Steps that were paid for after the checkpoint was written are lost: their batches were
+        drawn, so they stay paid, and repeating them is paid again.
+        """
+        prefix = f"key/{account.name}/learn/{run}/"
+        reserved: dict[int, dict[str, Any]] = {}
+        over: set[int] = set()
+        begun = 0
+        for entry in account.history():
+            kind, job = entry["kind"], entry.get("job")
+            if kind == "reserve" and entry["key"].startswith(prefix):
+                reserved[entry["index"]] = entry
+            elif kind == "spend" and job in reserved:
+                begun += sum(entry["steps"])
+            elif kind == "settle" and job in reserved:
+                over.add(job)
+        if not reserved:
+            raise LedgerError(
+                f"account {account.name!r} has no reservation of this run. Pass the account, in "
+                "the ledger, that the run was begun with."
+            )
+        jobs = [account.resume(index) for index in reserved if index not in over]
+        found = cls(account, step, jobs, begun)
+        missing = steps - sum(job.left for job in jobs)
+        if missing > 0:
+            first = next(iter(reserved.values()))
+            extra = account.reserve(
+                step * missing,
+                who=first["who"],
+                purpose=first["purpose"],
+                key=f"learn/{run}/{len(reserved)}",
+                source=source,
+            )
+            jobs.append(extra)
+        return found
+
+    @property
+    def indices(self) -> list[int]:
+        """The entries of the reservations that are open."""
+        return [job.index for job in self._jobs]
+
+    def begin(self) -> None:
+        """Put on record, durably, that a step begins. Touch the data only after this."""
+        for job in self._jobs:
+            if job.left:
+                job.spend(self._step)
+                self.begun += 1
+                return
+        raise LedgerError("every step that was reserved has begun.")
+
+    def close(self) -> None:
+        """Give back what never began."""
+        for job in self._jobs:
+            job.close()

@@ -1,0 +1,215 @@
+"""One step from the inside: draw who takes part, add up clipped gradients, add noise."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from discreet.errors import ParameterError
+from discreet.learn.choices.clipping import AdaptiveState, Clipping
+from discreet.learn.following.batch_tree import leaves
+from discreet.learn.following.function_identity import kind_of
+from discreet.learn.gradients.cuda_graph import Replaying
+from discreet.learn.gradients.engine import Engine
+from discreet.learn.noise.grid_noise import add_noise_
+from discreet.learn.run.diagnostics import Watch
+from discreet.learn.run.rows import Rows, moved
+from discreet.learn.run.settings import Settings
+from discreet.learn.run.team import Indices, Team, Weights
+from discreet.learn.run.units import EachRow, Units
+from discreet.noise import Source
+
+__all__ = ["LossFunction", "Stepping"]
+
+LossFunction = Callable[[nn.Module, Any], Tensor]
+"""From a model and the rows of a micro-batch to one loss for each row."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stepping:
+    """The data, the engine and the noise of a run. Whether a step is paid for, others see to."""
+
+    rows: Rows
+    units: Units
+    settings: Settings
+    clipping: Clipping
+    engine: Engine
+    adder: Engine | Replaying  # the engine, or graphs of it
+    team: Team
+    micro_batch_size: int | None
+    watch: Watch | None  # only for diagnostics, which are not private
+    source: Source
+
+    @property
+    def clip(self) -> float:
+        """What no unit's contribution exceeds."""
+        return self.clipping.sensitivity
+
+    @property
+    def size(self) -> int:
+        """How many numbers are trained."""
+        return self.engine.flat.buffer.numel()
+
+    @property
+    def noise_scale(self) -> float:
+        """The standard deviation of the noise in the mean gradient."""
+        return self.settings.gradient_noise * self.clip / self.settings.sampling.expected
+
+    def try_out(self, loss_fn: LossFunction) -> None:
+        """Refuse what can not be handled before a step is paid for.
+
+        A few rows are read to learn their shapes; the model sees made-up ones.
+        """
+        count = min(3, self.units.count)
+        function = loss_fn if isinstance(self.units, EachRow) else _Weighted(loss_fn)
+        if count and not self.engine.is_tried(function):
+            rows, weights = self.units.rows(np.arange(count), self.source)
+            self._check_shapes(rows)
+            data, function = self._micro_batch(loss_fn, rows, weights)
+            self.engine.try_out(function, data, units=count)
+
+    def _check_shapes(self, rows: Indices) -> None:
+        """Refuse rows whose form depends on which others they are put together with."""
+        whole = [tensor.shape[1:] for tensor in leaves(self.rows.take(rows))]
+        for row in rows:
+            own = [tensor.shape[1:] for tensor in leaves(self.rows.take(np.array([row])))]
+            if own != whole:
+                raise ParameterError(
+                    "collate gives a row another shape when other rows are with it, by padding to "
+                    "the longest of them, say; then one row can change everybody's gradient. Pad "
+                    "to one fixed length. Nothing was spent.",
+                    parameter="collate",
+                )
+
+    def draw(self) -> tuple[Indices, Weights | None]:
+        """Draw the rows of a batch, unit by unit, and what each one's loss counts."""
+        drawn = self.settings.sampling.draw(self.units.count, source=self.source)
+        return self.units.rows(drawn, self.source)
+
+    def compute(self, loss_fn: LossFunction, rows: Indices, weights: Weights | None) -> None:
+        """Leave the noisy mean gradient in the buffer. The batch may be empty: noise alone."""
+        self._sum(loss_fn, rows, weights, is_careful=False)
+        self._add_noise()
+        if self._is_spoilt():
+            # Rare, and unseen: the sum was thrown away, with the noise on it.
+            self._sum(loss_fn, rows, weights, is_careful=True)
+            self._add_noise()
+
+    def _is_spoilt(self) -> bool:
+        """Say whether a gradient of any process was not finite."""
+        flag = self.engine.is_spoilt.to(torch.int64).reshape(1)
+        self.engine.is_spoilt.zero_()
+        return self.team.any(bool(flag.item()))
+
+    def _sum(
+        self, loss_fn: LossFunction, rows: Indices, weights: Weights | None, *, is_careful: bool
+    ) -> None:
+        """Add up the clipped gradients of this process's part of the batch."""
+        self.clear()
+        if isinstance(self.clipping, AdaptiveState):
+            self.clipping.tally = None  # nobody is counted twice: a failed step's is forgotten
+        if self.watch is not None:
+            self.watch.begin()
+        each = self.units.rows_each
+        mine = self.team.part(rows.size // each)
+        size = self.micro_batch_size or max(1, len(mine))
+        for start in range(mine.start, mine.stop, size):
+            stop = min(mine.stop, start + size)
+            part = slice(start * each, stop * each)
+            count = None if weights is None else weights[part]
+            self._add(loss_fn, rows[part], count, stop - start, is_careful=is_careful)
+
+    def hand_over(self) -> None:
+        """Give the buffer to the parameters as their gradients."""
+        self.engine.flat.to_grads()
+
+    def clear(self) -> None:
+        """Forget the sum, which after a failed step is one without noise."""
+        self.engine.flat.zero_()
+
+    def adapt(self) -> bool:
+        """Move the norm of adaptive clipping by a noisy count, which the step has paid for."""
+        adapting = self.clipping
+        if not isinstance(adapting, AdaptiveState):
+            return False
+        share = 0.0
+        if not self.team.is_alone:
+            tally = adapting.tally
+            total = torch.zeros(1, dtype=torch.int64) if tally is None else tally.reshape(1).clone()
+            self.team.sum_(total)
+            adapting.tally = total
+        if self.team.is_first:
+            share = adapting.release(expected=self.settings.sampling.expected, source=self.source)
+        adapting.tally = None
+        adapting.update(self.team.agree([share])[0])
+        return True
+
+    def _add(
+        self,
+        loss_fn: LossFunction,
+        rows: Indices,
+        weights: Weights | None,
+        units: int,
+        *,
+        is_careful: bool,
+    ) -> None:
+        """Add the clipped gradients of a micro-batch to the buffer."""
+        data, function = self._micro_batch(loss_fn, rows, weights)
+        clipped = self.adder.accumulate(function, data, units=units, is_careful=is_careful)
+        if isinstance(self.clipping, AdaptiveState):
+            self.clipping.observe(clipped.norms)
+        if self.watch is not None:
+            self.watch.see(clipped, units)
+
+    def _micro_batch(
+        self, loss_fn: LossFunction, rows: Indices, weights: Weights | None
+    ) -> tuple[Any, LossFunction]:
+        device = self.engine.flat.buffer.device
+        data = moved(self.rows.take(rows), device)
+        if weights is None:
+            return data, loss_fn
+        return (data, torch.from_numpy(weights).to(device)), _Weighted(loss_fn)
+
+    def _add_noise(self) -> None:
+        """Bring the sums of all processes together, add noise once, hand out what is private."""
+        buffer = self.engine.flat.buffer
+        self.team.sum_(buffer)
+        if self.watch is not None:
+            self.watch.end(self.team)
+        if self.team.is_first:
+            add_noise_(
+                buffer,
+                sensitivity=self.clip,
+                noise_multiplier=self.settings.gradient_noise,
+                divide_by=self.settings.sampling.expected,
+                source=self.source,
+            )
+        self.team.spread_(buffer)
+
+
+@final
+class _Weighted:
+    """Multiply each row's loss by its weight; equal for equal functions, so it is known again."""
+
+    __slots__ = ("_kind", "_loss_fn")
+
+    def __init__(self, loss_fn: LossFunction) -> None:
+        self._loss_fn = loss_fn
+        self._kind = kind_of(loss_fn)
+
+    def __call__(self, model: nn.Module, batch: tuple[Any, Tensor]) -> Tensor:
+        rows, weights = batch
+        losses = self._loss_fn(model, rows)
+        if getattr(losses, "shape", None) != weights.shape:
+            return losses  # the engine says what is wrong with it
+        return losses * weights
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Weighted) and self._kind == other._kind
+
+    def __hash__(self) -> int:
+        return hash(self._kind)

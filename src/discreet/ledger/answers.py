@@ -1,0 +1,125 @@
+"""Answer a question once: charge, compute, add noise, put the answer on record, recall it."""
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from discreet.accounting.filters.rules import PRICING
+from discreet.ledger.checking.verification import check_answer
+from discreet.ledger.receipts import Receipt
+from discreet.ledger.releases import (
+    Mechanism,
+    Release,
+    read_answer_document,
+    write_answer_document,
+)
+from discreet.ledger.rules.entry import decode
+from discreet.ledger.writing.request import text
+from discreet.noise import Source
+
+if TYPE_CHECKING:
+    from discreet.ledger.accounts import Account
+
+__all__ = ["answer", "recall", "reread"]
+
+
+def answer(
+    account: "Account",
+    mechanism: Mechanism,
+    compute: Callable[[], Any],
+    *,
+    query: str | None,
+    fingerprint: str | None,
+    confidence: float,
+    source: Source,
+    asked: dict[str, Any],
+) -> Release[Any]:
+    """See :meth:`Account.answer`; ``asked`` says who, what for, and of which data."""
+    error = float(mechanism.error(confidence=confidence))
+    if fingerprint is not None:
+        known = recall(
+            account,
+            fingerprint,
+            who=asked["who"],
+            purpose=asked["purpose"],
+            within=(error, confidence),
+        )
+        if known is not None:
+            return known
+    plan = f"{type(mechanism).__name__}: {query or ''}"
+    receipt = account.charge(mechanism.loss, query=query, source=source, **asked)
+    value = mechanism.release(compute(), source=source)
+    kept = write_answer_document(value=value, error=error, confidence=confidence)
+    receipt = account.release(receipt, kept, plan=plan)
+    return Release(value=value, error=error, confidence=confidence, receipt=receipt, document=kept)
+
+
+def recall(
+    account: "Account",
+    fingerprint: str,
+    *,
+    who: str,
+    purpose: str,
+    within: tuple[float, float] | None,
+) -> Release[Any] | None:
+    """See :meth:`Account.recall`."""
+
+    def is_good(kept: bytes) -> bool:
+        document = read_answer_document(kept)
+        if document is None:
+            return False
+        # Error bars can be compared only where they promise the same.
+        is_comparable = within is None or document["confidence"] == within[1]
+        return is_comparable and (within is None or document["error"] <= within[0])
+
+    found = reread(account, fingerprint, who=who, purpose=purpose, accept=is_good)
+    if found is None:
+        return None
+    receipt, kept = found
+    document = read_answer_document(kept) or {}
+    return Release(
+        value=document["value"],
+        error=document["error"],
+        confidence=document["confidence"],
+        receipt=receipt,
+        document=kept,
+        is_recalled=True,
+    )
+
+
+def reread(
+    account: "Account",
+    fingerprint: str,
+    *,
+    who: str,
+    purpose: str,
+    accept: Callable[[bytes], bool],
+) -> tuple[Receipt, bytes] | None:
+    """Return what was kept for a question and its receipt; pay only for what is acceptable."""
+    who, purpose = text(who, name="who"), text(purpose, name="purpose")
+    name = f"ask/{account.name}/{fingerprint}"
+    with account.ledger._read() as view:
+        ask = json.loads(view.facts([name]).get(name, "null"))
+        if ask is None:
+            return None
+        kept = view.answer(ask["release"])
+        rows = (view.row(ask["charge"]), view.row(ask["release"]))
+        bodies = tuple(row.body for row in rows if row is not None)
+        has_seen = who in ask["who"]
+        if kept is None or len(bodies) != 2:
+            return None
+        check_answer(decode(bodies[1]), ask["release"], kept)
+    if not accept(kept):
+        return None
+    receipt = Receipt(bodies=bodies)
+    if not has_seen:
+        entry = {
+            "kind": "reask",
+            "pricing": PRICING,
+            "query": fingerprint,
+            "release": ask["release"],
+            "who": who,
+            "purpose": purpose,
+        }
+        receipt = receipt.extended(account._append(entry).bodies[0])
+    return receipt, kept

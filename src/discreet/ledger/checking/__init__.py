@@ -1,0 +1,1 @@
+"""Everything an auditor runs: replay, exports, witnesses."""

@@ -1,0 +1,508 @@
+"""Check a whole ledger: every entry against the rules, every hash, signature and balance."""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, final
+
+from discreet.accounting import FilterRules
+from discreet.accounting.filters.rules import Sums
+from discreet.errors import (
+    DiscreetError,
+    LedgerError,
+    LedgerUnavailable,
+    ParameterError,
+    TamperingFound,
+)
+from discreet.ledger.checking.replay_cache import Repeats
+from discreet.ledger.log.keys import write_file
+from discreet.ledger.log.proofs import Log
+from discreet.ledger.log.tree import Tree, inclusion, root
+from discreet.ledger.rules.balance import Balance, write_sums
+from discreet.ledger.rules.effects import Changes
+from discreet.ledger.rules.entry import NOTHING_BEFORE, Entry, decode, encode, latest
+from discreet.ledger.rules.entry_forms import check_form, is_time
+from discreet.ledger.rules.hold import is_priced
+from discreet.ledger.rules.state import View, price
+from discreet.ledger.rules.table import RULES
+from discreet.ledger.stores.protocol import Row, Snapshot
+from discreet.ledger.verifier import (
+    NotProven,
+    check_checkpoint,
+    check_cosignatures,
+    check_inclusion,
+    leaf_hash,
+    parse_checkpoint,
+)
+from discreet.ledger.writing.scribe import account_of
+
+__all__ = ["Replay", "Verification", "check_answer", "verify"]
+
+_FORM: Final = "discreet-verified/1"
+_REMEMBERED: Final = 2048  # entries back to which a reference needs no second reading
+_PROGRESS: Final = 10_000
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """Say what was verified, and hold what is needed to go on from there.
+
+    Keep it where whoever could alter the ledger cannot: :meth:`save`, and later
+    ``ledger.verify(since=Verification.load(path))`` checks only what came after.
+
+    >>> from discreet.ledger import Verification
+    >>> done = Verification(checkpoint="...", size=3, time="", frontier="", last="", facts={})
+    >>> print(done)
+    3 entries verified
+    """
+
+    checkpoint: str
+    size: int
+    time: str
+    frontier: str
+    last: str
+    facts: dict[str, str] = field(repr=False)
+    releases: int = 0
+    start: int = 0
+
+    def __str__(self) -> str:
+        onward = f", {self.size - self.start} of them since the last time" if self.start else ""
+        return f"{self.size} entries verified{onward}"
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a file.
+
+        >>> import os, tempfile
+        >>> from discreet.testing import temporary_ledger
+        >>> file = os.path.join(tempfile.mkdtemp(), "verified.json")
+        >>> with temporary_ledger() as ledger:
+        ...     ledger.verify().save(file)
+        >>> Verification.load(file).size
+        1
+        """
+        names = ("checkpoint", "size", "time", "frontier", "last", "facts", "releases")
+        document = {"format": _FORM, **{name: getattr(self, name) for name in names}}
+        write_file(Path(path), f"{json.dumps(document, sort_keys=True)}\n".encode(), replace=True)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Verification":
+        """Read it back.
+
+        >>> Verification.load("no such file")
+        Traceback (most recent call last):
+            ...
+        discreet.errors.ParameterError: no such file holds no result of a verification.
+        """
+        try:
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
+            if document.pop("format") == _FORM:
+                return cls(**document)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            pass
+        raise ParameterError(f"{path} holds no result of a verification.", parameter="since")
+
+
+def verify(
+    view: Snapshot,
+    *,
+    pinned: Sequence[str] = (),
+    vkey: str | None = None,
+    since: Verification | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Verification:
+    """Check what a store holds; see :meth:`discreet.ledger.Ledger.verify`."""
+    try:
+        return _verify(view, pinned=pinned, vkey=vkey, since=since, progress=progress)
+    except DiscreetError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
+        raise TamperingFound("the storage holds something that was never put there.") from error
+
+
+def _verify(
+    view: Snapshot,
+    *,
+    pinned: Sequence[str],
+    vkey: str | None,
+    since: Verification | None,
+    progress: Callable[[int, int], None] | None,
+) -> Verification:
+    head, counts = view.head(), view.counts()
+    if head is None:
+        if any(counts):
+            raise TamperingFound("the stored end of the log is gone.")
+        raise LedgerError("this ledger is empty.")
+    start = since.size if since else 0
+    if head.size < start:
+        raise _rolled_back(head.size, start)
+    replay = Replay(view.row, pinned=pinned, vkey=vkey, since=since)
+    _watch_witnessed(replay, Log(view), start)
+    replay.add_all(view.rows(start, _BEYOND), size=head.size, progress=progress)
+    result = replay.finish(head.note)
+    if counts[0] != result.size:
+        raise TamperingFound("there are entries outside of the log, where nothing was signed.")
+    stored = (head.size, head.time, head.last.hex(), head.frontier.hex())
+    if stored != (result.size, result.time, result.last, result.frontier):
+        raise TamperingFound("the stored end of the log is not where it ends.", entry=result.size)
+    _check_facts(replay, view)
+    _check_answers(view, counts[1], result.releases)
+    view.check()
+    return result
+
+
+def _watch_witnessed(replay: "Replay", log: Log, start: int) -> None:
+    """Prepare for witnesses. What cannot be read here will show where it stands in the log."""
+    try:
+        indices = log.witnessed()
+    except (TamperingFound, ValueError):
+        return
+    for index in indices:
+        try:
+            size = parse_checkpoint(log.entry(index)["note"]).size
+            replay.watch(size, log.root_at(size) if size <= start else None)
+        except LedgerUnavailable:
+            raise
+        except (LedgerError, ValueError, KeyError, TypeError):
+            continue
+
+
+_BEYOND: Final = 2**62  # an entry behind the end of the log is as bad as a missing one
+
+
+class Replay:
+    """Read entries one after the other, as if each had just been asked for."""
+
+    def __init__(
+        self,
+        row: Callable[[int], Row | None],
+        *,
+        pinned: Sequence[str] = (),
+        vkey: str | None = None,
+        since: Verification | None = None,
+    ) -> None:
+        self._row = row
+        self._vkey = vkey
+        self._since = since
+        facts = since.facts if since else {}
+        self.view = View(
+            read=lambda names: {name: facts[name] for name in names if name in facts},
+            entry=self._entry,
+        )
+        self._tree = Tree(bytes.fromhex(since.frontier), since.size) if since else Tree()
+        self._last = since.last if since else NOTHING_BEFORE
+        self._time = since.time if since else ""
+        self._recent: dict[int, str] = {}
+        self._roots: dict[int, bytes | None] = {}  # of the sizes that witnesses have signed
+        self._releases = since.releases if since else 0
+        self._repeats = Repeats(self.view)
+        self._pins = _pins(pinned, since)
+        self._check_pin()
+
+    def watch(self, size: int, root: bytes | None = None) -> None:
+        """Remember the root of the first ``size`` entries, for a witness who speaks of it later."""
+        self._roots[size] = root
+
+    @property
+    def size(self) -> int:
+        """How many entries were read, and verified."""
+        return self._tree.size
+
+    def facts(self) -> dict[str, str]:
+        """Return the state that the entries lead to."""
+        before = self._since.facts if self._since else {}
+        now = {**before, **self.view.pending()}
+        return {name: value for name, value in now.items() if value is not None}
+
+    def add_all(
+        self,
+        rows: Iterable[Row],
+        *,
+        size: int,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Read entries up to the end of the log."""
+        add = self.add
+        for row in rows:
+            add(row)
+            if progress is not None and self._tree.size % _PROGRESS == 0:
+                progress(self._tree.size, size)
+        if self.size < size:
+            raise TamperingFound(
+                f"entry {self.size} is missing: the log ends there and must have {size} entries.",
+                entry=self.size,
+            )
+        if self.size > size:
+            raise TamperingFound(
+                f"entry {size} lies behind the end of the log, where nothing was signed.",
+                entry=size,
+            )
+        if progress is not None:
+            progress(size, size)
+
+    def add(self, row: Row) -> None:
+        """Check the next entry."""
+        tree = self._tree
+        index = tree.size
+        number, _, _, body, stored = row
+        if number != index:
+            raise TamperingFound(f"entry {index} is missing, or out of its place.", entry=index)
+        try:
+            leaf = sha256(b"\x00" + body.encode()).digest()
+        except (AttributeError, UnicodeEncodeError):
+            raise TamperingFound(f"entry {index} is no text.", entry=index) from None
+        if tree.add(leaf) != stored and stored is not None:
+            raise TamperingFound(f"entry {index} is not what was hashed.", entry=index)
+        time = self._repeats.replay(row, self._last, self._time)
+        if time is None:
+            time = self._replay(index, row)
+        elif time[:10] != self._time[:10] and time > latest(self._time):
+            raise _unconfirmed(index)
+        self._last, self._time = leaf.hex(), time
+        if len(self._recent) >= _REMEMBERED:
+            self._recent.clear()
+        self._recent[index] = body
+        if index + 1 in self._roots:
+            self._roots[index + 1] = tree.root()
+        if index + 1 in self._pins:
+            self._check_pin()
+
+    def _replay(self, index: int, row: Row) -> str:
+        """Replay an entry by the rules, and return its time."""
+        try:
+            entry = decode(row.body)
+            if (entry["index"], entry["key"], account_of(entry)) != (index, row.key, row.account):
+                raise TamperingFound(f"entry {index} is filed under another name.", entry=index)
+            if encode(entry) != row.body:
+                raise LedgerError("it is not written the one way that entries are.")
+            self._check_place(index, entry)
+            self._apply(index, entry)
+            if entry["kind"] == "charge":
+                self._repeats.learn(entry, row, self._last)
+            return str(entry["time"])
+        except TamperingFound as error:
+            if error.entry is None:
+                raise TamperingFound(f"entry {index}: {error}", entry=index) from error
+            raise
+        except (DiscreetError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise TamperingFound(
+                f"entry {index} should never have been written: {error}", entry=index
+            ) from error
+
+    def _apply(self, index: int, entry: Entry) -> None:
+        """Let the rules decide anew about an entry, and compare what they say with the record."""
+        check_form(entry, is_new=False)
+        changes = RULES[entry["kind"]](entry, self.view, _cost)
+        self._check_after(entry, changes)
+        self.view.put(changes.facts)
+        if entry["kind"] == "release":
+            self._releases += 1
+        elif entry["kind"] == "witness":
+            self._check_witness(index, entry)
+
+    def finish(self, note: str) -> Verification:
+        """Compare the end of the log with what was signed."""
+        last = max(self.size - 1, 0)
+        if not self.size:
+            raise TamperingFound("there is no entry in it, not even the first.", entry=0)
+        known = json.loads(self.view.text("ledger") or "{}")
+        if self._vkey not in (None, *known["vkeys"]):
+            raise TamperingFound(
+                "this ledger was never signed with the public key that was given.", entry=0
+            )
+        try:
+            signed = check_checkpoint(note, known["vkeys"][-1])
+        except NotProven as error:
+            raise TamperingFound(f"the checkpoint is not signed: {error}", entry=last) from error
+        if (signed.origin, signed.size, signed.root) != (
+            known["origin"],
+            self.size,
+            self._tree.root(),
+        ):
+            raise TamperingFound(
+                "the log is not the one that was signed: an entry up to the last was altered and "
+                "all hashes after it were made to fit.",
+                entry=last,
+            )
+        if self._pins:
+            raise _rolled_back(self.size, max(self._pins))
+        return Verification(
+            checkpoint=note,
+            size=self.size,
+            time=self._time,
+            frontier=self._tree.frontier.hex(),
+            last=self._last,
+            facts=self.facts(),
+            releases=self._releases,
+            start=self._since.size if self._since else 0,
+        )
+
+    def _check_place(self, index: int, entry: Entry) -> None:
+        if entry["previous"] != self._last:
+            # Its own hash was right, so the one before was altered together with its hash.
+            raise TamperingFound(
+                f"entry {index - 1} is not what entry {index} follows.", entry=max(index - 1, 0)
+            )
+        if entry["time"] != self._time:
+            self._check_time(index, entry)
+        if (index == 0) != (entry["kind"] == "ledger"):
+            raise LedgerError("a ledger is founded by its first entry.")
+
+    def _check_time(self, index: int, entry: Entry) -> None:
+        time = entry["time"]
+        if not is_time(time):
+            raise LedgerError("its time is none.")
+        if time < self._time:
+            raise TamperingFound(f"entry {index} is older than the one before it.", entry=index)
+        is_new_day = index > 0 and time[:10] != self._time[:10]
+        if is_new_day and entry["kind"] != "clock" and time > latest(self._time):
+            raise _unconfirmed(index)
+
+    def _check_after(self, entry: Entry, changes: Changes) -> None:
+        """Compare the balances on record with those that the rules lead to."""
+        recorded = entry.get("after", {})
+        if recorded.keys() != changes.after.keys():
+            raise LedgerError("it draws on other budgets than it should.")
+        for budget, balance in changes.after.items():
+            text = recorded[budget]
+            if text == balance.text:
+                continue
+            name = f"budget/{entry['account']}/{budget}"
+            before = self.view.text(name) or write_sums((0,) * len(balance.spent))
+            if not _covers(entry, Balance.read(before), Balance.read(text), balance):
+                raise LedgerError(f"its balance of {budget!r} is wrong.")
+            changes.facts[name] = Balance.read(text)
+
+    def _entry(self, index: int) -> Entry:
+        recent = self._recent.get(index)
+        if recent is not None:
+            return decode(recent)
+        row = self._row(index)
+        if row is None:
+            raise LedgerError("an entry refers to one that does not exist.")
+        if self._since is not None and index < self._since.size:
+            self._check_still_there(row)
+        return decode(row.body)
+
+    def _check_still_there(self, row: Row) -> None:
+        """Prove an entry that was verified earlier and is read again, perhaps altered since."""
+        assert self._since is not None
+        size, frontier = self._since.size, bytes.fromhex(self._since.frontier)
+
+        def node(level: int, k: int) -> bytes:
+            holder = self._row(((k + 1) << level) - 1)
+            return b"" if holder is None else (holder.hashes or b"")[32 * level : 32 * level + 32]
+
+        try:
+            proof = inclusion(row.index, size, node)
+            check_inclusion(leaf_hash(row.body.encode()), row.index, size, proof, root(frontier))
+        except NotProven as error:
+            raise TamperingFound(f"entry {row.index} was altered.", entry=row.index) from error
+
+    def _check_pin(self) -> None:
+        for pinned in self._pins.pop(self.size, ()):
+            if pinned != self._tree.root():
+                raise TamperingFound(
+                    f"the first {self.size} entries are not those of the checkpoint: the ledger "
+                    "was rewritten, or it is a fork.",
+                    entry=max(self.size - 1, 0),
+                )
+
+    def _check_witness(self, index: int, entry: Entry) -> None:
+        try:
+            seen = check_cosignatures(entry["note"], [entry["vkey"]])
+            checkpoint = parse_checkpoint(entry["note"])
+        except NotProven as error:
+            raise TamperingFound(
+                f"entry {index} is no statement of a witness: {error}", entry=index
+            ) from error
+        if not seen or self._roots.get(checkpoint.size) != checkpoint.root:
+            raise TamperingFound(
+                f"entry {index} has a witness of another history than this one.", entry=index
+            )
+
+
+def _unconfirmed(index: int) -> TamperingFound:
+    return TamperingFound(
+        f"entry {index} comes long after the one before it, and nobody has confirmed the clock.",
+        entry=index,
+    )
+
+
+def _cost(entry: Entry, line: str, rules: FilterRules) -> Sums:
+    return price(entry["loss"], rules)
+
+
+def _covers(entry: Entry, before: Balance, recorded: Balance, computed: Balance) -> bool:
+    """Say whether the change of a balance on record is what the entry costs."""
+    if entry["kind"] not in ("charge", "reask") or recorded.held != computed.held:
+        return False
+    return all(
+        is_priced(
+            now if now == math.inf else now - was,
+            due if due == math.inf else due - was,
+            pricing=entry["pricing"],
+        )
+        for was, now, due in zip(before.spent, recorded.spent, computed.spent, strict=True)
+        if was != math.inf or now != math.inf
+    )
+
+
+def _pins(pinned: Sequence[str], since: Verification | None) -> dict[int, list[bytes]]:
+    pins: dict[int, list[bytes]] = {}
+    for note in [*pinned, *([since.checkpoint] if since else [])]:
+        try:
+            checkpoint = parse_checkpoint(note)
+        except NotProven as error:
+            raise ParameterError(f"this is no checkpoint: {error}.", parameter="pinned") from error
+        if since and checkpoint.size < since.size:
+            raise ParameterError(
+                "the pinned checkpoint is older than what was verified before. Verify everything.",
+                parameter="pinned",
+            )
+        pins.setdefault(checkpoint.size, []).append(checkpoint.root)
+    return pins
+
+
+def _rolled_back(size: int, once: int) -> TamperingFound:
+    return TamperingFound(
+        f"the ledger was rolled back: it has {size} entries and once had at least {once}. This is "
+        "an old copy, or its end was cut off.",
+        entry=size,
+    )
+
+
+def _check_facts(replay: Replay, view: Snapshot) -> None:
+    """Compare the stored state with the one that the log leads to, both ways."""
+    expected = replay.facts()
+    for name, value in view.facts_under(""):
+        if expected.pop(name, None) != value:
+            raise TamperingFound(
+                f"the stored {name.partition('/')[0]} state is not what the log leads to."
+            )
+    if expected:
+        kind = next(iter(expected)).partition("/")[0]
+        raise TamperingFound(f"the stored {kind} state lacks what the log leads to.")
+
+
+def _check_answers(view: Snapshot, count: int, releases: int) -> None:
+    seen = 0
+    for index, answer in view.answers():
+        row = view.row(index)
+        check_answer({} if row is None else decode(row.body), index, answer)
+        seen += 1
+    if not count == seen == releases:
+        rows = (row for row in view.rows(0, _BEYOND) if decode(row.body)["kind"] == "release")
+        gone = next((row.index for row in rows if view.answer(row.index) is None), None)
+        why = "the answer to a release is gone, or there is one too many."
+        raise TamperingFound(why, entry=gone)
+
+
+def check_answer(entry: Entry, index: int, answer: bytes) -> None:
+    """Raise unless this is the answer that a release entry commits to."""
+    is_it = type(answer) is bytes and entry.get("answer") == sha256(answer).hexdigest()
+    if entry.get("kind") != "release" or not is_it:
+        raise TamperingFound(f"the answer kept for entry {index} was altered.", entry=index)

@@ -1,0 +1,1 @@
+"""Keys, signatures, the Merkle tree and proofs."""

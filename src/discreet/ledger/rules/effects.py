@@ -1,0 +1,35 @@
+"""What an entry does to the state, and what it costs: the words that all rules share."""
+
+from collections.abc import Callable
+from typing import final
+
+from discreet.accounting import FilterRules
+from discreet.accounting.filters.rules import Sums
+from discreet.ledger.rules.balance import Balance
+from discreet.ledger.rules.entry import Entry
+from discreet.ledger.rules.state import Value, View
+
+__all__ = ["Changes", "Cost", "Rule"]
+
+Cost = Callable[[Entry, str, FilterRules], Sums]
+"""What an entry's loss costs by a line's rules. Whoever asks may know it already."""
+
+
+@final
+class Changes:
+    """Facts to set, balances that the entry records, and fields that the rules add to it."""
+
+    __slots__ = ("after", "facts", "fields")
+
+    def __init__(
+        self,
+        facts: dict[str, Value] | None = None,
+        after: dict[str, Balance] | None = None,
+        fields: dict[str, object] | None = None,
+    ) -> None:
+        self.facts = {} if facts is None else facts
+        self.after = {} if after is None else after
+        self.fields = {} if fields is None else fields
+
+
+Rule = Callable[[Entry, View, Cost], Changes]

@@ -1,0 +1,186 @@
+"""Rules of entries that spend: charges, reservations, the steps of a job and its end."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from discreet.accounting import ComposedLoss, FilterRules
+from discreet.accounting.filters.rules import Sums
+from discreet.errors import BudgetExceeded, LedgerError, ParameterError
+from discreet.ledger.rules.account_terms import Definition
+from discreet.ledger.rules.balance import Balance, add
+from discreet.ledger.rules.effects import Changes, Cost
+from discreet.ledger.rules.entry import Entry, encode, following, period_label
+from discreet.ledger.rules.hold import Hold
+from discreet.ledger.rules.state import Value, View, loss_of
+
+__all__ = [
+    "budget_facts",
+    "charge",
+    "check_periods",
+    "drawn",
+    "fitting",
+    "reserve",
+    "settle",
+    "spend",
+]
+
+
+def charge(entry: Entry, view: View, cost: Cost) -> Changes:
+    """Spend a loss."""
+    definition = view.definition(entry["account"])
+    _check_noise(entry, view)
+    after = {}
+    for budget, line, rules in drawn(definition, entry):
+        balance = view.balance(f"budget/{definition.name}/{budget}", rules)
+        after[budget] = fitting(definition, budget, rules, balance, cost(entry, line, rules))
+    return Changes(budget_facts(definition, after), after)
+
+
+def reserve(entry: Entry, view: View, cost: Cost) -> Changes:
+    """Set aside a loss for a job."""
+    definition = view.definition(entry["account"])
+    _check_noise(entry, view)
+    loss = loss_of(entry["loss"])
+    parts = loss.parts if isinstance(loss, ComposedLoss) else ((loss, 1),)
+    after, holds = {}, {}
+    recorded = entry.get("holds")
+    for budget, line, rules in drawn(definition, entry):
+        balance = view.balance(f"budget/{definition.name}/{budget}", rules)
+        whole = cost(entry, line, rules)
+        hold = Hold.of(rules, whole, parts, by_steps=entry["by_steps"])
+        if recorded is not None:
+            hold = Hold.read(recorded[budget]).checked(hold, pricing=entry["pricing"])
+        fitting(definition, budget, rules, balance, add(hold.held(hold.times), hold.dead))
+        after[budget] = balance.moved(to_held=hold.held(hold.times), to_spent=hold.dead)
+        holds[budget] = hold.document
+    job = {
+        "account": definition.name,
+        "left": [times for _, times in parts],
+        "started": False,
+        "holds": holds,
+    }
+    facts = budget_facts(definition, after)
+    facts[f"job/{entry['index']}"] = encode(job)
+    return Changes(facts, after, {"holds": holds})
+
+
+def spend(entry: Entry, view: View, cost: Cost) -> Changes:
+    """Begin steps of a job."""
+    definition, job = _job(entry, view)
+    left, steps = list(job["left"]), entry["steps"]
+    if len(steps) != len(left):
+        raise ParameterError("these are not the steps of this job.", parameter="loss")
+    if any(n > have for n, have in zip(steps, left, strict=True)):
+        raise ParameterError(
+            "this job has fewer steps of this kind left. Nothing was spent. Reserve more steps "
+            "with another reservation.",
+            parameter="loss",
+        )
+    after = {}
+    for budget, document in job["holds"].items():
+        hold = Hold.read(document)
+        spent = hold.spent(steps, first=not job["started"])
+        name = f"budget/{definition.name}/{budget}"
+        balance = Balance.read(view.text(name) or "")
+        after[budget] = balance.moved(to_held=_negative(spent), to_spent=spent)
+    job["left"] = [have - n for n, have in zip(steps, left, strict=True)]
+    job["started"] = True
+    facts = budget_facts(definition, after)
+    facts[f"job/{entry['job']}"] = encode(job)
+    return Changes(facts, after)
+
+
+def settle(entry: Entry, view: View, cost: Cost) -> Changes:
+    """End a job."""
+    definition, job = _job(entry, view)
+    after = {}
+    for budget, document in job["holds"].items():
+        hold = Hold.read(document)
+        returned = hold.unspent(job["left"], started=job["started"])
+        balance = Balance.read(view.text(f"budget/{definition.name}/{budget}") or "")
+        nothing = (0,) * len(returned)
+        after[budget] = balance.moved(to_held=_negative(returned), to_spent=nothing)
+    facts = budget_facts(definition, after)
+    # That it began is remembered: only then can something have been released by it.
+    over = encode({"account": definition.name, "over": True}) if job["started"] else None
+    facts[f"job/{entry['job']}"] = over
+    return Changes(facts, after)
+
+
+def check_periods(definition: Definition, are_named: bool) -> None:
+    """Refuse a request that names periods of the data where it must not, or the other way round."""
+    period = definition.unit.period
+    if period is not None and not are_named:
+        raise ParameterError(
+            f"account {definition.name!r} protects each {period} by itself: say which periods of "
+            "the data this touches, with periods=[...].",
+            parameter="periods",
+        )
+    if period is None and are_named:
+        raise ParameterError(
+            f"account {definition.name!r} protects people for all time: leave periods= out.",
+            parameter="periods",
+        )
+
+
+def drawn(definition: Definition, entry: Entry) -> list[tuple[str, str, FilterRules]]:
+    """Return the budgets that an entry draws on: their names, lines and rules."""
+    periods = entry.get("periods") or ()
+    check_periods(definition, bool(periods))
+    unit = definition.unit
+    if unit.period and any(period_label(one, unit.period) != one for one in periods):
+        raise ParameterError("a period has one name only.", parameter="periods")
+    return definition.budgets(
+        who=entry["who"], purpose=entry["purpose"], periods=periods, time=entry["time"]
+    )
+
+
+def fitting(
+    definition: Definition, budget: str, rules: FilterRules, balance: Balance, cost: Sums
+) -> Balance:
+    """Return the balance after a cost, or refuse it."""
+    after = balance.after_charge(cost)
+    total = after.total
+    if rules.fits(total):
+        return after
+    whose = f"the budget {budget!r} of account {definition.name!r}"
+    way_out = f"The custodian may grant more with: discreet ledger grant {definition.name}"
+    if definition.policy == "wait" and definition.unit.period is not None:
+        period = budget.rpartition(":")[2].rpartition(",")[2]
+        after_it = following(period, definition.unit.period)
+        way_out = f"Data of {after_it} has a budget of its own: wait for it."
+    raise BudgetExceeded(
+        used=rules.share(balance.total),
+        would_be=max(rules.share(total), math.nextafter(1, 2)),
+        budget=whose,
+        account=definition.name,
+        way_out=way_out,
+    )
+
+
+def budget_facts(definition: Definition, after: Mapping[str, Balance]) -> dict[str, Value]:
+    """Return balances under the names of their facts."""
+    return {f"budget/{definition.name}/{budget}": balance for budget, balance in after.items()}
+
+
+def _job(entry: Entry, view: View) -> tuple[Definition, dict[str, Any]]:
+    definition = view.definition(entry["account"])
+    job = json.loads(view.text(f"job/{entry['job']}") or "null")
+    if job is None or job["account"] != definition.name or job.get("over"):
+        raise LedgerError("this job is over, or was never begun in this account.")
+    return definition, job
+
+
+def _check_noise(entry: Entry, view: View) -> None:
+    if entry["noise"] != "secure" and not json.loads(view.text("ledger") or "{}").get("testing"):
+        raise LedgerError(
+            "this noise comes from a seeded source, which anybody who knows the seed can take "
+            "away. Only a ledger opened for testing takes such charges: "
+            "Ledger.open(path, testing=True)."
+        )
+
+
+def _negative(sums: Sums) -> Sums:
+    return tuple(-amount for amount in sums)

@@ -1,0 +1,1 @@
+"""What the ledger asks of a database. No budget is known here."""

@@ -1,0 +1,1 @@
+"""One schema, many hosts."""

@@ -1,0 +1,1 @@
+"""From a method call to a durable, signed entry."""

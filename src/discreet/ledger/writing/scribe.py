@@ -1,0 +1,323 @@
+"""Carry out requests: decide, chain, hash, sign, and write, in one transaction.
+
+A request proposes an entry. Whoever holds the store's lock runs :meth:`Book.work` on everything
+that waits. A request that is refused leaves no trace; one that was carried out before, recognised
+by its key, gets the answer it got then.
+
+Requests and answers may pass through a mailbox that others can write. So both are sealed with the
+ledger's secret, and an answer together with its request: without the key nobody can have something
+signed, or make somebody believe that a charge was made.
+"""
+
+import json
+import logging
+import math
+from base64 import b64decode
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Any, Final
+
+from discreet._version import __version__
+from discreet.accounting import FilterRules
+from discreet.accounting.filters.rules import PRICING, Sums
+from discreet.errors import (
+    AccountNotFound,
+    BudgetExceeded,
+    DiscreetError,
+    LedgerError,
+    LedgerUnavailable,
+    ParameterError,
+    TamperingFound,
+)
+from discreet.ledger.log.keyring import Keyring
+from discreet.ledger.log.keys import SigningKey
+from discreet.ledger.log.notes import sign_checkpoint
+from discreet.ledger.log.tree import append, root
+from discreet.ledger.rules import entry as entries
+from discreet.ledger.rules.balance import read_sums, unreadable
+from discreet.ledger.rules.entry import Entry, decode, encode
+from discreet.ledger.rules.entry_forms import check_form
+from discreet.ledger.rules.state import View, price
+from discreet.ledger.rules.table import RULES
+from discreet.ledger.stores.protocol import Head, Row, Transaction
+from discreet.ledger.verifier import leaf_hash
+
+__all__ = ["Book", "account_of", "read_answer"]
+
+_WRITTEN, _REPEATED, _REFUSED = b"+", b"=", b"!"
+_REMEMBERED: Final = 100_000  # facts kept between transactions
+_IGNORED: Final = frozenset(("after", "holds", "index", "previous", "pricing", "time"))
+_logger = logging.getLogger("discreet.ledger")
+
+
+def account_of(entry: Entry) -> str | None:
+    """Return the account that an entry is filed under."""
+    name: str | None = entry["name"] if entry["kind"] == "account" else entry.get("account")
+    return name
+
+
+class Book:
+    """Writes the log of one ledger."""
+
+    def __init__(self, keyring: Keyring, *, clock: Callable[[], str] = entries.now) -> None:
+        self._keyring = keyring
+        self._clock = clock
+        self._view: View | None = None
+        self._at: tuple[int, bytes] | None = None  # where the log ended when the view was read
+        self._transaction: Transaction | None = None
+
+    def work(self, transaction: Transaction, requests: Sequence[bytes]) -> list[bytes]:
+        """Carry out requests in one transaction; see ``stores.protocol.Store``."""
+        try:
+            return self._work(transaction, requests)
+        except BaseException as error:
+            self._view = None  # it may hold changes that will never be written
+            is_ours = isinstance(error, DiscreetError)
+            if not is_ours and isinstance(error, LookupError | ValueError | TypeError):
+                raise unreadable("") from error
+            raise
+
+    def _work(self, transaction: Transaction, requests: Sequence[bytes]) -> list[bytes]:
+        head = transaction.head()
+        view = self._fresh_view(transaction, head)
+        seal = self._key(view)
+        proposals = [_opened(seal.unsealed(request)) for request in requests]
+        done = self._done(transaction, head, proposals)
+        draft = _Draft(head, self._clock())
+        answers: list[bytes] = []
+        kept: list[tuple[int, bytes]] = []
+        for request, proposal in zip(requests, proposals, strict=True):
+            size = draft.size
+            answer = self._answer(proposal, view, draft, done)
+            if proposal and "answer" in proposal and draft.size > size:
+                kept.append((size, b64decode(proposal["answer"])))
+            answers.append(seal.seal(answer, to=request))
+        if draft.rows:
+            self._write(transaction, view, draft, kept)
+        return answers
+
+    def _done(
+        self,
+        transaction: Transaction,
+        head: Head | None,
+        proposals: Sequence[dict[str, Any] | None],
+    ) -> dict[str, str]:
+        """Return the entries that were written for these requests before, by their keys."""
+        keys = [proposal["entry"]["key"] for proposal in proposals if proposal]
+        found = transaction.by_keys(keys)
+        for row in found.values():
+            if head is None or not 0 <= row.index < head.size:
+                raise TamperingFound("an entry lies outside of the log.", entry=row.index)
+        return {key: row.body for key, row in found.items()}
+
+    def _fresh_view(self, transaction: Transaction, head: Head | None) -> View:
+        self._transaction = transaction
+        here = (head.size, head.last) if head else (0, b"")
+        if self._view is None or self._at != here or len(self._view) > _REMEMBERED:
+            self._view = View(
+                read=lambda names: self._open().facts(names),
+                entry=self._entry,
+            )
+            self._at = here
+        return self._view
+
+    def _key(self, view: View) -> SigningKey:
+        """Return the key that the log names now; another process may have rotated it."""
+        known = view.text("ledger")
+        if known is None:
+            return self._keyring.any()
+        return self._keyring.key(json.loads(known)["vkeys"][-1])
+
+    def _open(self) -> Transaction:
+        assert self._transaction is not None
+        return self._transaction
+
+    def _entry(self, index: int) -> Entry:
+        row = self._open().row(index)
+        if row is None:
+            raise LedgerError("an entry refers to one that does not exist.")
+        return decode(row.body)
+
+    def _answer(
+        self, proposal: dict[str, Any] | None, view: View, draft: "_Draft", done: dict[str, str]
+    ) -> bytes:
+        """Carry out one request, whatever is wrong with it; nobody else's must suffer."""
+        try:
+            if proposal is None:
+                raise LedgerError("this request was not made by somebody who has the key.")
+            entry: Entry = proposal["entry"]
+            if entry["key"] in done:
+                return _REPEATED + _same_request(entry, done[entry["key"]]).encode()
+            return _WRITTEN + self._carry_out(proposal, view, draft, done).encode()
+        except LedgerUnavailable:
+            raise
+        except DiscreetError as refusal:
+            return _write_refusal(refusal)
+        except Exception as error:
+            _logger.warning(json.dumps({"event": "failed", "error": type(error).__name__}))
+            return _write_refusal(LedgerError("this request could not be carried out."))
+
+    def _carry_out(
+        self, proposal: dict[str, Any], view: View, draft: "_Draft", done: dict[str, str]
+    ) -> str:
+        entry: Entry = proposal["entry"]
+        cost = _cost_of(proposal, view)  # before the entry gets our own pricing
+        kept = proposal.get("answer")
+        if kept is not None and sha256(b64decode(kept)).hexdigest() != entry.get("answer"):
+            raise LedgerError("this is not the answer that the entry commits to.")
+        time = draft.time_of(entry["kind"])
+        entry |= {"index": draft.size, "time": time, "previous": draft.last.hex()}
+        if "after" in entry or "holds" in entry:
+            raise LedgerError("a request does not say what comes out of it.")
+        if "pricing" in entry:
+            entry["pricing"] = PRICING
+        check_form(entry, is_new=True)
+        changes = RULES[entry["kind"]](entry, view, cost)
+        if changes.after:
+            entry["after"] = {name: balance.text for name, balance in changes.after.items()}
+        entry |= changes.fields
+        body = encode(entry)
+        draft.add(entry, body)
+        view.put(changes.facts)
+        done[entry["key"]] = body
+        return body
+
+    def _write(
+        self,
+        transaction: Transaction,
+        view: View,
+        draft: "_Draft",
+        kept: Sequence[tuple[int, bytes]],
+    ) -> None:
+        key = self._key(view)  # again: the draft may have rotated it
+        transaction.append(draft.rows)
+        transaction.put_facts(view.take())
+        if kept:
+            transaction.put_answers(kept)
+        transaction.put_head(
+            Head(
+                size=draft.size,
+                time=draft.time,
+                last=draft.last,
+                frontier=draft.frontier,
+                note=sign_checkpoint(key, draft.size, root(draft.frontier)),
+            )
+        )
+        self._at = (draft.size, draft.last)
+
+
+class _Draft:
+    """The end of the log, growing."""
+
+    def __init__(self, head: Head | None, now: str) -> None:
+        self.size = head.size if head else 0
+        self.last = head.last if head else bytes(32)
+        self.frontier = head.frontier if head else b""
+        # A clock that was set back must not open a period again, so time stands still meanwhile.
+        self.time = head.time if head else now
+        self._now = max(now, self.time)
+        self._is_far = head is not None and self._now > entries.latest(head.time)
+        self.rows: list[Row] = []
+
+    def time_of(self, kind: str) -> str:
+        """Return the time of an entry that is written now."""
+        if self._is_far and kind != "clock":
+            raise LedgerError(
+                f"the last entry is more than {entries.LONGEST_SILENCE} days older than this "
+                "machine's clock. If the clock is right, confirm it with: discreet ledger clock"
+            )
+        return self._now
+
+    def add(self, entry: Entry, body: str) -> None:
+        leaf = leaf_hash(body.encode())
+        hashes, self.frontier = append(self.frontier, self.size, leaf)
+        self.rows.append(Row(self.size, account_of(entry), entry["key"], body, hashes))
+        self.size += 1
+        self.last = leaf
+        self.time, self._is_far = self._now, False
+
+
+def _opened(request: bytes | None) -> dict[str, Any] | None:
+    """Return what a request proposes, or None where nobody who may ask has written it."""
+    if request is None:
+        return None
+    try:
+        proposal: dict[str, Any] = json.loads(request)
+        return proposal if type(proposal["entry"]["key"]) is str else None
+    except (ValueError, LookupError, TypeError):
+        return None  # of a program that writes other requests
+
+
+def _cost_of(proposal: dict[str, Any], view: View) -> Callable[[Entry, str, FilterRules], Sums]:
+    """Use the prices that came with a request while terms and program are still the same.
+
+    Pricing a training run takes milliseconds; that must not happen while everybody waits.
+    """
+    costs = proposal.get("costs") or {}
+    # Entries say by which formulas they were priced: ours, since we write them.
+    is_ours = proposal.get("code") == __version__ and proposal["entry"].get("pricing") == PRICING
+    terms = proposal.get("terms")
+
+    def cost(entry: Entry, line: str, rules: FilterRules) -> Sums:
+        if is_ours and line in costs and terms == view.definition(entry["account"]).version:
+            found = read_sums(costs[line])
+            if len(found) == len(rules.units) and all(_is_price(one) for one in found):
+                return found
+        return price(entry["loss"], rules)
+
+    return cost
+
+
+def _is_price(amount: int | float) -> bool:
+    return amount == math.inf or (type(amount) is int and amount >= 0)
+
+
+def _same_request(entry: Entry, body: str) -> str:
+    """Return the entry that was written for this key, unless it was for another request."""
+    before = decode(body)
+    mine = {name: value for name, value in entry.items() if name not in _IGNORED}
+    theirs = {name: value for name, value in before.items() if name not in _IGNORED}
+    if mine == theirs:
+        return body
+    if entry["kind"] == "release":
+        raise LedgerError("this charge has paid for another answer already. Charge again.")
+    raise ParameterError(
+        "this key belongs to another request. Nothing was spent. Use a new key for each request, "
+        "and the same one only to repeat it.",
+        parameter="key",
+    )
+
+
+_REFUSALS: Final[dict[str, Callable[..., DiscreetError]]] = {
+    "AccountNotFound": AccountNotFound,
+    "BudgetExceeded": BudgetExceeded,
+    "LedgerError": LedgerError,
+    "ParameterError": ParameterError,
+    "TamperingFound": TamperingFound,
+}
+
+
+def _write_refusal(refusal: DiscreetError) -> bytes:
+    if isinstance(refusal, BudgetExceeded):
+        names = ("used", "would_be", "budget", "account", "way_out")
+        said: list[Any] = [[], {name: getattr(refusal, name) for name in names}]
+    elif isinstance(refusal, ParameterError):
+        said = [[str(refusal)], {"parameter": refusal.parameter}]
+    else:
+        said = [[str(refusal)], {}]
+    name = type(refusal).__name__
+    return _REFUSED + json.dumps([name if name in _REFUSALS else "LedgerError", *said]).encode()
+
+
+def read_answer(key: SigningKey, request: bytes, answer: bytes) -> tuple[str, bool] | None:
+    """Return the entry that was written and whether that was before, or raise why none was.
+
+    None says that whoever answered has another key.
+    """
+    found = key.unsealed(answer, to=request)
+    if found is None:
+        return None
+    if found.startswith(_REFUSED):
+        name, positional, named = json.loads(found[1:])
+        raise _REFUSALS[name](*positional, **named)
+    return found[1:].decode(), found.startswith(_REPEATED)

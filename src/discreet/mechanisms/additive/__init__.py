@@ -1,0 +1,1 @@
+"""Add noise to numbers: Laplace and Gaussian, continuous and discrete."""

@@ -1,0 +1,1 @@
+"""Counts by group, with groups that are public or found privately."""

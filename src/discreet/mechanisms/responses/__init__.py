@@ -1,0 +1,1 @@
+"""Each person randomises their own answer."""

@@ -1,0 +1,1 @@
+"""Watch many questions and pay for the few that exceed a threshold."""

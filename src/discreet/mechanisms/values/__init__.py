@@ -1,0 +1,1 @@
+"""What all mechanisms share: grids, arrays, tails, calibration, clipping, exact sums."""

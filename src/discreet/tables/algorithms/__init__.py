@@ -1,0 +1,1 @@
+"""The private algorithms, free of queries and prices: noise, quantiles, limits, thresholds."""

@@ -1,0 +1,265 @@
+"""From noisy cells to aggregates and their standard errors, for all groups at once.
+
+Everything here is post-processing: it sees released numbers only. Sums of powers are taken around
+the middle of the bounds, t - 1/2 for t in [0, 1], where a row's cells (1 - t, t) give the sum
+(b - a) / 2, and its quadratic cells (a, b, c) give (c - a) / 2 and, squared, (a - b + c) / 4. So a
+mean shrinks to the middle of its bounds, not to one of them, where hardly a row is left.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from statistics import NormalDist
+from typing import Final, Literal, final
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet._exact import Number, probability
+from discreet.mechanisms.values.tails import log_one_over
+from discreet.tables.model.query import Aggregate
+from discreet.tables.model.statements import Cells
+
+__all__ = ["Estimate", "Noisy", "estimate", "interval_factor", "moved", "spread"]
+
+Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+_RATIOS: Final = ("mean", "variance", "deviation", "covariance", "correlation")
+_CLEAR: Final = 2.0  # standard errors that a number must exceed to be more signal than noise
+_ENOUGH: Final = 5.0  # standard errors that a denominator must exceed
+_MIXED: Final = 1.01  # sums of a few Laplace variables lie between one of them and a normal law
+_FIRST: Final = np.array([-0.5, 0.0, 0.5])  # t - 1/2 from quadratic cells
+_SECOND: Final = np.array([0.25, -0.25, 0.25])  # its square
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noisy:
+    """The released cells of one family: an array (groups, cells) of rows, noise included.
+
+    Every cell has independent noise of standard ``deviation``, in rows.
+
+    >>> Noisy(cells=Cells(kind="rows"), noisy=np.array([[120.5]]), deviation=2.0).deviation
+    2.0
+    """
+
+    cells: Cells
+    noisy: Array
+    deviation: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """One aggregate in every group: its value, its standard error, and whether it tells anything.
+
+    The error is that of the noise: what clamping and bounding took away is not in it.
+
+    >>> noisy = Noisy(cells=Cells(kind="rows"), noisy=np.array([[120.5], [1.0]]), deviation=2.0)
+    >>> estimate(Aggregate(kind="count"), noisy)
+    Estimate(value=array([120.5,   1. ]), error=array([2., 2.]), reliable=array([ True, False]))
+    """
+
+    value: Array
+    error: Array
+    reliable: Flags
+
+
+def estimate(aggregate: Aggregate, released: Noisy, *, is_clamped: bool = True) -> Estimate:
+    """Return an aggregate from cells that it follows from.
+
+    Values lie where the aggregate can lie: a mean within the bounds, a variance between 0 and a
+    quarter of the squared range (a sample's, times n / (n - 1)), a correlation between -1 and 1.
+    Numbers of rows and sums are left as they are, so that they stay unbiased. Without clamping,
+    ratios may leave their range: to see how an expression moves with cells (:func:`moved`), which
+    at the end of a range it would not.
+
+    A cell moves by one deviation up and down, and half the difference is that cell's share of the
+    standard error; noise is independent, so squares add up. For numbers of rows and sums this is
+    exact, for the others it is the delta method without derivatives. A standard deviation's error
+    is the longer of the ways to those of its variance plus and minus its error: finite at 0, too.
+
+    A count or sum is reliable if it exceeds two of its errors, the others if their number of rows
+    exceeds five of its own; a correlation needs both variances above two errors as well.
+
+    >>> bounds = ((Fraction(0), Fraction(10)),)
+    >>> cells = Noisy(cells=Cells(kind="linear", values=(0,), bounds=bounds),
+    ...               noisy=np.array([[300.0, 100.0]]), deviation=1.0)
+    >>> mean = estimate(Aggregate(kind="mean", values=(0,)), cells)
+    >>> mean.value, mean.error.round(4), mean.reliable
+    (array([2.5]), array([0.0198]), array([ True]))
+    """
+    if aggregate.kind in _RATIOS:
+        return _ratio(aggregate, released, math.inf if not is_clamped else 1.0)
+    value, error = _with_error(partial(_total, aggregate), released)
+    return Estimate(value=value, error=error, reliable=np.abs(value) >= _CLEAR * error)
+
+
+def moved(released: Noisy) -> Iterator[Noisy]:
+    """Yield the same cells with one of them moved up by its deviation, for each cell.
+
+    Together with :func:`spread` this carries errors through any expression over aggregates, those
+    that share cells included.
+
+    >>> cells = Noisy(cells=Cells(kind="rows"), noisy=np.array([[10.0]]), deviation=2.0)
+    >>> [one.noisy for one in moved(cells)]
+    [array([[12.]])]
+    """
+    for j in range(released.noisy.shape[1]):
+        noisy = released.noisy.copy()
+        noisy[:, j] += released.deviation
+        yield replace(released, noisy=noisy)
+
+
+def spread(value: Array, moves: Sequence[Array]) -> Array:
+    """Return standard errors from a result and what it becomes when each cell is moved.
+
+    >>> spread(np.array([1.0]), [np.array([4.0]), np.array([-3.0])])
+    array([5.])
+    """
+    squares = np.zeros(np.shape(value))
+    for one in moves:
+        squares += (one - value) ** 2
+    return np.asarray(np.sqrt(squares), dtype=np.float64)
+
+
+def interval_factor(
+    kind: Literal["laplace", "gaussian"], *, confidence: Number, cells: int = 1
+) -> float:
+    """Return how many standard errors to each side make an interval of this confidence.
+
+    For one Gaussian or Laplace cell, and sums of Gaussian cells, it is exact. A sum of Laplace
+    cells lies between one cell, whose tails are heavier, and a normal law, whose shoulders are
+    broader. The larger of the two covers all sums that were computed exactly, thousands of random
+    weights among them, which is no proof: so 1% is added. Where an aggregate is no sum, it is as
+    good as the delta method.
+
+    >>> round(interval_factor("gaussian", confidence=0.95), 3)
+    1.96
+    >>> round(interval_factor("laplace", confidence=0.95), 3)
+    2.118
+    >>> round(interval_factor("laplace", confidence=0.8, cells=3), 3)
+    1.294
+    """
+    sure = probability(confidence, name="confidence")
+    normal = NormalDist().inv_cdf(0.5 + float(sure) / 2) if 1 - sure > Fraction(1, 10**15) else 8.3
+    if kind == "gaussian":
+        return normal
+    heavy = log_one_over(1 - sure) / math.sqrt(2)
+    return heavy if cells == 1 else max(normal, heavy) * _MIXED
+
+
+def _with_error(function: Callable[[Noisy], Array], released: Noisy) -> tuple[Array, Array]:
+    """Return a function of the cells, and its standard error."""
+    value = function(released)
+    squares = np.zeros(value.shape)
+    for j in range(released.noisy.shape[1]):
+        step = np.zeros(released.noisy.shape[1])
+        step[j] = released.deviation
+        up = function(replace(released, noisy=released.noisy + step))
+        down = function(replace(released, noisy=released.noisy - step))
+        squares += ((up - down) / 2) ** 2
+    return value, np.sqrt(squares)
+
+
+def _total(aggregate: Aggregate, released: Noisy) -> Array:
+    """Return a number of rows or a sum: linear in the cells."""
+    cells, kind = released.noisy, released.cells.kind
+    if aggregate.kind != "sum":
+        is_all = aggregate.kind == "count"
+        own = cells if is_all else cells[:, : _own(released.cells)]
+        return np.asarray(own.sum(axis=1), dtype=np.float64)
+    low, high = (float(bound) for bound in released.cells.bounds[0])
+    if kind == "sum":
+        return cells[:, 0] * max(-low, high, 0.0)
+    if kind == "linear":
+        return low * cells[:, 0] + high * cells[:, 1]
+    return low * (cells[:, 0] + cells[:, 1] / 2) + high * (cells[:, 2] + cells[:, 1] / 2)
+
+
+def _ratio(aggregate: Aggregate, released: Noisy, most: float) -> Estimate:
+    """Return an aggregate that divides by the number of rows, within ``most`` times its range."""
+    ranges = [float(high - low) for low, high in released.cells.bounds]
+    reliable = _rows(released) >= _ENOUGH * _floor(released)
+    if aggregate.kind == "mean":
+        low = float(released.cells.bounds[0][0])
+        value, error = _with_error(_centre, released)
+        share = np.clip(value, -0.5 * most, 0.5 * most) + 0.5
+        return Estimate(
+            value=low + ranges[0] * share, error=ranges[0] * np.minimum(error, 1), reliable=reliable
+        )
+    if aggregate.kind == "correlation":
+        for axis in (0, 1):
+            one, its = _with_error(partial(_variance, axis=axis), released)
+            reliable &= one >= _CLEAR * its
+        value, error = _with_error(_correlation, released)
+        return Estimate(
+            value=np.clip(value, -most, most), error=np.minimum(error, 2), reliable=reliable
+        )
+    is_pair = aggregate.kind == "covariance"
+    product = ranges[0] * ranges[-1]
+    value, error = _with_error(_covariance if is_pair else _variance, released)
+    # A sample has two rows at least, or it has no variance.
+    rows = np.maximum(_rows(released), 2)
+    product = product * (rows / (rows - 1) if aggregate.is_sample else 1.0)
+    is_root = aggregate.kind == "deviation"
+    lowest = 0.0 if is_root else (-0.25 * most if is_pair or most > 1 else 0.0)
+    within = np.clip(value, lowest, 0.25 * most) * product
+    error = np.minimum(error, 0.5 if is_pair else 0.25) * product
+    if is_root:
+        root = np.sqrt(within)
+        down = root - np.sqrt(np.maximum(within - error, 0))
+        up = np.sqrt(within + error) - root
+        return Estimate(value=root, error=np.maximum(down, up), reliable=reliable)
+    return Estimate(value=within, error=error, reliable=reliable)
+
+
+def _own(cells: Cells) -> int:
+    """Return how many cells rows with a value have."""
+    return cells.count - cells.with_absent
+
+
+def _rows(released: Noisy) -> Array:
+    """Return the number of rows with a value."""
+    return np.asarray(released.noisy[:, : _own(released.cells)].sum(axis=1), dtype=np.float64)
+
+
+def _floor(released: Noisy) -> float:
+    """Return one standard error of the number of rows, below which it is no denominator."""
+    return max(released.deviation * math.sqrt(_own(released.cells)), 1e-9)
+
+
+def _powers(released: Noisy, axis: int) -> tuple[Array, Array, Array]:
+    """Return the number of rows and the means of t - 1/2 and of its square."""
+    own = released.noisy[:, : _own(released.cells)]
+    if released.cells.kind == "moments":
+        own = own.reshape(-1, 3, 3).sum(axis=2 - axis)
+    rows = np.maximum(_rows(released), _floor(released))
+    if released.cells.kind == "linear":
+        return rows, (own[:, 1] - own[:, 0]) / 2 / rows, np.full(rows.shape, np.nan)
+    return rows, own @ _FIRST / rows, own @ _SECOND / rows
+
+
+def _centre(released: Noisy) -> Array:
+    return _powers(released, 0)[1]
+
+
+def _variance(released: Noisy, axis: int = 0) -> Array:
+    _, first, second = _powers(released, axis)
+    return second - first**2
+
+
+def _covariance(released: Noisy) -> Array:
+    rows, first, _ = _powers(released, 0)
+    other = _powers(released, 1)[1]
+    product = released.noisy[:, :9].reshape(-1, 3, 3) @ _FIRST @ _FIRST
+    return np.asarray(product / rows - first * other, dtype=np.float64)
+
+
+def _correlation(released: Noisy) -> Array:
+    least = _floor(released) / np.maximum(_rows(released), _floor(released)) / 4
+    spreads = [np.maximum(_variance(released, axis), least) for axis in (0, 1)]
+    return np.asarray(_covariance(released) / np.sqrt(spreads[0] * spreads[1]), dtype=np.float64)

@@ -1,0 +1,1 @@
+"""What the custodian says about tables, and its TOML form."""

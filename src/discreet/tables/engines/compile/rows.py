@@ -1,0 +1,110 @@
+"""The rows that count, and a chain of named SELECTs that ends in an answer."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import final
+
+from discreet.tables.engines.compile.text import clean_key, column_list, listed
+from discreet.tables.model.query import Query
+
+__all__ = ["Chain", "start"]
+
+
+@final
+@dataclass(slots=True)
+class Chain:
+    """Named SELECTs, each reading from those before it."""
+
+    steps: list[str] = field(default_factory=list)
+    last: str = ""
+    by: list[str] = field(default_factory=list)  # the columns that tell groups apart
+    keys: list[str] = field(default_factory=list)  # the keys, in terms of the lists below
+    lists: dict[str, str] = field(default_factory=dict)  # public lists of keys, and their codes
+
+    def add(self, name: str, text: str, *, keep: bool = False) -> None:
+        """Add one SELECT. ``keep`` computes it once although it is read twice."""
+        self.steps.append(f"{name} AS {'MATERIALIZED ' if keep else ''}(\n{text}\n)")
+        self.last = name
+
+    def ending(self, text: str) -> str:
+        """Return the whole statement."""
+        steps = ",\n".join(self.steps)
+        return f"WITH {steps}\n{text}"
+
+    def answer(self, cells: Sequence[str], rest: str, *, is_grouped: bool = True) -> str:
+        """Return the whole statement: cells by group, of what ``rest`` reads from."""
+        named = [f"{cell} AS cell_{index}" for index, cell in enumerate(cells)]
+        grouped = f"\nGROUP BY {column_list(self.by)}" if self.by and is_grouped else ""
+        text = f"SELECT {column_list([*self.by, *named])}\nFROM {rest}{grouped}"
+        if not self.lists:
+            return self.ending(text)
+        self.add("totals", text)
+        others = [column for column in self.by if column not in self.lists.values()]
+        names = [f"cell_{index}" for index in range(len(cells))]
+        joins = "".join(f"\nJOIN {n} ON totals.{c} = {n}.{c}" for n, c in self.lists.items())
+        return self.ending(
+            f"SELECT {column_list([*self.keys, *others, *names])}\nFROM totals{joins}"
+        )
+
+
+def start(
+    query: Query,
+    groups: Sequence[Sequence[object]] | None,
+    *,
+    conditions: Iterable[str] = (),
+    extra: Mapping[str, str] | None = None,
+) -> Chain:
+    """Begin a chain with the rows of a query that belong to a unit and to one of the groups.
+
+    ``extra`` are expressions and names of further columns; ``conditions`` must hold too.
+    """
+    chain = Chain()
+    chain.add("source", query.rows)
+    units = () if query.unit_is_row else ("unit",)
+    values = tuple(f"value_{i}" for i in range(len(query.values)))
+    keys = tuple(f"key_{i}" for i in range(len(query.keys)))
+    cleaned = tuple(clean_key(i, key) for i, key in enumerate(query.keys))
+    if cleaned != keys:
+        text = f"SELECT {column_list((*units, *cleaned, *values))}\nFROM source"
+        chain.add("cleaned", text)
+    # A unit that is NULL would be nobody's, and joins would lose it after it was counted.
+    tests = [f"{unit} IS NOT NULL" for unit in units] + list(conditions)
+    rows, joins = chain.last, ""
+    chain.by = list(keys)
+    if keys and groups is not None:
+        joins = _list_groups(chain, query, groups, rows)
+        tests += [] if groups else ["FALSE"]
+    elif groups is not None and not groups:
+        tests.append("FALSE")
+    named = [f"{expression} AS {name}" for expression, name in (extra or {}).items()]
+    columns = [*units, *chain.by, *values, *named] or ["1 AS one"]
+    where = f"\nWHERE {' AND '.join(tests)}" if tests else ""
+    chain.add("counted", f"SELECT {column_list(columns)}\nFROM {rows}{joins}{where}")
+    return chain
+
+
+def _list_groups(chain: Chain, query: Query, groups: Sequence[Sequence[object]], rows: str) -> str:
+    """Number the listed groups, and return the joins that keep their rows.
+
+    A number in the place of texts makes everything after it faster.
+    """
+    keys: dict[int, str] = {}
+    chain.by, joins = [], ""
+    if not groups:
+        chain.by = [f"key_{i}" for i in range(len(query.keys))]
+        return ""
+    for number, (positions, literals) in enumerate(listed(query.keys, groups)):
+        name, code = f"list_{number}", f"code_{number}"
+        columns = [f"key_{i}" for i in positions]
+        lines = ", ".join(f"({i}, {column_list(row)})" for i, row in enumerate(literals))
+        listing = f"(VALUES {lines}) AS listing({column_list([code, *columns])})"
+        # Equal keys may be written in two ways; a row must not be counted for both.
+        grouped = f"SELECT MIN({code}) AS {code}, {column_list(columns)}\nFROM {listing}"
+        chain.add(name, f"{grouped}\nGROUP BY {column_list(columns)}", keep=True)
+        same = " AND ".join(f"{rows}.{c} IS NOT DISTINCT FROM {name}.{c}" for c in columns)
+        joins += f"\nJOIN {name} ON {same}"
+        keys |= {i: f"{name}.key_{i}" for i in positions}
+        chain.lists[name] = code
+        chain.by.append(code)
+    chain.keys = [f"{keys[i]} AS key_{i}" for i in range(len(query.keys))]
+    return joins

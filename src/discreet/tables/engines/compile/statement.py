@@ -1,0 +1,34 @@
+"""From a statement to one SQL text: bound each unit, then add up whole numbers.
+
+The text computes, in this order: the rows that count; for each unit and group a few whole sums;
+for each unit one weight (or the cut-off of its ranks); the weighted cells of each unit and group,
+rounded towards zero; and their sums by group. Each unit's integers are a function of its own rows
+and the salt alone, so that adding or removing a unit changes the sums by that unit's integers.
+"""
+
+from discreet.tables.engines.compile.dialect import DUCKDB, Dialect
+from discreet.tables.engines.compile.sums import sums
+from discreet.tables.engines.compile.units import distinct, profile
+from discreet.tables.model.statements import Distinct, Statement, Sums
+
+__all__ = ["compile"]
+
+
+def compile(statement: Statement, *, dialect: Dialect = DUCKDB) -> str:  # noqa: A001
+    """Return the statement as one SELECT in DuckDB's SQL, with the salt as the parameter $salt.
+
+    >>> from discreet.tables.model.bounds import Norm
+    >>> from discreet.tables.model.query import Query
+    >>> from discreet.tables.model.statements import Cells
+    >>> people = Query(rows="SELECT user_id AS unit FROM people", keys=(), values=(),
+    ...                aggregates=(), output="", names=(), tables=("people",))
+    >>> text = compile(Sums(query=people, cells=(Cells(kind="rows"),),
+    ...                     bounding=Norm(limit=5, order=1), salt=""))
+    >>> print(text.splitlines()[0])
+    WITH source AS (
+    """
+    if isinstance(statement, Sums):
+        return sums(statement, dialect)
+    if isinstance(statement, Distinct):
+        return distinct(statement, dialect)
+    return profile(statement, dialect)

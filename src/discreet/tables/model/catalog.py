@@ -1,0 +1,63 @@
+"""What the custodian declares about tables: all of it public, none of it read from the data."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import final
+
+from discreet.privacy import Neighbours, Unit
+from discreet.tables.model.query import KeyValue
+
+__all__ = ["Catalog", "Column", "Table"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column: its type (DuckDB's name), its public bounds, and its public keys.
+
+    A column without bounds has them inferred privately where they are needed; one without keys
+    has them selected privately.
+
+    >>> Column(name="region", type="VARCHAR", keys=("north", "south")).bounds is None
+    True
+    """
+
+    name: str
+    type: str
+    bounds: tuple[Fraction, Fraction] | None = None
+    keys: tuple[KeyValue, ...] | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table: its columns, and whether it is public (a dimension table, say).
+
+    >>> Table(name="regions", columns=(Column(name="region", type="VARCHAR"),), is_public=True)
+    Table(name='regions', columns=(Column(...),), is_public=True)
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    is_public: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalog:
+    """All tables of one population, who is protected, and what may be assumed of a unit.
+
+    ``rows`` and ``groups`` are how many rows and groups of one unit shall count at most: not facts,
+    but limits that are enforced. Left out, they are inferred privately. ``size`` is the number of
+    units, where that is public.
+
+    >>> Catalog(unit=Unit.column("user_id"), neighbours=Neighbours.add_remove).tables
+    ()
+    """
+
+    unit: Unit
+    neighbours: Neighbours
+    tables: tuple[Table, ...] = field(default=())
+    rows: int | None = None
+    groups: int | None = None
+    size: int | None = None

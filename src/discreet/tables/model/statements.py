@@ -1,0 +1,175 @@
+"""What an engine is asked to compute: bounded, exact integer aggregates; never raw rows."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal, Protocol, final
+
+from discreet.tables.model.bounds import Bounding
+from discreet.tables.model.query import Query
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.privacy import Sensitive
+
+__all__ = [
+    "Cells",
+    "CellsKind",
+    "Distinct",
+    "Engine",
+    "Place",
+    "Profile",
+    "Statement",
+    "Sums",
+]
+
+CellsKind = Literal["rows", "present", "sum", "linear", "quadratic", "moments"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cells:
+    """Numbers that one row adds to, chosen so that their sizes add up to at most 1 row.
+
+    ``values`` are positions in :attr:`Query.values`, ``bounds`` theirs: values are clamped to them.
+    With t = (x - low) / (high - low), in WEIGHT_STEPS rounded towards zero, a row adds
+
+    - ``rows``: (1);
+    - ``present``: (1) if x is not NULL;
+    - ``sum``: (x / max(-low, high, 0)), negative where x is;
+    - ``linear``: (1 - t, t);
+    - ``quadratic``: ((1 - t)^2, 2 t (1 - t), t^2), so that their sums a, b, c give n = a + b + c,
+      the sum of t = b / 2 + c and the sum of t^2 = c;
+    - ``moments``: for two values, the nine products of their quadratic cells: (a a', a b', ...).
+
+    All but those of ``sum`` are never negative, and the whole numbers of steps of one row add up
+    to at most WEIGHT_STEPS.
+
+    ``with_absent`` adds one more cell, last: 1 if the value (either value) is NULL. Otherwise such
+    a row adds nothing.
+
+    >>> Cells(kind="linear", values=(0,), bounds=((Fraction(0), Fraction(1)),)).count
+    2
+    """
+
+    kind: CellsKind
+    values: tuple[int, ...] = ()
+    bounds: tuple[tuple[Fraction, Fraction], ...] = ()
+    with_absent: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many cells there are."""
+        own = {"rows": 1, "present": 1, "sum": 1, "linear": 2, "quadratic": 3, "moments": 9}
+        return own[self.kind] + self.with_absent
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Group rows also by where a value lies: one of ``points`` numbers from low to high.
+
+    The place of x, clamped, is floor((x - low) / (high - low) * (points - 1) + 1/2). Rows without a
+    value are left out, before units are bounded.
+
+    >>> Place(value=0, low=Fraction(0), high=Fraction(120), points=121).points
+    121
+    """
+
+    value: int
+    low: Fraction
+    high: Fraction
+    points: int
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sums:
+    """Add up cells by group, each unit bounded.
+
+    The result has the columns key_0, ..., then ``place`` (BIGINT) if there is one, then cell_0, ...
+    (BIGINT, clamped at +-2**62), the cells of all ``cells`` in order. A row of weight w adds w
+    times its cells times WEIGHT_STEPS; the product is rounded towards zero for each unit and group.
+    ``bounding`` of None: every row is a unit of its own (``unit_is_row``), all weights are 1.
+
+    ``groups``, where given, are the only combinations of keys that count: other rows are left out
+    *before* units are bounded. A group without rows may be missing from the result.
+    ``once`` counts a unit once in each group, whatever its number of rows.
+    ``least`` leaves out a unit's contribution to a group where its weighted number of rows is
+    below it (for a Norm only); groups that nobody is left in must not appear.
+    ``salt`` makes the choice of groups random.
+
+    >>> Sums.__name__
+    'Sums'
+    """
+
+    query: Query
+    cells: tuple[Cells, ...]
+    bounding: Bounding | None
+    salt: str
+    groups: tuple[tuple[object, ...], ...] | None = None
+    place: Place | None = None
+    once: bool = False
+    least: Fraction | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distinct:
+    """Count the distinct values in each group, each unit naming at most ``most`` of them in all.
+
+    Of a unit's distinct pairs (group, value) those with the lowest salted hash count. The result
+    has the columns key_0, ..., cell_0 (BIGINT, plain counts, not in WEIGHT_STEPS).
+
+    >>> Distinct.__name__
+    'Distinct'
+    """
+
+    query: Query
+    value: int
+    most: int
+    salt: str
+    groups: tuple[tuple[object, ...], ...] | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """Count units by the size of something about each unit: one bin per unit, nothing more.
+
+    ``of`` is what is measured: ``rows`` (of a unit in all: the L1 norm of its counts), ``norm``
+    (the L2 norm of its counts over groups), ``pairs`` (distinct pairs of group and ``value``), or
+    the ``largest`` or ``smallest`` ``value`` of the unit. ``edges`` increase; the bin of y is the
+    number of edges below y (so bin 0 holds y <= edges[0]). Units without a value are left out. The
+    result has the columns bin, units (both BIGINT); empty bins may be missing.
+
+    >>> Profile.__name__
+    'Profile'
+    """
+
+    query: Query
+    of: Literal["rows", "norm", "pairs", "largest", "smallest"]
+    edges: tuple[Fraction, ...]
+    value: int | None = None
+    groups: tuple[tuple[object, ...], ...] | None = None
+    once: bool = False
+
+
+Statement = Sums | Distinct | Profile
+
+
+class Engine(Protocol):
+    """Runs statements where the data lives; returns exact, bounded aggregates.
+
+    >>> issubclass(Engine, Protocol)
+    True
+    """
+
+    def aggregate(self, statement: Statement, /) -> "Sensitive[pa.Table]":
+        """Run one statement. Whether an error is raised never depends on the data's values."""
+
+    def sql(self, statement: Statement, /) -> str:
+        """Return the text that :meth:`aggregate` would run, its salt left out."""
+
+    def close(self) -> None:
+        """Let go of the data. Calling it twice does no harm."""

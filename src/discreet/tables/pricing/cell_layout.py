@@ -1,0 +1,145 @@
+"""Which numbers a question needs: the fewest cells from which all its aggregates follow."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, final
+
+from discreet.tables.model.query import Aggregate, AggregateKind, Query
+from discreet.tables.model.statements import CellsKind
+
+__all__ = ["Family", "Layout", "lay_out"]
+
+_PAIRED: Final = ("covariance", "correlation")
+_RANKS: Final = ("quantile", "minimum", "maximum")
+_DEGREE: Final[dict[AggregateKind, int]] = {
+    "count_values": 0, "sum": 1, "mean": 2, "variance": 3, "deviation": 3,
+}  # fmt: skip
+_KIND: Final[tuple[CellsKind, ...]] = ("present", "sum", "linear", "quadratic")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """Cells that are released together: see :class:`discreet.tables.model.statements.Cells`."""
+
+    kind: CellsKind
+    values: tuple[int, ...] = ()
+    with_absent: bool = False
+
+    @property
+    def needs_bounds(self) -> bool:
+        """Whether values are clamped."""
+        return self.kind not in ("rows", "present")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """What is released for a question.
+
+    ``families`` are weighted sums over rows. ``with_units`` asks for the number of units,
+    ``distinct`` for the number of distinct values, ``ranks`` are the aggregates that are quantiles.
+    ``sources`` says for each aggregate which family it follows from, None if it is none of these.
+    Where keys are secret, ``selector`` is what decides which of them are shown.
+    """
+
+    families: tuple[Family, ...]
+    with_units: bool
+    distinct: tuple[int, ...]
+    ranks: tuple[int, ...]
+    sources: tuple[int | None, ...]
+    selector: Literal["rows", "units"] | None = None
+
+    @property
+    def bounded_values(self) -> tuple[int, ...]:
+        """The values that are clamped, each once."""
+        found = {v for family in self.families if family.needs_bounds for v in family.values}
+        return tuple(sorted(found))
+
+    @property
+    def parts(self) -> int:
+        """How many releases share the price."""
+        return len(self.families) + self.with_units + len(self.distinct) + len(self.ranks)
+
+
+def lay_out(query: Query) -> Layout:
+    """Return the cells for a question.
+
+    A mean, a sum and a count of the same values come from the same two cells, a variance from
+    three: cells that add up to one row per row cost no more than a single count does
+    (docs/proofs/norm_clipping.md). The number of rows then is their sum, if rows without a value
+    have a cell, too.
+
+    Keys that nobody listed are selected by their number of units, which moves less than their
+    number of rows; but where rows are counted anyway and units are not, by the number of rows,
+    which then has a cell of its own: that saves a part of the price.
+
+    >>> from discreet.tables.model.query import Value
+    >>> asked = (Aggregate(kind="count"), Aggregate(kind="mean", values=(0,)))
+    >>> query = Query(rows="", keys=(), values=(Value(text="x", bounds=None),), aggregates=asked,
+    ...               output="", names=(), tables=())
+    >>> lay_out(query).families
+    (Family(kind='linear', values=(0,), with_absent=True),)
+    """
+    aggregates = query.aggregates
+    families = [*_of_values(aggregates), *_of_pairs(aggregates)]
+    kinds = [one.kind for one in aggregates]
+    counts_rows = any(kind == "count" and _is_shown(i, query) for i, kind in enumerate(kinds))
+    selector: Literal["rows", "units"] | None = None
+    if not query.has_known_keys:
+        selector = "rows" if counts_rows and "count_units" not in kinds else "units"
+    if selector is None and "count" in kinds:
+        families = _counting_rows(families)
+    elif counts_rows:
+        families.insert(0, Family(kind="rows"))
+    distinct = {one.values[0] for one in aggregates if one.kind == "count_distinct"}
+    return Layout(
+        families=tuple(families),
+        with_units="count_units" in kinds or selector == "units",
+        distinct=tuple(sorted(distinct)),
+        ranks=tuple(i for i, kind in enumerate(kinds) if kind in _RANKS),
+        sources=tuple(_source(one, families) for one in aggregates),
+        selector=selector,
+    )
+
+
+def _is_shown(index: int, query: Query) -> bool:
+    """Say whether an aggregate is in the answer, or was only added so that there is one."""
+    return re.search(rf"\baggregate_{index}\b", query.output) is not None
+
+
+def _of_values(aggregates: Sequence[Aggregate]) -> list[Family]:
+    """Return one family for each value, of the lowest degree that serves all its aggregates."""
+    wanted: dict[int, set[int]] = {}
+    for one in aggregates:
+        if one.kind in _DEGREE:
+            wanted.setdefault(one.values[0], set()).add(_DEGREE[one.kind])
+    return [
+        # A sum together with a count follows from the cells of a mean.
+        Family(kind=_KIND[2 if degrees == {0, 1} else max(degrees)], values=(value,))
+        for value, degrees in wanted.items()
+    ]
+
+
+def _of_pairs(aggregates: Sequence[Aggregate]) -> list[Family]:
+    pairs = {one.values: None for one in aggregates if one.kind in _PAIRED}
+    return [Family(kind="moments", values=pair) for pair in pairs]
+
+
+def _counting_rows(families: list[Family]) -> list[Family]:
+    """Let the first family that can also count the rows without a value, or add one for rows."""
+    for i, family in enumerate(families):
+        if family.kind != "sum":
+            absent = Family(kind=family.kind, values=family.values, with_absent=True)
+            return [*families[:i], absent, *families[i + 1 :]]
+    return [Family(kind="rows"), *families]
+
+
+def _source(one: Aggregate, families: Sequence[Family]) -> int | None:
+    if one.kind == "count":
+        own = (i for i, f in enumerate(families) if f.kind == "rows" or f.with_absent)
+        return next(own, None)
+    if one.kind in _DEGREE or one.kind in _PAIRED:
+        return next(i for i, f in enumerate(families) if f.values == one.values)
+    return None

@@ -1,0 +1,171 @@
+"""How far off each aggregate would be, from public facts alone."""
+
+import math
+from fractions import Fraction
+from typing import Final
+
+from discreet.tables.algorithms.estimates import interval_factor
+from discreet.tables.algorithms.quantile_draw import Ranks
+from discreet.tables.model.bounds import Bounding, Groups, Norm, root_up, sensitivity
+from discreet.tables.model.catalog import Catalog
+from discreet.tables.model.query import Aggregate
+from discreet.tables.model.quotes import Expected
+from discreet.tables.pricing.price import LimitKind, declared_limit
+from discreet.tables.release.run import Prepared
+from discreet.tables.release.run_quantiles import PLACES
+
+__all__ = ["expected_errors"]
+
+_NAMES: Final = {
+    "count": "COUNT(*)", "count_values": "COUNT", "count_units": "COUNT(DISTINCT unit)",
+    "count_distinct": "COUNT(DISTINCT)", "sum": "SUM", "mean": "AVG", "variance": "VARIANCE",
+    "deviation": "STDDEV", "covariance": "COVAR", "correlation": "CORR", "quantile": "QUANTILE",
+    "minimum": "MIN", "maximum": "MAX",
+}  # fmt: skip
+
+
+def expected_errors(
+    prepared: Prepared, catalog: Catalog, *, confidence: Fraction, size: int | None
+) -> tuple[Expected, ...]:
+    """Return what is known beforehand of each aggregate's error; ``size``: rows in a group."""
+    return tuple(
+        _expected(i, aggregate, prepared, catalog, confidence, size)
+        for i, aggregate in enumerate(prepared.query.aggregates)
+    )
+
+
+def name_of(aggregate: Aggregate, prepared: Prepared) -> str:
+    """Return the aggregate as people write it."""
+    inside = ", ".join(prepared.query.values[v].text for v in aggregate.values)
+    name = _NAMES[aggregate.kind]
+    if aggregate.kind == "count_distinct":
+        return f"COUNT(DISTINCT {inside})"
+    return f"{name}({inside})" if inside else name
+
+
+def _expected(
+    index: int,
+    aggregate: Aggregate,
+    prepared: Prepared,
+    catalog: Catalog,
+    confidence: Fraction,
+    size: int | None,
+) -> Expected:
+    text = name_of(aggregate, prepared)
+    if index in prepared.layout.ranks:
+        return _of_rank(text, aggregate, prepared, catalog, confidence)
+    bounding, limit_is_known = _bounding(aggregate, prepared, catalog)
+    reach = sensitivity(
+        bounding,
+        order=prepared.price.order,
+        neighbours=catalog.neighbours,
+        is_signed=_is_signed(aggregate, prepared),
+        group_size=catalog.unit.size,
+    )
+    factor, cells = _factor(index, aggregate, prepared)
+    width = interval_factor(prepared.price.noise.kind, confidence=confidence, cells=cells)
+    deviation = prepared.price.noise.deviation(sensitivity=reach)
+    if factor is None:
+        return Expected(text=text, half_width=None, words=_unknown(aggregate, prepared))
+    half = width * deviation * factor
+    if aggregate.kind in _DIVIDED:
+        if size is None:
+            words = f"within about {_short(half)} divided by the number of rows"
+            if catalog.size is not None and not prepared.query.keys:
+                about = _short(half / catalog.size)
+                words = f"within about {about} if all {catalog.size:,} units count"
+            return Expected(
+                text=text, half_width=None, words=words + ("" if limit_is_known else _PER_LIMIT)
+            )
+        half /= size
+    if not limit_is_known:
+        return Expected(text=text, half_width=None, words=f"within {_short(half)}{_PER_LIMIT}")
+    return Expected(text=text, half_width=half, words=f"within {_short(half)}")
+
+
+_DIVIDED: Final = ("mean", "variance", "covariance")
+_PER_LIMIT: Final = ", times the limit on a unit, which is chosen privately"
+
+
+def _unknown(aggregate: Aggregate, prepared: Prepared) -> str:
+    if any(prepared.query.values[v].bounds is None for v in aggregate.values):
+        return "unknown: the bounds are chosen privately. Declare them to know more"
+    return "unknown: it depends on how much the values vary"
+
+
+def _bounding(aggregate: Aggregate, prepared: Prepared, catalog: Catalog) -> tuple[Bounding, bool]:
+    """Return how units are bounded; where the limit is not known, as if it were 1."""
+    query, order = prepared.query, prepared.price.order
+    if query.unit_is_row:
+        return Norm(limit=1, order=1), True
+    of: LimitKind = "norm" if order == 2 and query.keys else "rows"
+    if aggregate.kind == "count_units":
+        limit = declared_limit("groups", query, catalog)
+        if limit is not None and order == 2:
+            limit = root_up(limit)
+    elif aggregate.kind == "count_distinct":
+        limit, order = declared_limit("pairs", query, catalog), 1
+    elif prepared.bounding is not None:
+        return prepared.bounding, True
+    else:
+        limit = declared_limit(of, query, catalog)
+    return Norm(limit=1 if limit is None else limit, order=order), limit is not None
+
+
+def _is_signed(aggregate: Aggregate, prepared: Prepared) -> bool:
+    bounds = prepared.query.values[aggregate.values[0]].bounds if aggregate.values else None
+    return aggregate.kind == "sum" and bounds is not None and bounds[0] < 0
+
+
+def _factor(index: int, aggregate: Aggregate, prepared: Prepared) -> tuple[float | None, int]:
+    """Return the error in deviations of one cell, and over how many cells it adds up."""
+    source = prepared.layout.sources[index]
+    if source is None or aggregate.kind in ("count", "count_values"):
+        cells = 1
+        if source is not None:
+            family = prepared.layout.families[source]
+            own = {"rows": 1, "present": 1, "sum": 1, "linear": 2, "quadratic": 3, "moments": 9}
+            cells = own[family.kind] + (family.with_absent and aggregate.kind == "count")
+        return math.sqrt(cells), cells
+    ranges = [prepared.query.values[v].bounds for v in aggregate.values]
+    if aggregate.kind in ("deviation", "correlation") or None in ranges:
+        return None, 1
+    ends = [(float(low), float(high)) for low, high in ranges if low is not None]  # type: ignore[misc]
+    kind = prepared.layout.families[source].kind
+    if aggregate.kind == "sum":
+        low, high = ends[0]
+        if kind == "sum":
+            return max(-low, high, 0.0), 1
+        points = (low, high) if kind == "linear" else (low, (low + high) / 2, high)
+        return math.hypot(*points), len(points)
+    width = math.prod(high - low for low, high in ends)
+    return width ** (2 if aggregate.kind == "variance" else 1), 2
+
+
+def _of_rank(
+    text: str, aggregate: Aggregate, prepared: Prepared, catalog: Catalog, confidence: Fraction
+) -> Expected:
+    """Say how many rows a quantile misses its rank by."""
+    declared = declared_limit("rows", prepared.query, catalog)
+    if isinstance(prepared.bounding, Groups):
+        declared = Fraction(prepared.bounding.groups * prepared.bounding.rows)
+    drawer = Ranks(
+        epsilon=prepared.price.rank_epsilon,
+        limit=1 if declared is None else declared,
+        points=PLACES + 1,
+        neighbours=catalog.neighbours,
+        group_size=catalog.unit.size,
+        is_single=not prepared.query.keys,
+    )
+    missed = _short(drawer.rank_error(confidence=confidence, q=aggregate.quantile) * (
+        2 if aggregate.quantile is not None else 1
+    ))  # fmt: skip
+    per = "" if declared is not None else _PER_LIMIT
+    return Expected(text=text, half_width=None, words=f"within {missed} rows of its rank{per}")
+
+
+def _short(number: float) -> str:
+    """Write a number with three digits, and thousands apart."""
+    if number >= 1000:
+        return f"{number:,.0f}"
+    return f"{number:.3g}"

@@ -1,0 +1,331 @@
+"""What a question costs: from a guarantee to the noise of every part, before data is touched."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final, Literal, final
+
+from discreet.accounting import (
+    ApproximateLoss,
+    BoundedRangeLoss,
+    GaussianLoss,
+    Loss,
+    calibrate,
+    compose,
+)
+from discreet.errors import ParameterError
+from discreet.tables.algorithms.noise import Noise
+from discreet.tables.algorithms.quantile_draw import RANK_SHARES
+from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Groups, Norm
+from discreet.tables.model.catalog import Catalog
+from discreet.tables.model.query import Query
+from discreet.tables.pricing.cell_layout import Layout
+
+__all__ = [
+    "SIZE_SHARE",
+    "Inference",
+    "Price",
+    "best",
+    "declared_limit",
+    "price",
+    "prices",
+    "size_noise",
+]
+
+INFERENCE_SHARE: Final = Fraction(1, 10)  # of epsilon, for all undeclared limits and bounds
+# Without groups noise is small beside what a limit cuts off, so finding a good one is worth more.
+INFERENCE_SHARE_OF_TOTALS: Final = Fraction(1, 5)
+KEY_SHARE: Final = Fraction(1, 2)  # of delta, for unlisted keys beside Gaussian noise
+ALL_BUT_NOTHING: Final = 1 - Fraction(1, 10**6)  # leaves accountants something to round with
+SIZE_SHARE: Final = Fraction(
+    1, 10
+)  # of a quantile's price, to know whether a group is large enough
+MOST_GROUPS: Final = 10**6
+SPREAD: Final = 16  # over how many groups a unit's rows are taken to spread, if nothing is declared
+
+NoiseKind = Literal["laplace", "gaussian"]
+LimitKind = Literal["rows", "norm", "groups", "pairs"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inference:
+    """A limit on units, or the larger or smaller bound of a value, that is chosen privately.
+
+    >>> Inference(of="largest", value=0).value
+    0
+    """
+
+    of: Literal["rows", "norm", "groups", "pairs", "largest", "smallest"]
+    value: int | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """How a guarantee is spent on a question.
+
+    Every count, sum or family of moments gets the same ``noise``, relative to how far a unit can
+    move it; each quantile costs ``rank_epsilon``, each inference ``inference_epsilon``; unlisted
+    keys fail with chance ``key_delta`` at most. Of ``rank_epsilon`` a tenth tells how many rows a
+    group has, so that intervals are given only where they hold.
+
+    Claim: the release is (epsilon, delta)-DP for the catalog's unit and neighbours, from which
+    every sensitivity is computed, and ``loss`` says all that is known of it.
+
+    Why: ``loss`` is the sum of the losses of all parts (docs/proofs/norm_clipping.md,
+    key_thresholds.md, weighted_quantiles.md and private_limits.md prove one each). Shares of
+    epsilon add up by basic composition; all Gaussian parts together are one Gaussian, which is
+    calibrated to their share of epsilon and to the delta that unlisted keys leave over.
+
+    >>> from discreet.tables.pricing.price import Price
+    >>> Price.__name__
+    'Price'
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    noise: Noise
+    rank_epsilon: Fraction
+    inference_epsilon: Fraction
+    inferences: tuple[Inference, ...]
+    key_delta: Fraction
+    loss: Loss
+
+    @property
+    def order(self) -> Literal[1, 2]:
+        """The norm in which units are bounded for this noise."""
+        return 1 if self.noise.kind == "laplace" else 2
+
+
+def price(
+    query: Query,
+    layout: Layout,
+    catalog: Catalog,
+    *,
+    epsilon: Fraction,
+    delta: Fraction,
+    bounding: Bounding | None = None,
+) -> Price:
+    """Return the price with the smaller error, by Laplace or by Gaussian noise.
+
+    >>> from discreet.privacy import Neighbours, Unit
+    >>> from discreet.tables.pricing.cell_layout import lay_out
+    >>> from discreet.tables.model.query import Aggregate
+    >>> query = Query(rows="", keys=(), values=(), aggregates=(Aggregate(kind="count"),),
+    ...               output="", names=(), tables=())
+    >>> catalog = Catalog(unit=Unit.column("u"), neighbours=Neighbours.add_remove, rows=1)
+    >>> found = price(query, lay_out(query), catalog, epsilon=Fraction(1), delta=Fraction(0))
+    >>> found.noise.kind, found.inferences
+    ('laplace', ())
+    """
+    found = prices(query, layout, catalog, epsilon=epsilon, delta=delta, bounding=bounding)
+    return best(found, query, catalog, bounding)
+
+
+def best(
+    found: Sequence[Price], query: Query, catalog: Catalog, bounding: Bounding | None
+) -> Price:
+    """Return the price with the smallest error, where a unit's rows spread as is usual."""
+    ratio = math.sqrt(_spread(query, catalog, bounding))
+    return min(
+        found, key=lambda one: one.noise.deviation(sensitivity=1) * (ratio if one.order == 1 else 1)
+    )
+
+
+def prices(
+    query: Query,
+    layout: Layout,
+    catalog: Catalog,
+    *,
+    epsilon: Fraction,
+    delta: Fraction,
+    bounding: Bounding | None = None,
+) -> tuple[Price, ...]:
+    """Return the price for each kind of noise that is possible.
+
+    >>> from discreet.privacy import Neighbours, Unit
+    >>> from discreet.tables.pricing.cell_layout import lay_out
+    >>> from discreet.tables.model.query import Aggregate
+    >>> query = Query(rows="", keys=(), values=(), aggregates=(Aggregate(kind="count"),),
+    ...               output="", names=(), tables=())
+    >>> catalog = Catalog(unit=Unit.column("u"), neighbours=Neighbours.add_remove, rows=1)
+    >>> found = prices(query, lay_out(query), catalog, epsilon=Fraction(1), delta=Fraction(1, 9**6))
+    >>> [one.noise.kind for one in found]
+    ['laplace', 'gaussian']
+    """
+    if _number_of_groups(query) > MOST_GROUPS:
+        raise ParameterError(
+            f"the public keys have more than {MOST_GROUPS:,} combinations, which would all appear. "
+            "Nothing was spent. Group by fewer keys, or list fewer values.",
+            parameter="keys",
+        )
+    kinds: list[NoiseKind] = ["laplace", "gaussian"]
+    if isinstance(bounding, Norm):  # whose order decides
+        kinds = ["laplace"] if bounding.order == 1 else ["gaussian"]
+    if layout.parts == len(layout.ranks):
+        kinds = ["laplace"]
+    if not query.has_known_keys and delta == 0:
+        raise ParameterError(
+            "keys that nobody listed can only be selected privately with a delta above 0. Nothing "
+            "was spent. List them, as in WHERE region IN ('north', 'south'), or declare them.",
+            parameter="delta",
+        )
+    if delta == 0 and "laplace" not in kinds:
+        raise ParameterError(
+            "a norm of order 2 is for Gaussian noise, which needs a delta above 0. Nothing was "
+            "spent. Bound a norm of order 1, or give a delta.",
+            parameter="bounding",
+        )
+    made = tuple(
+        _spent(
+            kind,
+            query,
+            layout,
+            _inferences(kind, query, layout, catalog, bounding),
+            epsilon=epsilon,
+            delta=delta,
+        )
+        for kind in kinds
+        if kind == "laplace" or delta > 0
+    )
+    for one in made:
+        _check_noise(one, bounding)
+    return made
+
+
+def _check_noise(price: Price, bounding: Bounding | None) -> None:
+    """Refuse noise that the grid of weights cannot hold, while nothing is spent."""
+    least = Fraction(1)
+    if isinstance(bounding, Norm):
+        least = min(least, Fraction(bounding.limit))
+    if least * Fraction(price.noise.multiplier) * WEIGHT_STEPS < 1:
+        raise ParameterError(
+            "so large an epsilon, or so small a limit, leaves less noise than a millionth of a "
+            "row, which is below the grid on which rows are weighed. Nothing was spent.",
+            parameter="epsilon",
+        )
+
+
+def size_noise(rank_epsilon: Fraction) -> Noise:
+    """Return the noise of the sizes of groups that a quantile needs to know.
+
+    >>> size_noise(Fraction(1, 2)).multiplier
+    Fraction(20, 1)
+    """
+    return Noise(kind="laplace", multiplier=1 / (rank_epsilon * SIZE_SHARE))
+
+
+def declared_limit(of: LimitKind, query: Query, catalog: Catalog) -> Fraction | None:
+    """Return how much of a unit counts, where that is declared or clear; None: infer it.
+
+    >>> from discreet.privacy import Neighbours, Unit
+    >>> from discreet.tables.model.query import Aggregate
+    >>> query = Query(rows="", keys=(), values=(), aggregates=(Aggregate(kind="count"),),
+    ...               output="", names=(), tables=())
+    >>> catalog = Catalog(unit=Unit.column("u"), neighbours=Neighbours.add_remove, rows=20)
+    >>> declared_limit("rows", query, catalog), declared_limit("groups", query, catalog)
+    (Fraction(20, 1), Fraction(1, 1))
+    """
+    if query.unit_is_row or catalog.rows == 1:
+        return Fraction(1)
+    if of == "groups":
+        if not query.keys:
+            return Fraction(1)
+        return None if catalog.groups is None else Fraction(catalog.groups)
+    if of == "norm" and query.keys:
+        return None  # rows bound it, but are usually spread over several groups
+    return None if catalog.rows is None else Fraction(catalog.rows)
+
+
+def _inferences(
+    kind: NoiseKind, query: Query, layout: Layout, catalog: Catalog, bounding: Bounding | None
+) -> tuple[Inference, ...]:
+    """Return what must be chosen privately, limits before bounds."""
+    limits: list[tuple[LimitKind, int | None]] = []
+    if layout.families and bounding is None:
+        limits.append(("norm" if kind == "gaussian" and query.keys else "rows", None))
+    if layout.ranks and (bounding is None or (isinstance(bounding, Norm) and bounding.order == 2)):
+        limits.append(("rows", None))
+    if layout.with_units:
+        limits.append(("groups", None))
+    limits += [("pairs", value) for value in layout.distinct]
+    found = [
+        Inference(of=of, value=value)
+        for of, value in dict.fromkeys(limits)
+        if declared_limit(of, query, catalog) is None
+    ]
+    ranked = (query.aggregates[i].values[0] for i in layout.ranks)
+    for value in sorted({*layout.bounded_values, *ranked}):
+        if query.values[value].bounds is None:
+            found += [Inference(of="smallest", value=value), Inference(of="largest", value=value)]
+    return tuple(found)
+
+
+def _spent(
+    kind: NoiseKind,
+    query: Query,
+    layout: Layout,
+    inferences: tuple[Inference, ...],
+    *,
+    epsilon: Fraction,
+    delta: Fraction,
+) -> Price:
+    noisy = layout.parts - len(layout.ranks)
+    share = INFERENCE_SHARE if query.keys else INFERENCE_SHARE_OF_TOTALS
+    kept = epsilon * (1 - share) if inferences else epsilon
+    each = kept / layout.parts
+    key_delta = Fraction(0)
+    if not query.has_known_keys:
+        key_delta = delta * (KEY_SHARE if kind == "gaussian" else ALL_BUT_NOTHING)
+    if kind == "laplace":
+        noise = Noise(kind=kind, multiplier=1 / each)
+    else:
+        pooled = each * max(1, noisy) * ALL_BUT_NOTHING
+        whole = _gaussian_multiplier(pooled, delta - key_delta)
+        noise = Noise(kind=kind, multiplier=whole * math.sqrt(max(1, noisy)) * (1 + 1e-12))
+    inferred = (epsilon - kept) / len(inferences) if inferences else Fraction(0)
+    parts: list[tuple[Loss, int]] = []
+    if noisy:
+        parts.append((noise.loss, noisy))
+    for i in layout.ranks:
+        shares = (Fraction(1),) if query.aggregates[i].kind != "quantile" else RANK_SHARES
+        drawn = each * (1 - SIZE_SHARE)
+        parts += [(BoundedRangeLoss(epsilon=drawn * one), 1) for one in shares]
+        parts.append((size_noise(each).loss, 1))
+    if inferences:
+        parts.append((BoundedRangeLoss(epsilon=inferred), len(inferences)))
+    if key_delta:
+        parts.append((ApproximateLoss(epsilon=0, delta=key_delta), 1))
+    return Price(
+        epsilon=epsilon,
+        delta=delta if kind == "gaussian" or key_delta else Fraction(0),
+        noise=noise,
+        rank_epsilon=each,
+        inference_epsilon=inferred,
+        inferences=inferences,
+        key_delta=key_delta,
+        loss=compose(parts),
+    )
+
+
+@lru_cache(maxsize=256)
+def _gaussian_multiplier(epsilon: Fraction, delta: Fraction) -> float:
+    return calibrate(lambda s: GaussianLoss(noise_multiplier=s), epsilon=epsilon, delta=delta)
+
+
+def _number_of_groups(query: Query) -> int:
+    """Return how many combinations of public keys there are."""
+    return math.prod(len(key.values) for key in query.keys if key.values is not None)
+
+
+def _spread(query: Query, catalog: Catalog, bounding: Bounding | None) -> int:
+    """Return over how many groups a unit's rows are taken to spread: a guess from public facts."""
+    if isinstance(bounding, Groups):
+        return bounding.groups
+    groups = _number_of_groups(query) if query.has_known_keys else SPREAD
+    rows = 1 if query.unit_is_row else catalog.rows
+    declared = [n for n in (rows, catalog.groups) if n is not None]
+    return max(1, min([groups, *declared] if declared else [groups, SPREAD]))

@@ -1,0 +1,1 @@
+"""Charge, run, add noise, put on record: one question, many, or a watch."""

@@ -1,0 +1,237 @@
+"""Answer a priced question once: recall it, or charge, run, and put the answer on record."""
+
+import json
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, final
+
+from discreet.errors import DataError
+from discreet.ledger import Account, Receipt
+from discreet.noise import Source
+from discreet.tables.model.bounds import Bounding, Groups, Norm
+from discreet.tables.model.catalog import Catalog
+from discreet.tables.model.statements import Engine
+from discreet.tables.pricing.expected_errors import name_of
+from discreet.tables.release.columns import columns_of
+from discreet.tables.release.run import Prepared, Released, run
+from discreet.tables.results.result import Result
+from discreet.tables.sql.parse import canonical
+
+__all__ = ["Asker", "answer", "fingerprinted", "is_known", "made", "paid", "recalled"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """Who asks, of which data, with which means: the same for every question of a call."""
+
+    account: Account
+    engine: Engine
+    catalog: Catalog
+    version: str
+    confidence: Fraction
+    who: str
+    purpose: str
+    periods: Any
+    source: Source
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """What the ledger wants to know of a charge."""
+        return {
+            "who": self.who,
+            "purpose": self.purpose,
+            "version": self.version,
+            "periods": self.periods,
+        }
+
+
+def answer(prepared: Prepared, asker: Asker) -> Result:
+    """Return a kept answer that is at least as exact, or pay for a new one."""
+    known = recalled(prepared, asker)
+    if known is not None:
+        return known
+    return paid(prepared, asker)[1]
+
+
+def recalled(prepared: Prepared, asker: Asker) -> Result | None:
+    """Return what was answered before, if at least as much was paid for it."""
+    query = fingerprinted(prepared, asker.catalog)
+    found = asker.account.reread(
+        query, **asker.terms, accept=lambda kept: _is_as_good(kept, prepared, asker)
+    )
+    if found is None:
+        return None
+    receipt, kept = found
+    return Result.from_json(kept, receipt=receipt, left=asker.account.remaining)
+
+
+def is_known(prepared: Prepared, asker: Asker) -> bool:
+    """Say whether asking would be free. Charges nothing, and tells nothing that was not told."""
+    seen: list[bool] = []
+
+    def look(kept: bytes) -> bool:
+        seen.append(_is_as_good(kept, prepared, asker))
+        return False
+
+    asker.account.reread(fingerprinted(prepared, asker.catalog), **asker.terms, accept=look)
+    return any(seen)
+
+
+def _is_as_good(kept: bytes, prepared: Prepared, asker: Asker) -> bool:
+    known = json.loads(kept)
+    is_as_exact = known.get("epsilon", 0) >= float(prepared.price.epsilon)
+    # Error bars can be compared only where they promise the same.
+    return bool(is_as_exact and known.get("confidence") == float(asker.confidence))
+
+
+def paid(prepared: Prepared, asker: Asker) -> tuple[Released, Result]:
+    """Charge, run, and put the answer on record."""
+    query = fingerprinted(prepared, asker.catalog)
+    # Charged before data is touched: a crash from here on wastes budget, and leaks nothing.
+    receipt = asker.account.charge(
+        prepared.price.loss, query=query, source=asker.source, **asker.terms
+    )
+    try:
+        released = run(
+            prepared,
+            engine=asker.engine,
+            catalog=asker.catalog,
+            confidence=asker.confidence,
+            source=asker.source,
+        )
+    except DataError as error:
+        message = f"{error} The charge stands, since the data was read."
+    else:
+        message = ""
+    if message:  # raised out here, it has no __context__ that could tell more
+        raise DataError(message)
+    result = made(prepared, released, asker, receipt)
+    receipt = asker.account.release(receipt, result.to_json(), plan=query)
+    return released, replace(result, receipt=receipt)
+
+
+def made(prepared: Prepared, released: Released, asker: Asker, receipt: Receipt) -> Result:
+    """Return the answer to a question from what was released for it."""
+    columns = columns_of(
+        prepared.query,
+        prepared.layout,
+        released,
+        kind=prepared.price.noise.kind,
+        confidence=asker.confidence,
+    )
+    return Result(
+        columns=prepared.query.names,
+        keys=prepared.query.key_names,
+        values=columns.values,
+        errors=columns.errors,
+        lows=columns.lows,
+        highs=columns.highs,
+        reliable=columns.reliable,
+        confidence=float(asker.confidence),
+        question=prepared.question,
+        epsilon=float(prepared.price.epsilon),
+        delta=float(prepared.price.delta),
+        loss=prepared.price.loss,
+        receipt=receipt,
+        left=asker.account.remaining,
+        facts=_facts(prepared, released, asker, columns.plain),
+        notes=_notes(prepared, released),
+    )
+
+
+def fingerprinted(prepared: Prepared, catalog: Catalog) -> str:
+    """Return the canonical text of what is asked, without its price."""
+    settings = {
+        "question": json.loads(canonical(prepared.query)),
+        "bounding": _bounding(prepared.bounding),
+        "limits": [catalog.rows, catalog.groups],
+    }
+    return json.dumps(settings, sort_keys=True, separators=(",", ":"))
+
+
+def _bounding(bounding: Bounding | None) -> dict[str, Any]:
+    if isinstance(bounding, Norm):
+        return {"kind": "norm", "limit": float(bounding.limit), "order": bounding.order}
+    if isinstance(bounding, Groups):
+        return {"kind": "groups", "groups": bounding.groups, "rows": bounding.rows}
+    return {"kind": "none"}
+
+
+def _facts(
+    prepared: Prepared, released: Released, asker: Asker, shown: dict[str, int]
+) -> dict[str, Any]:
+    """Describe what was done, for the card, the explanation and whoever asks again."""
+    query = prepared.query
+    origin = "asked" if prepared.bounding is not None else "declared"
+    if any(limit in released.limits for limit in ("rows", "norm")):
+        origin = "inferred"
+    facts: dict[str, Any] = {
+        "unit": str(asker.catalog.unit),
+        "neighbours": str(asker.catalog.neighbours),
+        "data_version": asker.version,
+        "plan": query.rows,
+        "sql": "\n\n".join(released.statements),
+        "bounding": {**_bounding(released.bounding), "origin": origin},
+        "limits": {name: float(limit) for name, limit in released.limits.items()},
+        "aggregates": [
+            {**_aggregate_facts(i, prepared, released), **_shown_as(i, shown)}
+            for i in range(len(query.aggregates))
+        ],
+    }
+    if query.keys:
+        facts["keys"] = {"kind": "public" if query.has_known_keys else "selected"}
+        if released.threshold is not None:
+            facts["keys"]["threshold"] = float(released.threshold)
+    return facts
+
+
+def _shown_as(index: int, shown: dict[str, int]) -> dict[str, str]:
+    """Return the column that shows an aggregate as it is, where there is one."""
+    names = [name for name, i in shown.items() if i == index]
+    return {"column": names[0]} if names else {}
+
+
+def _aggregate_facts(index: int, prepared: Prepared, released: Released) -> dict[str, Any]:
+    query, aggregate = prepared.query, prepared.query.aggregates[index]
+    facts: dict[str, Any] = {"kind": aggregate.kind, "text": name_of(aggregate, prepared)}
+    family = prepared.layout.sources[index]
+    if index in released.ranked:
+        facts["noise"] = "exponential"
+    else:
+        facts["noise"] = prepared.price.noise.kind
+        source = released.units if aggregate.kind == "count_units" else None
+        if family is not None:
+            source = released.families[family]
+        elif aggregate.kind == "count_distinct":
+            source = released.distinct[aggregate.values[0]]
+        if source is not None:
+            facts["deviation"] = source.deviation
+    clamped = [v for v in aggregate.values if v in released.bounds]
+    if clamped and not aggregate.kind.startswith("count"):
+        facts["bounds"] = [float(end) for end in released.bounds[clamped[0]]]
+        if len(clamped) > 1:
+            facts["second_bounds"] = [float(end) for end in released.bounds[clamped[1]]]
+        inferred = any(query.values[v].bounds is None for v in clamped)
+        facts["origin"] = "inferred" if inferred else "declared"
+    return facts
+
+
+def _notes(prepared: Prepared, released: Released) -> tuple[str, ...]:
+    """Say what a reader must know besides the numbers."""
+    notes = []
+    if {"rows", "norm"} & set(released.limits) and isinstance(released.bounding, Norm):
+        norm = "rows" if released.bounding.order == 1 else "rows (as a norm over groups)"
+        notes.append(
+            f"Units with more than {float(released.bounding.limit):g} {norm} count for that much; "
+            "the limit was chosen privately, and what it takes off is in no error bar."
+        )
+    if any(prepared.query.aggregates[i].kind == "quantile" for i in prepared.layout.ranks):
+        notes.append("Intervals of quantiles hold for groups with enough rows: see explain().")
+    if released.threshold is not None:
+        of = "units" if prepared.layout.selector == "units" else "weighted rows"
+        notes.append(
+            f"Groups of fewer than about {float(released.threshold):,.0f} {of} are not shown, "
+            "since their keys would tell who is in them."
+        )
+    return tuple(notes)

@@ -1,0 +1,152 @@
+"""Quantiles and extremes of all groups, with intervals where there are rows enough for them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, Literal, final
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.noise import Source
+from discreet.tables.algorithms import quantile_draw as ranks
+from discreet.tables.algorithms.noise import in_rows
+from discreet.tables.model.bounds import Norm, sensitivity
+from discreet.tables.model.catalog import Catalog
+from discreet.tables.model.query import Aggregate
+from discreet.tables.model.statements import Place
+from discreet.tables.pricing.price import SIZE_SHARE, Price, size_noise
+from discreet.tables.release.group_index import Shown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["PLACES", "Drawing", "Ranked", "place_of"]
+
+PLACES: Final = 1 << 14  # points between the bounds of a quantile that is no whole number
+MOST_PLACES: Final = 1 << 20  # for whole numbers
+
+Integers = npt.NDArray[np.int64]
+
+
+def place_of(value: int, bounds: tuple[Fraction, Fraction], *, is_whole: bool) -> Place:
+    """Return the points among which a quantile is chosen: whole numbers, where values are.
+
+    >>> place_of(0, (Fraction(0), Fraction(120)), is_whole=True).points
+    121
+    """
+    low, high = bounds
+    if is_whole and high - low < MOST_PLACES:
+        low, high = Fraction(math.floor(low)), Fraction(math.ceil(high))
+        return Place(value=value, low=low, high=high, points=int(high - low) + 1)
+    points = 1 if low == high else PLACES + 1
+    return Place(value=value, low=low, high=high, points=points)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """A quantile in every group: the value and, with confidence, what it lies between."""
+
+    value: npt.NDArray[np.float64]
+    low: npt.NDArray[np.float64]
+    high: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, found: Sequence[ranks.Covering], place: Place) -> "Ranked":
+        """Turn places back into values; NaN where nothing is known."""
+        step = (place.high - place.low) / max(1, place.points - 1)
+
+        def values(places: Sequence[int | None]) -> npt.NDArray[np.float64]:
+            at = (math.nan if p is None else float(place.low + p * step) for p in places)
+            return np.fromiter(at, dtype=np.float64, count=len(places))
+
+        return cls(
+            value=values([one.place for one in found]),
+            low=values([one.low for one in found]),
+            high=values([one.high for one in found]),
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """How quantiles are drawn: at which price, for whom, and from which randomness.
+
+    Claim: the draws of one aggregate in all groups, with the sizes that come along, cost what
+    :class:`discreet.tables.pricing.price.Price` says: ``rank_epsilon``.
+
+    Why: a unit weighs at most the limit of ``bounding`` over all groups, in L1. So does what it
+    adds to their sizes, which get Laplace noise for a tenth of the price; the draws take the rest
+    (:class:`discreet.tables.algorithms.quantile_draw.Ranks`).
+    """
+
+    price: Price
+    catalog: Catalog
+    bounding: Norm | None
+    is_single: bool
+    confidence: Fraction
+    source: Source
+
+    def ranked(self, aggregate: Aggregate, place: Place, table: "pa.Table", shown: Shown) -> Ranked:
+        """Draw one aggregate in every group that is shown."""
+        drawer = ranks.Ranks(
+            epsilon=self.price.rank_epsilon * (1 - SIZE_SHARE),
+            limit=1 if self.bounding is None else self.bounding.limit,
+            points=place.points,
+            neighbours=self.catalog.neighbours,
+            group_size=self.catalog.unit.size,
+            is_single=self.is_single,
+        )
+        at, weights = shown.places(table), table["cell_0"].to_numpy()
+        parts = ranks.by_group(at, table["place"].to_numpy(), weights, count=len(shown))
+        sizes = self._fewest(at, weights, len(shown))
+        found = [
+            self._drawn(drawer, aggregate, *part, rows=fewest)
+            for part, fewest in zip(parts, sizes, strict=True)
+        ]
+        return Ranked.of(found, place)
+
+    def _fewest(self, at: Integers, weights: Integers, size: int) -> list[float]:
+        """Return how many rows each group has at least, but for a small chance."""
+        steps = np.zeros(size, dtype=np.int64)
+        np.add.at(steps, at[at >= 0], weights[at >= 0])
+        reach = sensitivity(
+            self.bounding or Norm(limit=1, order=1),
+            order=1,
+            neighbours=self.catalog.neighbours,
+            group_size=self.catalog.unit.size,
+        )
+        noise = size_noise(self.price.rank_epsilon)
+        noisy = in_rows(noise.add(steps, sensitivity=reach, source=self.source))
+        lower = noise.reach((1 - self.confidence) / 10, sensitivity=reach)
+        return [max(0.0, float(one) - lower) for one in noisy]
+
+    def _drawn(
+        self,
+        drawer: ranks.Ranks,
+        aggregate: Aggregate,
+        places: Integers,
+        weights: Integers,
+        *,
+        rows: float,
+    ) -> ranks.Covering:
+        # What the noisy size may miss by is taken off what the draws may.
+        confidence = self.confidence + (1 - self.confidence) / 10
+        if aggregate.kind in ("minimum", "maximum"):
+            kind: Literal["minimum", "maximum"] = aggregate.kind
+            found = drawer.extreme(
+                places, weights, kind=kind, confidence=confidence, source=self.source
+            )
+            is_enough = rows >= drawer.extreme_rank(confidence=confidence)
+            return found if is_enough else replace(found, low=None, high=None)
+        assert aggregate.quantile is not None
+        return drawer.interval(
+            places,
+            weights,
+            q=aggregate.quantile,
+            confidence=confidence,
+            rows=rows,
+            source=self.source,
+        )

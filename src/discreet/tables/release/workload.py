@@ -1,0 +1,184 @@
+"""Many questions priced together: common numbers once, the budget where it helps most."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final, final
+
+from discreet._exact import Number, positive
+from discreet.accounting import Loss, compose, delta
+from discreet.errors import BudgetExceeded, ParameterError
+from discreet.ledger import Quote as LedgerQuote
+from discreet.tables.pricing.cell_layout import lay_out
+from discreet.tables.pricing.payment import DELTA_SHARE, Terms
+from discreet.tables.pricing.price import price
+from discreet.tables.release import answer as answering
+from discreet.tables.release.run import Prepared
+from discreet.tables.release.workload_merge import Merged, merge
+from discreet.tables.results.result import Result
+
+__all__ = ["Plan", "planned"]
+
+_PRECISION: Final = 1e-3
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Questions with their shares of one price; nothing is spent before :meth:`release`.
+
+    ``parts`` are what is released, each for one or more questions. ``loss`` is what all of them
+    cost together.
+
+    Claim: all answers together are (epsilon, delta)-DP for the account's unit and neighbours.
+
+    Why: the parts are fixed before any of them is answered, so their losses compose, and the
+    composition was found to be within (epsilon, delta) by certified accounting.
+
+    >>> from discreet.testing import temporary_tables
+    >>> with temporary_tables(epsilon=3) as T:
+    ...     plan = T.plan(["SELECT COUNT(*) AS n FROM people",
+    ...                    "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"], epsilon=0.5)
+    ...     plan.quote.fits, len(plan.parts)
+    (True, 2)
+    """
+
+    epsilon: float
+    delta: float
+    questions: tuple[str, ...]
+    parts: tuple[tuple[Merged, Prepared], ...]
+    loss: Loss
+    asker: answering.Asker
+
+    @property
+    def quote(self) -> LedgerQuote:
+        """Whether all of it fits into the budget, and what would be left."""
+        return self.asker.account.quote(
+            self.loss, who=self.asker.who, purpose=self.asker.purpose, periods=self.asker.periods
+        )
+
+    def __str__(self) -> str:
+        shared = sum(len(merged.places) > 1 for merged, _ in self.parts)
+        lines = [
+            f"{len(self.questions)} questions in {len(self.parts)} releases, "
+            f"{shared} of them shared, for epsilon={self.epsilon:.4g} in all"
+        ]
+        for merged, prepared in self.parts:
+            names = ", ".join(str(place + 1) for place in merged.places)
+            alone = float(prepared.price.epsilon)
+            lines.append(f"  question {names}: epsilon={alone:.4g} by itself")
+        lines.append(str(self.quote))
+        return "\n".join(lines)
+
+    def release(self) -> list[Result]:
+        """Pay for all and answer all, in the order in which they were asked.
+
+        Refused as a whole where it does not fit. Each release is charged before its data is
+        touched, so a crash in between keeps what was answered and charges nothing for the rest.
+
+        >>> from discreet.testing import temporary_tables
+        >>> with temporary_tables(epsilon=3) as T:
+        ...     plan = T.plan(["SELECT COUNT(*) AS n FROM people"], epsilon=1)
+        ...     [answer.columns for answer in plan.release()]
+        [('n',)]
+        """
+        quote = self.quote
+        if not quote.fits:
+            raise BudgetExceeded(
+                used=quote.used,
+                would_be=quote.used_after,
+                budget=f"the budget {quote.tightest.name!r}",
+                account=quote.account,
+                way_out="Plan fewer questions, or a smaller epsilon.",
+            )
+        results: dict[int, Result] = {}
+        for merged, prepared in self.parts:
+            released, whole = answering.paid(prepared, self.asker)
+            for place, view in zip(merged.places, merged.views, strict=True):
+                seen = replace(prepared, question=self.questions[place], query=view)
+                results[place] = answering.made(seen, released, self.asker, whole.receipt)
+        return [results[i] for i in range(len(self.questions))]
+
+
+def planned(
+    texts: Sequence[str],
+    asker: answering.Asker,
+    terms: Terms,
+    *,
+    weights: Sequence[Number] | None,
+    periods: Sequence[str] | None,
+) -> Plan:
+    """Merge questions, split the price and return the plan."""
+    if not texts:
+        raise ParameterError("plan at least one question.", parameter="questions")
+    if weights is not None and len(weights) != len(texts):
+        raise ParameterError("weights must be as many as questions.", parameter="weights")
+    heavy = [Fraction(1)] * len(texts)
+    if weights is not None:
+        heavy = [positive(one, name="weights") for one in weights]
+    merged = merge(texts, asker.catalog, periods=periods)
+    total, failure = _guarantee(terms, asker)
+    # With errors as 1 / epsilon, the sum of weight / epsilon**2 for a given sum of epsilons is
+    # least where each epsilon is proportional to the cube root of its weight.
+    roots = [float(sum(heavy[i] for i in one.places)) ** (1 / 3) for one in merged]
+    shares = [Fraction(root / sum(roots)) for root in roots]
+
+    def at(scale: float) -> list[Prepared]:
+        return [
+            _priced(
+                one, asker, epsilon=total * share * Fraction(scale), delta=failure / len(merged)
+            )
+            for one, share in zip(merged, shares, strict=True)
+        ]
+
+    parts = at(_largest_scale(at, total, failure) if failure else 1.0)
+    return Plan(
+        epsilon=float(total),
+        delta=float(failure),
+        questions=tuple(texts),
+        parts=tuple(zip(merged, parts, strict=True)),
+        loss=_composed(parts),
+        asker=asker,
+    )
+
+
+def _guarantee(terms: Terms, asker: answering.Asker) -> tuple[Fraction, Fraction]:
+    assert terms.epsilon is not None
+    given = terms.delta
+    if given is None:
+        given = DELTA_SHARE * Fraction(asker.account.guarantee.delta)
+    return Fraction(terms.epsilon), Fraction(given)
+
+
+def _priced(one: Merged, asker: answering.Asker, *, epsilon: Fraction, delta: Fraction) -> Prepared:
+    layout = lay_out(one.query)
+    found = price(one.query, layout, asker.catalog, epsilon=epsilon, delta=delta)
+    return Prepared(
+        question=one.question, query=one.query, layout=layout, price=found, bounding=None
+    )
+
+
+def _composed(parts: Sequence[Prepared]) -> Loss:
+    return compose([(one.price.loss, 1) for one in parts])
+
+
+def _largest_scale(
+    at: Callable[[float], list[Prepared]], total: Fraction, failure: Fraction
+) -> float:
+    """Return how much more than its linear share every release may have.
+
+    Many releases compose to less than the sum of their epsilons, and what is saved is spent.
+    """
+    low, high = 1.0, 2.0
+    while not _fits(at(low), total, failure):  # by a rounding error
+        low, high = low * (1 - 1e-4), low
+    while high < 64 and _fits(at(high), total, failure):
+        low, high = high, 2 * high
+    while high / low > 1 + _PRECISION:
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if _fits(at(middle), total, failure) else (low, middle)
+    return low
+
+
+def _fits(parts: Sequence[Prepared], total: Fraction, failure: Fraction) -> bool:
+    return delta(_composed(parts), epsilon=total) <= failure

@@ -1,0 +1,1 @@
+"""The answer as an object: columns, JSON, rendering, post-processing."""

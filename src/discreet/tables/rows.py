@@ -1,0 +1,119 @@
+"""The rows of a protected table as arrays, for whoever computes with them under the same budget.
+
+Reading is no release: what is returned is as private as the table. Columns look as they do to
+questions, so that declared keys and bounds mean the same here and there.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import DataError, ParameterError
+from discreet.privacy import Sensitive
+from discreet.tables.declarations.registration import types_of
+from discreet.tables.model.unit_forms import exact_form, exact_unit
+from discreet.tables.sources.sources import Sources, open_sources
+from discreet.tables.sql.expressions.term import name, tidy, total_column, without_labels
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.tables.protected import Protected
+
+__all__ = ["UNIT", "read_public", "read_rows"]
+
+Columns = dict[str, npt.NDArray[Any]]
+UNIT = ""  # the key of the units' numbers among the columns: no column is called so
+_HELD_OUT = "held-out"
+
+
+def read_rows(protected: "Protected", columns: Sequence[str], *, table: str) -> Sensitive[Columns]:
+    """Return columns of a protected table, and numbers for its units under :data:`UNIT`.
+
+    Numbers are float64, NULL being NaN; everything else are objects: texts, truth values, dates
+    as ISO texts, NULL being None. Rows that belong to nobody are left out. Two rows have the same
+    number of a unit if, and only if, they have the same unit; the numbers mean nothing else.
+
+    >>> from discreet.testing import temporary_tables
+    >>> with temporary_tables(epsilon=3) as T:
+    ...     read_rows(T, ["age", "sex"], table="people")
+    Sensitive(<redacted>)
+    """
+    protected.refresh()
+    types = protected.tables[table]
+    parts = [f"{_column(table, one, types)} AS {name(f'c{i}')}" for i, one in enumerate(columns)]
+    unit, where = protected.catalog.unit, ""
+    if unit.name is not None:
+        own = next(one for one in types if one.casefold() == unit.name.casefold())
+        whose = exact_unit(name(own), types[own], exact_form(types[own]) or "VARCHAR")
+        # A text could be cut short on its way into an array, and make two units one.
+        parts.append(f"CAST(dense_rank() OVER (ORDER BY {whose}) AS BIGINT) AS unit")
+        where = f" WHERE {whose} IS NOT NULL"
+    query = f"SELECT {', '.join(parts)} FROM {name(table)}{where}"  # noqa: S608
+    found = _run(protected._sources, query)
+    arrays = _arrays(found, columns)
+    if unit.name is not None:
+        arrays[UNIT] = found["unit"].to_numpy()
+    return Sensitive(arrays)
+
+
+def read_public(
+    protected: "Protected", columns: Sequence[str], *, table: str, place: str
+) -> Columns:
+    """Return columns of a file that is declared public, in the form of a protected table.
+
+    Data that is protected is refused, also under another name of the same file.
+    """
+    declared = types_of(protected.declaration)
+    known = {one: type_ for one, type_ in protected.tables[table].items() if one in columns}
+    opened = open_sources(
+        {one: source.given for one, source in protected._sources.items() if not source.is_public},
+        public={_HELD_OUT: place},
+        types={**declared, _HELD_OUT: known},
+    )
+    public = Sources({_HELD_OUT: opened[_HELD_OUT]})
+    types = dict(public[_HELD_OUT].columns)
+    missing = [one for one in columns if one not in types]
+    if missing:
+        raise DataError(f"{place} has no column {missing[0]!r}, which the model needs.")
+    parts = [
+        f"{_column(_HELD_OUT, one, types)} AS {name(f'c{i}')}" for i, one in enumerate(columns)
+    ]
+    query = f"SELECT {', '.join(parts)} FROM {name(_HELD_OUT)}"  # noqa: S608
+    return _arrays(_run(public, query), columns)
+
+
+def _column(table: str, column: str, types: Mapping[str, str]) -> str:
+    term = total_column(name(column), types[column])
+    if term is None:
+        raise ParameterError(
+            f"column {column!r} of table {table!r} has the type {without_labels(types[column])}, "
+            "which cannot be used.",
+            parameter="columns",
+        )
+    return tidy(term)
+
+
+def _run(sources: Sources, query: str) -> "pa.Table":
+    from discreet.tables.engines.duckdb import DuckDBEngine
+
+    with DuckDBEngine(sources) as engine:
+        return engine._run(query, "")
+
+
+def _arrays(found: "pa.Table", columns: Sequence[str]) -> Columns:
+    return {one: _array(found[f"c{i}"]) for i, one in enumerate(columns)}
+
+
+def _array(column: "pa.ChunkedArray") -> npt.NDArray[Any]:
+    if str(column.type).startswith(("int", "uint", "double", "float")):
+        return np.asarray(column.cast("float64", safe=False).to_numpy(), dtype=np.float64)
+    values = [
+        one.isoformat() if isinstance(one, date | time) else one for one in column.to_pylist()
+    ]
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array

@@ -1,0 +1,1 @@
+"""Files, frames and databases, opened without looking at rows."""

@@ -1,0 +1,125 @@
+"""Frames of any library as Arrow tables, without copies where the library allows it."""
+
+import hashlib
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from discreet.errors import DataError
+from discreet.tables.sources.sql_text import described, names_checked, quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["as_arrow", "content"]
+
+
+def as_arrow(name: str, given: object) -> "pa.Table":
+    """Return a frame as an Arrow table. Whatever goes wrong, no value is shown.
+
+    >>> import numpy as np
+    >>> as_arrow("people", {"age": np.array([1.0, 2.0])}).column_names
+    ['age']
+    """
+    import pyarrow as pa
+
+    if isinstance(given, pa.Table):
+        return given
+    if isinstance(given, Mapping):
+        return _from_columns(name, given)
+    module = type(given).__module__.partition(".")[0]
+    if module == "pandas":
+        return _from_pandas(name, given)
+    if module == "polars" and hasattr(given, "collect"):
+        given = given.collect()
+    failure = f"table {name!r} could not be read as an Arrow table. Check the types of its columns."
+    table = None
+    try:
+        if hasattr(given, "__arrow_c_stream__"):
+            table = pa.table(given)
+        elif hasattr(given, "to_arrow_table"):
+            table = given.to_arrow_table()
+        else:
+            failure = (
+                f"table {name!r} is a {type(given).__name__}, and no source of tables. Give a path "
+                "of Parquet or CSV files, 'file.duckdb::table', an Arrow, pandas or Polars frame, "
+                "or a dict of NumPy arrays."
+            )
+    except Exception:  # noqa: S110 - its message may show values, so it goes no further
+        pass
+    if not isinstance(table, pa.Table):
+        raise DataError(failure)
+    return table
+
+
+def _from_columns(name: str, given: Mapping[object, object]) -> "pa.Table":
+    names_checked(name, list(given))
+    arrays = {str(column): _array(name, str(column), values) for column, values in given.items()}
+    if len({len(array) for array in arrays.values()}) > 1:
+        raise DataError(f"the columns of table {name!r} must have the same length.")
+    import pyarrow as pa
+
+    return pa.table(arrays)
+
+
+def _from_pandas(name: str, given: object) -> "pa.Table":
+    names = list(given.columns)  # type: ignore[attr-defined]
+    names_checked(name, names)
+    import pyarrow as pa
+
+    arrays = [_array(name, column, given[column]) for column in names]  # type: ignore[index]
+    return pa.table(arrays, names=names)
+
+
+def _array(table: str, column: str, values: object) -> "pa.Array | pa.ChunkedArray":
+    import pyarrow as pa
+
+    if getattr(values, "ndim", 1) != 1:
+        raise DataError(f"column {column!r} of table {table!r} must have one dimension.")
+    array = None
+    with suppress(Exception):  # its message may show values, so it goes no further
+        array = pa.array(values)
+    if array is None:
+        raise DataError(
+            f"column {column!r} of table {table!r} has values of several types, or of a type that "
+            "Arrow does not know. Give all of them one type."
+        )
+    return array
+
+
+def content(name: str, table: "pa.Table") -> tuple[tuple[tuple[str, str], ...], str]:
+    """Return the columns of a frame and a digest of its rows that their order does not change."""
+    import duckdb
+
+    names_checked(name, table.column_names)
+    _check_texts(name, table)
+    found = None
+    with duckdb.connect(":memory:") as connection:
+        try:
+            connection.register("frame", table)
+            columns = described(connection, "frame")
+            named = ", ".join(quoted(column) for column in table.column_names)
+            sums = ", ".join(f"SUM(HASH({seed}, {named}))" for seed in range(4))
+            found = connection.execute(f"SELECT COUNT(*), {sums} FROM frame").fetchone()  # noqa: S608
+        except duckdb.Error:
+            pass
+    if found is None:
+        raise DataError(f"table {name!r} has columns of a type that DuckDB cannot read.")
+    return columns, hashlib.sha256(repr((columns, found)).encode()).hexdigest()
+
+
+def _check_texts(name: str, table: "pa.Table") -> None:
+    """Refuse columns that are not what they say: bytes that are no text would show up in errors."""
+    import pyarrow as pa
+
+    for column, values in zip(table.column_names, table.columns, strict=True):
+        is_sound = True
+        try:
+            values.validate(full=True)
+        except pa.ArrowException:
+            is_sound = False
+        if not is_sound:
+            raise DataError(
+                f"column {column!r} of table {name!r} has texts that are no UTF-8, or values that "
+                "its type does not allow. Repair them where they come from."
+            )

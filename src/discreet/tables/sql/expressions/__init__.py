@@ -1,0 +1,1 @@
+"""Scalar expressions: one total, typed term for each node."""

@@ -1,0 +1,127 @@
+"""Literals, and conversions that yield NULL where a value does not fit."""
+
+import re
+from dataclasses import replace
+from fractions import Fraction
+from typing import Final
+
+from sqlglot import exp
+
+from discreet.tables.sql.expressions import intervals
+from discreet.tables.sql.expressions.arguments import Rule
+from discreet.tables.sql.expressions.literals import number_literal, text_literal, time_literal
+from discreet.tables.sql.expressions.term import (
+    INTEGERS,
+    NULL,
+    Scope,
+    Term,
+    as_double,
+    boolean,
+    in_range,
+    number,
+    text,
+    tidy,
+)
+
+__all__ = ["RULES", "cast", "exact"]
+
+
+def _null(node: exp.Expression, scope: Scope) -> Term:
+    return NULL
+
+
+def _boolean(node: exp.Expression, scope: Scope) -> Term:
+    value = bool(node.this)
+    return replace(
+        boolean("TRUE" if value else "FALSE", is_nullable=False), is_literal=True, values=(value,)
+    )
+
+
+def _literal(node: exp.Expression, scope: Scope) -> Term:
+    written = str(node.this)
+    if node.args.get("is_string"):
+        if "\0" in written:
+            raise scope.question.refuse(
+                "literal", node, word="the text", what="readable text", example="'north'"
+            )
+        return text_literal(written)
+    value = exact(written)
+    if value is None:
+        raise scope.question.refuse(
+            "literal", node, word=written[:40], what="a number of usual size", example="1.5"
+        )
+    return number_literal(value)
+
+
+def exact(written: str) -> Fraction | None:
+    """Read a number exactly, unless no DOUBLE comes near it.
+
+    >>> exact("2.5e1"), exact("1e999")
+    (Fraction(25, 1), None)
+    """
+    match = re.fullmatch(r"(\d[\d_]*\.?\d*|\.\d+)(?:[eE]([+-]?\d{1,3}))?", written)
+    if match is None or len(written) > 400:
+        return None
+    value = Fraction(written.replace("_", ""))
+    return value if value < Fraction(10) ** 308 else None
+
+
+def _cast(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this", "to", "safe")
+    target = node.args["to"]
+    wanted = target.sql("duckdb").upper()
+    is_text = isinstance(node.this, exp.Literal) and node.this.args.get("is_string")
+    if is_text and wanted in ("DATE", "TIMESTAMP"):
+        moment = time_literal(str(node.this.this), "date" if wanted == "DATE" else "timestamp")
+        if moment is None:
+            raise scope.question.refuse(
+                "literal", node.this, word=f"a {wanted}", what="a day of the calendar",
+                example="DATE '2026-01-31'",
+            )  # fmt: skip
+        return moment
+    return cast(scope, node, scope.term(node.this), wanted)
+
+
+def cast(scope: Scope, node: exp.Expression, term: Term, wanted: str) -> Term:
+    """Convert a term, to NULL where a value cannot be converted."""
+    source = tidy(term)
+    integer = {"INT": "INTEGER", "HUGEINT": "BIGINT"}.get(wanted, wanted)
+    if term.kind in ("number", "text", "boolean", "null"):
+        if integer in INTEGERS:
+            # A text goes through DOUBLE, as a number would: '1e3' is then the same as 1e3.
+            return Term(
+                sql=f"TRY_CAST({source} AS {integer})", kind="number", type=integer, is_whole=True,
+                interval=intervals.rounded(term.interval),
+            )  # fmt: skip
+        if wanted in ("DOUBLE", "FLOAT", "REAL") or wanted.startswith("DECIMAL"):
+            return number(
+                _to_double(term, source), interval=term.interval,
+                is_whole=term.is_whole, is_nullable=term.is_nullable or term.kind == "text",
+                is_tidy=True,
+            )  # fmt: skip
+        if wanted == "BOOLEAN":
+            return boolean(f"TRY_CAST({source} AS BOOLEAN)")
+    if wanted in ("TEXT", "VARCHAR"):
+        if term.kind == "number" and term.type == "DOUBLE":
+            source = f"CASE WHEN {source} = 0e0 THEN 0e0 ELSE {source} END"  # no minus zero
+        return text(f"TRY_CAST({source} AS VARCHAR)", is_nullable=term.is_nullable)
+    if wanted in ("DATE", "TIMESTAMP") and term.kind in ("text", "date", "timestamp", "null"):
+        return in_range(
+            f"TRY_CAST({source} AS {wanted})", "date" if wanted == "DATE" else "timestamp"
+        )
+    raise scope.question.refuse("cast", node, word=wanted)
+
+
+def _to_double(term: Term, source: str) -> str:
+    if term.kind != "text":
+        return as_double(replace(term, sql=source))
+    return f"nullif(TRY_CAST({source} AS DOUBLE), CAST('nan' AS DOUBLE))"
+
+
+RULES: Final[dict[type[exp.Expression], Rule]] = {
+    exp.Null: _null,
+    exp.Boolean: _boolean,
+    exp.Literal: _literal,
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+}

@@ -1,0 +1,264 @@
+"""Functions of numbers and of NULLs, each written so that it never raises."""
+
+import math
+from fractions import Fraction
+from typing import Final
+
+from sqlglot import exp
+
+from discreet.tables.sql.expressions import intervals
+from discreet.tables.sql.expressions.arguments import Rule, is_tidy, need, whole_literal
+from discreet.tables.sql.expressions.literals import joined, unify
+from discreet.tables.sql.expressions.term import Scope, Term, as_double, number, tidy, tidy_double
+
+__all__ = ["ANONYMOUS", "RULES"]
+
+_WORDS: Final[dict[type[exp.Expression], str]] = {
+    exp.Floor: "floor",
+    exp.Ceil: "ceil",
+    exp.Trunc: "trunc",
+}
+
+
+def _clamp(node: exp.Expression, scope: Scope) -> Term:
+    value, low, high = _three(node, scope)
+    term = need(scope, value, "number", "boolean", word="CLAMP")
+    ends = [scope.term(end) for end in (low, high)]
+    lowest, highest = (end.interval[0] if end.is_literal else None for end in ends)
+    if lowest is None or highest is None or lowest > highest:
+        raise scope.question.refuse("clamp", node)
+    inner = tidy_double(term)
+    sql = f"least(greatest({inner}, {as_double(ends[0])}), {as_double(ends[1])})"
+    old_low, old_high = term.interval
+    span = (
+        min(max(lowest, old_low), highest) if old_low is not None else lowest,
+        max(min(highest, old_high), lowest) if old_high is not None else highest,
+    )
+    return number(
+        # LEAST and GREATEST leave NULLs out; a clamped NULL stays one.
+        f"CASE WHEN {inner} IS NULL THEN NULL ELSE {sql} END",
+        interval=span,
+        is_whole=term.is_whole and all(end.is_whole for end in ends),
+        is_nullable=term.is_nullable,
+        is_tidy=True,
+    )
+
+
+def _three(node: exp.Expression, scope: Scope) -> list[exp.Expression]:
+    if len(node.expressions) != 3:
+        raise scope.question.refuse("clamp", node)
+    return list(node.expressions)
+
+
+def _absolute(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this")
+    term = need(scope, node.this, "number", word="ABS")
+    return number(
+        f"abs({as_double(term)})",
+        interval=intervals.absolute(term.interval),
+        is_whole=term.is_whole,
+        is_nullable=term.is_nullable,
+        is_tidy=is_tidy(term),
+    )
+
+
+def _sign(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this")
+    value = tidy_double(need(scope, node.this, "number", word="SIGN"))
+    span = (Fraction(-1), Fraction(1))
+    return number(f"CAST(sign({value}) AS DOUBLE)", interval=span, is_whole=True, is_tidy=True)
+
+
+def _round_whole(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this")
+    word = _WORDS[type(node)]
+    term = need(scope, node.this, "number", word=word.upper())
+    return number(
+        f"{word}({as_double(term)})",
+        interval=intervals.rounded(term.interval),
+        is_whole=True,
+        is_nullable=term.is_nullable,
+        is_tidy=is_tidy(term),
+    )
+
+
+def _round(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this", "decimals")
+    term = need(scope, node.this, "number", word="ROUND")
+    digits = 0
+    if node.args.get("decimals") is not None:
+        digits = whole_literal(node.args["decimals"], scope, word="ROUND", example="ROUND(x, 2)")
+        digits = max(-300, min(300, digits))
+    low, high = term.interval
+    step = Fraction(10) ** -digits
+    span = (
+        None if low is None else step * math.floor(low / step),
+        None if high is None else step * math.ceil(high / step),
+    )
+    return number(
+        f"round({as_double(term)}, {digits})",
+        interval=span,
+        is_whole=digits <= 0 or term.is_whole,
+        is_nullable=term.is_nullable,
+        is_tidy=is_tidy(term),
+    )
+
+
+def _sqrt(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this")
+    term = need(scope, node.this, "number", word="SQRT")
+    value = tidy_double(term)
+    sql = f"CASE WHEN {value} >= 0e0 THEN sqrt({value}) END"
+    low, high = term.interval
+    span = (max(low, Fraction(0)) if low is not None else Fraction(0), high)
+    return number(sql, interval=intervals.monotone(math.sqrt, span, least=0.0), is_tidy=True)
+
+
+def _exp(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this")
+    term = need(scope, node.this, "number", word="EXP")
+    span = intervals.monotone(math.exp, term.interval, least=0.0)
+    return number(
+        f"exp({as_double(term)})",
+        interval=span,
+        is_nullable=term.is_nullable,
+        is_tidy=is_tidy(term),
+    )
+
+
+def _log(node: exp.Expression, scope: Scope) -> Term:
+    question = scope.question
+    question.arguments(node, "this", "expression")
+    base, argument = 10, node.this  # LOG of one argument has base 10 in DuckDB
+    if isinstance(node, exp.Ln):
+        base = 0
+    elif node.args.get("expression") is not None:
+        base, argument = (
+            whole_literal(node.this, scope, word="LOG", example="LOG10(x)"),
+            (node.expression),
+        )
+        if base not in (2, 10):
+            raise question.refuse(
+                "literal", node.this, word="the base of LOG", what="2 or 10", example="LOG(2, x)"
+            )
+    word, function = {0: ("ln", math.log), 2: ("log2", math.log2), 10: ("log10", math.log10)}[base]
+    term = need(scope, argument, "number", word=word.upper())
+    value = tidy_double(term)
+    low, high = term.interval
+    positive = (low if low is not None and low > 0 else None, high)
+    return number(
+        f"CASE WHEN {value} > 0e0 THEN {word}({value}) END",
+        interval=intervals.monotone(function, positive, least=-math.inf),
+        is_tidy=True,
+    )
+
+
+def _power(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this", "expression")
+    base = need(scope, node.this, "number", word="POWER")
+    power = need(scope, node.expression, "number", word="POWER")
+    span = intervals.ANY
+    exponent = power.interval[0] if power.is_literal else None
+    if exponent in (1, 2, 3, 4):
+        span = base.interval
+        for _ in range(int(exponent or 1) - 1):
+            span = intervals.multiply(span, base.interval)
+        if exponent in (2, 4):
+            span = (
+                intervals.absolute(span) if base.interval != intervals.ANY else (Fraction(0), None)
+            )
+    sql = f"power({as_double(base)}, {as_double(power)})"
+    is_whole = base.is_whole and exponent in (1, 2, 3, 4)
+    return number(sql, interval=span, is_whole=is_whole)
+
+
+def _extreme(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this", "expressions", "ignore_nulls")
+    word = "LEAST" if isinstance(node, exp.Least) else "GREATEST"
+    terms = _alike(node, scope, [node.this, *node.expressions], word)
+    one_of = joined(terms, f"{word.lower()}({', '.join(tidy(t) for t in terms)})")
+    choose = intervals.least if word == "LEAST" else intervals.greatest
+    span = choose([t.interval for t in terms], [not t.is_nullable for t in terms])
+    return Term(
+        sql=one_of.sql,
+        kind=one_of.kind,
+        type=one_of.type,
+        interval=span,
+        is_whole=one_of.is_whole,
+        is_nullable=all(t.is_nullable for t in terms),
+        is_tidy=True,
+    )
+
+
+def _alike(
+    node: exp.Expression, scope: Scope, parts: list[exp.Expression], word: str
+) -> list[Term]:
+    terms = [scope.term(part) for part in parts]
+    same = unify(terms)
+    if same is None:
+        kinds = [t.kind for t in terms if t.kind != "null"]
+        other = next(kind for kind in kinds if kind != kinds[0])
+        raise scope.question.refuse("types", node, word=word, left=kinds[0], right=other)
+    return same
+
+
+def _coalesce(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this", "expressions", "is_nvl")
+    terms = _alike(node, scope, [node.this, *node.expressions], "COALESCE")
+    term = joined(terms, f"coalesce({', '.join(tidy(t) for t in terms)})")
+    is_nullable = all(t.is_nullable for t in terms)
+    values = term.values
+    if values is not None and not is_nullable:
+        values = tuple(v for v in values if v is not None)
+    return Term(
+        sql=term.sql,
+        kind=term.kind,
+        type=term.type,
+        interval=term.interval,
+        is_whole=term.is_whole,
+        is_nullable=is_nullable,
+        values=values,
+        is_tidy=True,
+    )
+
+
+def _nullif(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this", "expression")
+    left, right = _alike(node, scope, [node.this, node.expression], "NULLIF")
+    sql = f"CASE WHEN {tidy(left)} = {tidy(right)} THEN NULL ELSE {left.sql} END"
+    return joined([left], sql) if left.is_nullable else _nullable(joined([left], sql))
+
+
+def _nullable(term: Term) -> Term:
+    values = None if term.values is None else (*term.values, None)
+    return Term(
+        sql=term.sql,
+        kind=term.kind,
+        type=term.type,
+        interval=term.interval,
+        is_whole=term.is_whole,
+        values=values,
+        is_tidy=term.is_tidy,
+    )
+
+
+RULES: Final[dict[type[exp.Expression], Rule]] = {
+    exp.Abs: _absolute,
+    exp.Sign: _sign,
+    exp.Floor: _round_whole,
+    exp.Ceil: _round_whole,
+    exp.Trunc: _round_whole,
+    exp.Round: _round,
+    exp.Sqrt: _sqrt,
+    exp.Exp: _exp,
+    exp.Ln: _log,
+    exp.Log: _log,
+    exp.Pow: _power,
+    exp.Least: _extreme,
+    exp.Greatest: _extreme,
+    exp.Coalesce: _coalesce,
+    exp.Nullif: _nullif,
+}
+ANONYMOUS: Final[dict[str, Rule]] = {  # functions that the parser does not know, by name
+    "clamp": _clamp,
+}

@@ -1,0 +1,301 @@
+"""Arithmetic, comparisons, logic and CASE."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Final
+
+from sqlglot import exp
+
+from discreet.tables.sql.expressions import intervals
+from discreet.tables.sql.expressions.arguments import Rule, is_tidy, need
+from discreet.tables.sql.expressions.intervals import Interval
+from discreet.tables.sql.expressions.literals import (
+    joined,
+    number_literal,
+    unify,
+)
+from discreet.tables.sql.expressions.term import (
+    NULL,
+    Scope,
+    Term,
+    as_double,
+    boolean,
+    in_range,
+    number,
+    tidy,
+)
+from discreet.tables.sql.question.context import shown
+
+__all__ = ["RULES", "conjuncts"]
+
+Range = Callable[[Interval, Interval], Interval]
+_DIVISIONS: Final[dict[type[exp.Expression], str]] = {
+    exp.Div: "/",
+    exp.IntDiv: "//",
+    exp.Mod: "%",
+}
+
+_ARITHMETIC: Final[dict[type[exp.Expression], str]] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
+
+_RANGES: Final[dict[type[exp.Expression], Range]] = {
+    exp.Add: intervals.add,
+    exp.Sub: intervals.subtract,
+    exp.Mul: intervals.multiply,
+}
+
+_COMPARISONS: Final[dict[type[exp.Expression], str]] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "IS NOT DISTINCT FROM",
+    exp.NullSafeNEQ: "IS DISTINCT FROM",
+}
+
+
+def _paren(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this")
+    return scope.term(node.this)
+
+
+def _negate(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this")
+    term = need(scope, node.this, "number", word="-")
+    if term.is_literal and term.interval[0] is not None:
+        return number_literal(-term.interval[0])
+    return number(
+        f"(-{as_double(term)})",
+        interval=intervals.negate(term.interval),
+        is_whole=term.is_whole,
+        is_nullable=term.is_nullable,
+        is_tidy=is_tidy(term),
+    )
+
+
+def _arithmetic(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this", "expression")
+    sign = _ARITHMETIC[type(node)]
+    times = _time_arithmetic(node, scope) if sign != "*" else None
+    if times is not None:
+        return times
+    left = need(scope, node.this, "number", word=sign)
+    right = need(scope, node.expression, "number", word=sign)
+    return number(
+        f"({as_double(left)} {sign} {as_double(right)})",
+        interval=_RANGES[type(node)](left.interval, right.interval),
+        is_whole=left.is_whole and right.is_whole,
+        is_nullable=left.is_nullable or right.is_nullable,
+    )
+
+
+def _time_arithmetic(node: exp.Expression, scope: Scope) -> Term | None:
+    """Translate date + INTERVAL, date - INTERVAL and date - date."""
+    sign = _ARITHMETIC[type(node)]
+    left, right = node.this, node.expression
+    if sign == "+" and isinstance(left, exp.Interval):
+        left, right = right, left
+    if isinstance(right, exp.Interval):
+        moment = need(scope, left, "date", "timestamp", word=sign)
+        return in_range(f"({moment.sql} {sign} {_interval(right, scope)})", "timestamp")
+    if sign == "-":
+        one, other = scope.term(left), scope.term(right)
+        if one.kind == "date" and other.kind == "date":
+            days = f"CAST(date_diff('day', {other.sql}, {one.sql}) AS DOUBLE)"
+            return number(days, is_whole=True, is_tidy=True)
+    return None
+
+
+def _interval(node: exp.Interval, scope: Scope) -> str:
+    unit = str(node.args["unit"]).upper().rstrip("S") if node.args.get("unit") else ""
+    count = node.this
+    written = str(count.this) if isinstance(count, exp.Literal) else ""
+    units = {"YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"}
+    # Years 1 to 9999 moved by this much stay far inside what a TIMESTAMP can hold.
+    if unit not in units or not re.fullmatch(r"\d{1,4}", written):
+        raise scope.question.refuse(
+            "literal", node, word="an INTERVAL", what="a small whole number and its unit",
+            example="INTERVAL 7 DAY",
+        )  # fmt: skip
+    return f"INTERVAL {int(written)} {unit}"
+
+
+def _division(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this", "expression", "typed", "safe")
+    sign = _DIVISIONS[type(node)]
+    left = need(scope, node.this, "number", word=sign)
+    right = need(scope, node.expression, "number", word=sign)
+    below = as_double(right) if _never_zero(right) else f"nullif({as_double(right)}, 0e0)"
+    is_nullable = left.is_nullable or right.is_nullable or not _never_zero(right)
+    if sign == "%":
+        # NaN only for an infinite x, which tidy() of whatever uses it turns into NULL.
+        top = intervals.absolute(right.interval)[1]
+        low = Fraction(0) if left.interval[0] is not None and left.interval[0] >= 0 else None
+        span = (low if low is not None or top is None else -top, top)
+        is_whole = left.is_whole and right.is_whole
+        sql = f"({as_double(left)} % {below})"
+        return number(sql, interval=span, is_whole=is_whole, is_nullable=is_nullable)
+    span = intervals.divide(left.interval, right.interval)
+    sql = f"({as_double(left)} / {below})"
+    if sign == "//":
+        return number(
+            f"trunc({sql})",
+            interval=intervals.rounded(span), is_whole=True, is_nullable=is_nullable,
+        )  # fmt: skip
+    return number(sql, interval=span, is_nullable=is_nullable)
+
+
+def _never_zero(term: Term) -> bool:
+    return term.is_literal and term.interval[0] is not None and term.interval[0] != 0
+
+
+def _comparison(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this", "expression")
+    sign = _COMPARISONS[type(node)]
+    left, right = _pair(node, scope, node.this, node.expression, word=sign)
+    is_nullable = (left.is_nullable or right.is_nullable) and not sign.startswith("IS")
+    return boolean(f"({tidy(left)} {sign} {tidy(right)})", is_nullable=is_nullable)
+
+
+def _pair(
+    node: exp.Expression, scope: Scope, one: exp.Expression, other: exp.Expression, *, word: str
+) -> tuple[Term, Term]:
+    """Translate two things that are compared, converted to one kind."""
+    left, right = scope.term(one), scope.term(other)
+    same = unify([left, right])
+    if same is None:
+        raise scope.question.refuse("types", node, word=word, left=left.kind, right=right.kind)
+    # Numbers stay as they are: DuckDB compares integers and doubles without an error, and an
+    # integer column that is not converted lets it skip parts of a file.
+    return (left, right) if left.kind == right.kind == "number" else (same[0], same[1])
+
+
+def _between(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this", "low", "high")
+    value, low = _pair(node, scope, node.this, node.args["low"], word="BETWEEN")
+    again, high = _pair(node, scope, node.this, node.args["high"], word="BETWEEN")
+    return boolean(
+        f"(({tidy(value)} >= {tidy(low)}) AND ({tidy(again)} <= {tidy(high)}))",
+        is_nullable=value.is_nullable or low.is_nullable or high.is_nullable,
+    )
+
+
+def _in(node: exp.Expression, scope: Scope) -> Term:
+    question = scope.question
+    if node.args.get("query") is not None:
+        raise question.refuse("subquery", node.args["query"])
+    question.arguments(node, "this", "expressions")
+    value = scope.term(node.this)
+    listed = []
+    for item in node.expressions:
+        _, other = _pair(item, scope, node.this, item, word="IN")
+        if not other.is_literal:
+            raise question.refuse(
+                "literal", item, word=shown(item), what="a literal", example="IN ('north', 'south')"
+            )
+        listed.append(other.sql)
+    pair = unify([value, *(scope.term(item) for item in node.expressions)])
+    value = value if value.kind == "number" or pair is None else pair[0]
+    listed = sorted(set(listed))  # equal questions have equal queries
+    return boolean(f"({tidy(value)} IN ({', '.join(listed)}))", is_nullable=value.is_nullable)
+
+
+def _is(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this", "expression")
+    value = scope.term(node.this)
+    if isinstance(node.expression, exp.Null):
+        return boolean(f"({tidy(value)} IS NULL)", is_nullable=False)
+    if isinstance(node.expression, exp.Boolean):
+        value = need(scope, node.this, "boolean", word="IS")
+        word = "TRUE" if node.expression.this else "FALSE"
+        return boolean(f"({value.sql} IS NOT DISTINCT FROM {word})", is_nullable=False)
+    raise scope.question.refuse("expression", node, word=shown(node))
+
+
+def _not(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this")
+    term = need(scope, node.this, "boolean", word="NOT")
+    return boolean(f"(NOT {term.sql})", is_nullable=term.is_nullable)
+
+
+def conjuncts(node: exp.Expression, kind: type[exp.Expression] = exp.And) -> list[exp.Expression]:
+    """Return the parts of a chain of ANDs (or ORs), parentheses removed.
+
+    >>> import sqlglot
+    >>> len(conjuncts(sqlglot.parse_one("a AND (b AND c)")))
+    3
+    """
+    parts: list[exp.Expression] = []
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, exp.Paren):
+            waiting.append(part.this)
+        elif type(part) is kind:
+            waiting += [part.expression, part.this]
+        else:
+            parts.append(part)
+    return parts
+
+
+def _logic(node: exp.Expression, scope: Scope) -> Term:
+    word = "AND" if isinstance(node, exp.And) else "OR"
+    terms = [need(scope, part, "boolean", word=word) for part in conjuncts(node, type(node))]
+    # Every part is total, so their order means nothing and equal questions become equal.
+    parts = sorted({term.sql for term in terms})
+    return boolean(f"({f' {word} '.join(parts)})", is_nullable=any(t.is_nullable for t in terms))
+
+
+def _case(node: exp.Expression, scope: Scope) -> Term:
+    question = scope.question
+    if isinstance(node, exp.Case):
+        question.arguments(node, "this", "ifs", "default")
+        branches = [(part, part.args["true"]) for part in node.args["ifs"]]
+        otherwise = node.args.get("default")
+    else:
+        question.arguments(node, "this", "true", "false")
+        branches, otherwise = [(node, node.args["true"])], node.args.get("false")
+    conditions = []
+    for part, _ in branches:
+        if isinstance(node, exp.Case) and node.args.get("this") is not None:
+            left, right = _pair(part, scope, node.this, part.this, word="CASE")
+            conditions.append(f"({tidy(left)} = {tidy(right)})")
+        else:
+            conditions.append(need(scope, part.this, "boolean", word="WHEN").sql)
+    results = [scope.term(result) for _, result in branches]
+    results.append(scope.term(otherwise) if otherwise is not None else NULL)
+    same = unify([replace(term, sql=tidy(term), is_tidy=True) for term in results])
+    if same is None:
+        kinds = [t.kind for t in results if t.kind != "null"]
+        other = next((kind for kind in kinds if kind != kinds[0]), kinds[0])
+        raise question.refuse("types", node, word="CASE", left=kinds[0], right=other)
+    *chosen, last = same
+    whens = " ".join(
+        f"WHEN {when} THEN {then.sql}" for when, then in zip(conditions, chosen, strict=True)
+    )
+    ending = "" if last.sql == "NULL" else f" ELSE {last.sql}"
+    return joined(same, f"CASE {whens}{ending} END")
+
+
+RULES: Final[dict[type[exp.Expression], Rule]] = {
+    exp.Paren: _paren,
+    exp.Neg: _negate,
+    exp.Add: _arithmetic,
+    exp.Sub: _arithmetic,
+    exp.Mul: _arithmetic,
+    exp.Div: _division,
+    exp.IntDiv: _division,
+    exp.Mod: _division,
+    **dict.fromkeys(_COMPARISONS, _comparison),
+    exp.Between: _between,
+    exp.In: _in,
+    exp.Is: _is,
+    exp.Not: _not,
+    exp.And: _logic,
+    exp.Or: _logic,
+    exp.Case: _case,
+    exp.If: _case,
+}

@@ -1,0 +1,163 @@
+"""Functions of dates and timestamps, which base tables only hold from year 1 to 9999."""
+
+from fractions import Fraction
+from typing import Final
+
+from sqlglot import exp
+
+from discreet.tables.sql.expressions.arguments import Rule, need
+from discreet.tables.sql.expressions.casts import cast
+from discreet.tables.sql.expressions.literals import as_kind
+from discreet.tables.sql.expressions.term import Scope, Term
+from discreet.tables.sql.question.context import shown
+
+__all__ = ["ANONYMOUS", "RULES"]
+
+# The least and greatest value of each part; few enough to be public keys where listed as such.
+_PARTS: Final[dict[str, tuple[int, int]]] = {
+    "year": (1, 9999),
+    "isoyear": (0, 9999),
+    "quarter": (1, 4),
+    "month": (1, 12),
+    "week": (1, 53),
+    "day": (1, 31),
+    "dayofyear": (1, 366),
+    "dow": (0, 6),
+    "isodow": (1, 7),
+    "hour": (0, 23),
+    "minute": (0, 59),
+    "second": (0, 59),
+}
+_MOST_KEYS: Final = 31
+_ALIASES: Final = {
+    "years": "year",
+    "quarters": "quarter",
+    "months": "month",
+    "mon": "month",
+    "weeks": "week",
+    "weekofyear": "week",
+    "days": "day",
+    "dayofmonth": "day",
+    "doy": "dayofyear",
+    "dayofweek": "dow",
+    "weekday": "dow",
+    "hours": "hour",
+    "minutes": "minute",
+    "seconds": "second",
+}
+_NODES: Final[dict[type[exp.Expression], str]] = {
+    exp.Year: "year",
+    exp.Quarter: "quarter",
+    exp.Month: "month",
+    exp.Week: "week",
+    exp.WeekOfYear: "week",
+    exp.Day: "day",
+    exp.DayOfMonth: "day",
+    exp.DayOfYear: "dayofyear",
+    exp.DayOfWeek: "dow",
+    exp.DayOfWeekIso: "isodow",
+    exp.Hour: "hour",
+    exp.Minute: "minute",
+    exp.Second: "second",
+}
+_STEPS: Final = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
+
+
+def _part_name(node: exp.Expression, scope: Scope, allowed: tuple[str, ...]) -> str:
+    written = str(node.this) if isinstance(node, exp.Literal | exp.Var) else shown(node)
+    part = _ALIASES.get(written.lower(), written.lower())
+    if part not in allowed:
+        raise scope.question.refuse("date_part", node, word=written)
+    return part
+
+
+def _part(part: str, moment: exp.Expression, scope: Scope) -> Term:
+    term = need(scope, moment, "date", "timestamp", word=part.upper())
+    if term.kind == "date" and part in ("hour", "minute", "second"):
+        term = as_kind(term, "timestamp") or term
+    low, high = _PARTS[part]
+    values = (*range(low, high + 1), *((None,) if term.is_nullable else ()))
+    return Term(
+        sql=f"CAST(date_part('{part}', {term.sql}) AS BIGINT)",
+        kind="number",
+        type="BIGINT",
+        interval=(Fraction(low), Fraction(high)),
+        is_whole=True,
+        is_nullable=term.is_nullable,
+        values=values if high - low < _MOST_KEYS else None,
+    )
+
+
+def _extract(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this", "expression")
+    return _part(_part_name(node.this, scope, tuple(_PARTS)), node.expression, scope)
+
+
+def _date_part(node: exp.Expression, scope: Scope) -> Term:
+    if len(node.expressions) != 2:
+        raise scope.question.refuse(
+            "arguments", node, word="DATE_PART", example="DATE_PART('month', d)"
+        )
+    part, moment = node.expressions
+    return _part(_part_name(part, scope, tuple(_PARTS)), moment, scope)
+
+
+def _named_part(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this")
+    return _part(_NODES[type(node)], node.this, scope)
+
+
+def _weekday(node: exp.Expression, scope: Scope) -> Term:
+    if len(node.expressions) != 1:
+        raise scope.question.refuse("arguments", node, word="WEEKDAY", example="WEEKDAY(d)")
+    return _part("dow", node.expressions[0], scope)
+
+
+def _trunc(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this", "unit")
+    step = _part_name(node.args["unit"], scope, _STEPS)
+    term = need(scope, node.this, "date", "timestamp", word="DATE_TRUNC")
+    return Term(
+        sql=f"CAST(date_trunc('{step}', {term.sql}) AS TIMESTAMP)",
+        kind="timestamp",
+        type="TIMESTAMP",
+        is_nullable=term.is_nullable,
+    )
+
+
+def _difference(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this", "expression", "unit", "date_part_boundary")
+    step = _part_name(node.args["unit"], scope, _STEPS)
+    moments = [
+        need(scope, part, "date", "timestamp", word="DATE_DIFF")
+        for part in (node.expression, node.this)
+    ]
+    stamps = [as_kind(moment, "timestamp") or moment for moment in moments]
+    return Term(
+        sql=f"date_diff('{step}', {stamps[0].sql}, {stamps[1].sql})",
+        kind="number",
+        type="BIGINT",
+        is_whole=True,
+        is_nullable=any(moment.is_nullable for moment in moments),
+    )
+
+
+def _to_date(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this")
+    return cast(scope, node, scope.term(node.this), "DATE")
+
+
+RULES: Final[dict[type[exp.Expression], Rule]] = {
+    **dict.fromkeys(_NODES, _named_part),
+    exp.Extract: _extract,
+    exp.TimestampTrunc: _trunc,
+    exp.DateTrunc: _trunc,
+    exp.DateDiff: _difference,
+    exp.Date: _to_date,
+    exp.TsOrDsToDate: _to_date,
+}
+ANONYMOUS: Final[dict[str, Rule]] = {
+    "date_part": _date_part,
+    "datepart": _date_part,
+    "weekday": _weekday,
+}

@@ -1,0 +1,124 @@
+"""Scalar expressions: one table of rules, and a reason for everything that has none."""
+
+from typing import Final
+
+from sqlglot import exp
+
+from discreet.errors import Refused
+from discreet.tables.sql.expressions import casts as _casts
+from discreet.tables.sql.expressions import numeric as _functions
+from discreet.tables.sql.expressions import operators as _operators
+from discreet.tables.sql.expressions import strings as _texts
+from discreet.tables.sql.expressions import temporal as _dates
+from discreet.tables.sql.expressions.arguments import Rule
+from discreet.tables.sql.expressions.term import Scope, Term
+from discreet.tables.sql.question.context import nearest, shown
+
+__all__ = ["translate"]
+
+_RULES: Final[dict[type[exp.Expression], Rule]] = {
+    **_casts.RULES,
+    **_operators.RULES,
+    **_functions.RULES,
+    **_texts.RULES,
+    **_dates.RULES,
+}
+_ANONYMOUS: Final[dict[str, Rule]] = {
+    **_functions.ANONYMOUS,
+    **_texts.ANONYMOUS,
+    **_dates.ANONYMOUS,
+}
+
+_LONGEST: Final = 100_000  # characters
+_WINDOWS: Final = (exp.Window, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag, exp.Lead, exp.Ntile)
+_SUBQUERIES: Final = (exp.Subquery, exp.Exists, exp.Select, exp.SetOperation, exp.Any, exp.All)
+_NESTED: Final = (exp.Array, exp.Struct, exp.Bracket, exp.Map, exp.Explode, exp.Unnest, exp.Dot,
+                  exp.Tuple, exp.JSONExtract, exp.JSONExtractScalar, exp.ToMap)  # fmt: skip
+_RANDOM: Final = (exp.Rand, exp.Uuid, exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime,
+                  exp.CurrentDatetime, exp.Localtime, exp.Localtimestamp)  # fmt: skip
+_RANDOM_NAMES: Final = frozenset({
+    "random", "now", "nextval", "currval", "today", "uuid", "uuidv4", "uuidv7", "gen_random_uuid",
+    "get_current_timestamp", "get_current_time", "transaction_timestamp", "setseed", "age",
+    "txid_current",
+})  # fmt: skip
+_SYSTEM: Final = (exp.CurrentVersion, exp.CurrentUser, exp.CurrentSchema, exp.CurrentDatabase,
+                  exp.SessionUser)  # fmt: skip
+_SYSTEM_NAMES: Final = frozenset({
+    "current_setting", "getenv", "version", "pg_typeof", "current_database", "current_schema",
+    "current_schemas", "current_query", "current_role", "pragma_version", "getvariable",
+    "in_search_path", "stats", "vector_type", "read_text", "read_blob", "write_log", "error",
+    "sleep",
+})  # fmt: skip
+_REGEXPS: Final = (exp.RegexpLike, exp.RegexpILike, exp.RegexpExtract, exp.RegexpReplace,
+                   exp.RegexpSplit, exp.RegexpFullMatch, exp.SimilarTo, exp.Glob)  # fmt: skip
+_LIST_NAMES: Final = ("list_", "array_", "map_", "struct_", "json_", "unnest", "generate_", "range")
+_AGGREGATE_NAMES: Final = frozenset({
+    "string_agg", "group_concat", "listagg", "array_agg", "list", "first", "last", "any_value",
+    "arbitrary", "mode", "arg_min", "arg_max", "min_by", "max_by", "bool_and", "bool_or",
+    "bit_and", "bit_or", "bit_xor", "product", "skewness", "kurtosis", "entropy", "mad", "favg",
+    "fsum", "kahan_sum", "sumkahan", "bitstring_agg", "geomean", "geometric_mean", "sem",
+    "reservoir_quantile", "regr_slope", "regr_intercept", "regr_r2", "regr_count", "regr_avgx",
+    "regr_avgy", "approx_count_distinct", "approx_top_k", "histogram_exact", "histogram_values",
+    "count_star",
+})  # fmt: skip
+_NAMES: Final = sorted(
+    {word.lower() for kind in _RULES if issubclass(kind, exp.Func) for word in kind.sql_names()}
+    | set(_ANONYMOUS)
+)
+
+
+def translate(node: exp.Expression, scope: Scope) -> Term:
+    """Translate an expression by the rule for its kind; what has no rule is refused."""
+    rule = _RULES.get(type(node))
+    if rule is None and isinstance(node, exp.Anonymous):
+        rule = _ANONYMOUS.get(str(node.this).lower())
+    if rule is None:
+        raise _no_rule(node, scope)
+    term = rule(node, scope)
+    if len(term.sql) > _LONGEST:  # guards repeat their argument, so nesting can grow fast
+        raise scope.question.refuse("too_complex", node)
+    return term
+
+
+def _no_rule(node: exp.Expression, scope: Scope) -> Refused:
+    """Say why there is no rule for a node."""
+    refuse = scope.question.refuse
+    word = _word(node)
+    named = word.lower()
+    if isinstance(node, _WINDOWS):
+        return refuse("window", node)
+    if isinstance(node, _SUBQUERIES):
+        return refuse("subquery", node)
+    if isinstance(node, exp.Star | exp.Columns):
+        return refuse("star", node, word="COLUMNS" if isinstance(node, exp.Columns) else "*")
+    if isinstance(node, exp.Placeholder | exp.Parameter | exp.SessionParameter):
+        return refuse("parameter", node, word=shown(node))
+    written = node.find(exp.Lambda)
+    if written is not None:
+        return refuse("lambda", written)
+    if isinstance(node, _RANDOM) or named in _RANDOM_NAMES:
+        return refuse("random", node, word=word)
+    if isinstance(node, _SYSTEM) or named in _SYSTEM_NAMES:
+        return refuse("system", node, word=word)
+    if isinstance(node, _REGEXPS) or named.startswith("regexp_"):
+        return refuse("regexp", node)
+    if isinstance(node, exp.AggFunc | exp.IgnoreNulls) or named in _AGGREGATE_NAMES:
+        return refuse("aggregate", node, word=word)
+    if isinstance(node, _NESTED) or named.startswith(_LIST_NAMES):
+        return refuse("nested_type", node)
+    if isinstance(node, exp.Func):
+        near = nearest(word, _NAMES, what="functions")
+        if near.startswith("The"):
+            near = "Use arithmetic, CASE, and functions such as ROUND, COALESCE, LOWER or EXTRACT."
+        return refuse("function", node, word=word, near=near)
+    return refuse("expression", node, word=shown(node))
+
+
+def _word(node: exp.Expression) -> str:
+    if isinstance(node, exp.IgnoreNulls):
+        return _word(node.this)
+    if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
+        return str(node.this).upper()
+    if isinstance(node, exp.Func) and not isinstance(node, exp.Binary | exp.Connector):
+        return shown(node).split("(")[0]
+    return shown(node)

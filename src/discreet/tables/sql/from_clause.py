@@ -1,0 +1,310 @@
+"""FROM: tables, subqueries, WITH and joins, each row still belonging to one unit."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import final
+
+from sqlglot import exp
+
+from discreet.tables.model.catalog import Column, Table
+from discreet.tables.sql import unit_subqueries as _unit_rows
+from discreet.tables.sql.aggregate_calls import has_aggregate
+from discreet.tables.sql.expressions.arguments import need
+from discreet.tables.sql.expressions.operators import conjuncts
+from discreet.tables.sql.expressions.term import Term, name, total_column
+from discreet.tables.sql.joins import Relation, attach
+from discreet.tables.sql.question.context import Question, fold, nearest, shown
+from discreet.tables.sql.row_owner import is_unit_column, unit_of
+from discreet.tables.sql.scopes import RowScope, Source, inner_names, tidied
+
+__all__ = ["With", "check_clauses", "from_clause", "where_clause", "with_clause"]
+
+_CLAUSES = {
+    "qualify": "window", "sample": "sample", "into": "into", "laterals": "lateral",
+    "pivots": "pivot",
+}  # fmt: skip
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class With:
+    """The subqueries named by WITH that a place in the question can see."""
+
+    parts: Mapping[str, tuple[exp.Select, "With"]] = field(default_factory=dict)
+
+
+def check_clauses(question: Question, select: exp.Select, *allowed: str) -> None:
+    """Refuse clauses that a SELECT may not have here."""
+    always = ("expressions", "from_", "joins", "where", "group", "having", "distinct", "with_")
+    for key, value in select.args.items():
+        if not value or key in always or key in allowed:
+            continue
+        part = value[0] if isinstance(value, list) else value
+        node = part if isinstance(part, exp.Expression) else select
+        if key in _CLAUSES:
+            raise question.refuse(_CLAUSES[key], node)
+        if key in ("order", "limit", "offset"):
+            word = {"order": "ORDER BY", "limit": "LIMIT", "offset": "OFFSET"}[key]
+            raise question.refuse("inner_order", node, word=word)
+        word = key.strip("_").upper().removesuffix("S")
+        raise question.refuse_at("clause", *question.places.word(word), word=word)
+
+
+def with_clause(question: Question, select: exp.Select, outer: With) -> With:
+    """Read WITH; its parts are translated wherever they are used, and once to be checked."""
+    clause = select.args.get("with_")
+    if clause is None:
+        return outer
+    if clause.args.get("recursive"):
+        raise question.refuse("recursive", clause)
+    question.arguments(clause, "expressions")
+    known = outer
+    for part in clause.expressions:
+        question.arguments(part, "this", "alias", "materialized")
+        title = part.args["alias"]
+        if title.args.get("columns"):
+            raise question.refuse("column_list", title)
+        wanted = fold(title.name)
+        if wanted in question.tables:
+            raise question.refuse("shadow", title, word=title.name)
+        if wanted in known.parts:
+            raise question.refuse("duplicate", title, word=title.name)
+        inner = _select(question, part.this)
+        tables, uses = set(question.read), question.uses
+        _derived(question, inner, known, alias="s0", title=title.name)
+        # A part that is never used is checked, but not read.
+        question.read, question.uses = tables, uses
+        known = With(parts={**known.parts, wanted: (inner, known)})
+    return known
+
+
+def _select(question: Question, node: exp.Expression) -> exp.Select:
+    while isinstance(node, exp.Subquery) and not node.args.get("alias"):
+        question.arguments(node, "this")
+        node = node.this
+    if isinstance(node, exp.SetOperation):
+        raise question.refuse("set_operation", node, word=type(node).__name__.upper())
+    if isinstance(node, exp.Table):
+        raise question.refuse("clause", node, word="A join in parentheses")
+    if not isinstance(node, exp.Select):
+        raise question.refuse("table_function", node, word=shown(node))
+    return node
+
+
+def from_clause(question: Question, select: exp.Select, known: With) -> Relation:
+    """Translate FROM and its joins."""
+    clause = select.args.get("from_")
+    if clause is None:
+        raise question.refuse("no_table", select)
+    first = _source(question, clause.this, known, alias="s0")
+    relation = Relation(scope=RowScope(question, [first], where="in a join condition"))
+    for join in [*(clause.this.args.get("joins") or []), *(select.args.get("joins") or [])]:
+        alias = f"s{len(relation.scope.sources)}"
+        attach(question, relation, join, _source(question, join.this, known, alias=alias))
+    return relation
+
+
+def where_clause(
+    question: Question, select: exp.Select, relation: Relation
+) -> tuple[str, list[exp.Expression]]:
+    """Return WHERE as SQL ('' if there is none), and its conjuncts."""
+    clause = select.args.get("where")
+    if clause is None:
+        return "", []
+    scope = relation.scope.at("in WHERE")
+    parts = conjuncts(clause.this)
+    terms = sorted({need(scope, part, "boolean", word="WHERE").sql for part in parts})
+    return " WHERE " + " AND ".join(terms), parts
+
+
+def _source(question: Question, node: exp.Expression, known: With, *, alias: str) -> Source:
+    question.count_source(node)
+    if isinstance(node, exp.Lateral):
+        raise question.refuse("lateral", node)
+    if node.args.get("pivots"):
+        raise question.refuse("pivot", node.args["pivots"][0])
+    if node.args.get("sample"):
+        raise question.refuse("sample", node.args["sample"])
+    if not isinstance(node, exp.Table | exp.Subquery):
+        word = "VALUES" if isinstance(node, exp.Values) else shown(node).split("(")[0]
+        raise question.refuse("table_function", node, word=word)
+    title = _title(question, node)
+    if isinstance(node, exp.Subquery):
+        question.arguments(node, "this", "alias", "joins")
+        return _derived(question, _select(question, node.this), known, alias=alias, title=title)
+    if not isinstance(node.this, exp.Identifier):
+        word = shown(node.this).split("(")[0]
+        raise question.refuse("table_function", node.this, word=word)
+    question.arguments(node, "this", "alias", "joins", "db", "catalog")
+    if node.args.get("db") is not None or node.args.get("catalog") is not None:
+        raise question.refuse("qualified", node, word=shown(node))
+    wanted = fold(node.name)
+    if wanted in known.parts:
+        inner_select, before = known.parts[wanted]
+        return _derived(question, inner_select, before, alias=alias, title=title or node.name)
+    table = question.tables.get(wanted)
+    if table is None:
+        if "." in node.name or "/" in node.name:
+            raise question.refuse("table_function", node, word=node.name)
+        names = [t.name for t in question.catalog.tables] + list(known.parts)
+        near = nearest(node.name, names, what="tables")
+        raise question.refuse("unknown_table", node, word=node.name, near=near)
+    return _base(question, table, node, alias=alias, title=title or table.name)
+
+
+def _title(question: Question, node: exp.Expression) -> str:
+    alias = node.args.get("alias")
+    if alias is None:
+        return ""
+    if alias.args.get("columns"):
+        raise question.refuse("column_list", alias)
+    title = str(alias.name)
+    own = fold(node.name) if isinstance(node, exp.Table) else ""
+    if fold(title) in question.tables and fold(title) != own:
+        raise question.refuse("shadow", alias, word=title)
+    return title
+
+
+def _base(
+    question: Question, table: Table, node: exp.Expression, *, alias: str, title: str
+) -> Source:
+    question.count_table(node)
+    unit, conditions = (None, []) if table.is_public else unit_of(question, table, node)
+    if not table.is_public:
+        question.read.add(table.name)
+    columns = {fold(c.name): (c.name, _term(question, table, c), c.type) for c in table.columns}
+    inner = inner_names([c.name for c in table.columns])
+
+    def render(used: set[str]) -> str:
+        shown_columns = [] if unit is None else [f"{unit} AS unit"]
+        for lower, (_, term, _) in columns.items():
+            if lower in used and term is not None:
+                shown_columns.append(f"{term.sql} AS {name(inner[lower])}")
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"SELECT {', '.join(shown_columns) or '1 AS one'} FROM {name(table.name)}{where}"  # noqa: S608
+
+    return Source(
+        alias=alias,
+        title=title,
+        columns=columns,
+        is_private=not table.is_public,
+        has_unit=unit is not None,
+        render=render,
+    )
+
+
+def _term(question: Question, table: Table, column: Column) -> Term | None:
+    term = total_column(name(column.name), column.type)
+    if term is None:
+        return None
+    interval = term.interval
+    if column.bounds is not None and term.kind == "number":
+        interval = (Fraction(column.bounds[0]), Fraction(column.bounds[1]))
+    values = column.keys if column.keys is not None else term.values
+    is_unit = not table.is_public and is_unit_column(question, column)
+    return replace(term, interval=interval, values=values, is_unit=is_unit)
+
+
+def _derived(
+    question: Question, select: exp.Select, known: With, *, alias: str, title: str
+) -> Source:
+    """Translate a subquery or a part of WITH."""
+    check_clauses(question, select)
+    known = with_clause(question, select, known)
+    relation = from_clause(question, select, known)
+    where, _ = where_clause(question, select, relation)
+    is_grouped = (
+        select.args.get("group") is not None
+        or select.args.get("having") is not None
+        or select.args.get("distinct") is not None
+        or any(has_aggregate(item) for item in select.expressions)
+    )
+    items = _items(question, select, relation.scope)
+    if is_grouped:
+        columns, text = _unit_rows.grouped(
+            question, select, items, relation.scope, is_private=relation.is_private,
+            rows=lambda: f"FROM {relation.sql()}{where}",
+        )  # fmt: skip
+    else:
+        columns, text = _plain(question, items, relation, where)
+    has_unit = relation.scope.unit() is not None
+    return Source(
+        alias=alias,
+        title=title,
+        columns=columns,
+        is_private=relation.is_private,
+        has_unit=has_unit,
+        render=lambda used: text,
+    )
+
+
+def _plain(
+    question: Question,
+    items: list[tuple[str, exp.Expression]],
+    relation: Relation,
+    where: str,
+) -> tuple[dict[str, tuple[str, Term | None, str]], str]:
+    scope = relation.scope.at("in a subquery without GROUP BY")
+    columns: dict[str, tuple[str, Term | None, str]] = {}
+    inner = inner_names([title for title, _ in items])
+    unit = scope.unit()
+    parts = [] if unit is None else [f"{unit} AS unit"]
+    for title, node in items:
+        if fold(title) in columns:
+            raise question.refuse("duplicate", node, word=title)
+        unusable = _unusable(scope, node)
+        if unusable is not None:
+            columns[fold(title)] = (title, None, unusable)
+            continue
+        term = scope.term(node)
+        columns[fold(title)] = (title, term, term.type)
+        parts.append(tidied(term, inner[fold(title)]))
+    return columns, f"SELECT {', '.join(parts) or '1 AS one'} FROM {relation.sql()}{where}"  # noqa: S608
+
+
+def _unusable(scope: RowScope, node: exp.Expression) -> str | None:
+    """Return the type of a column that came with a star and cannot be used."""
+    if not isinstance(node, exp.Column) or not node.meta.get("from_star"):
+        return None
+    source, wanted = scope.find(node)
+    _, term, type_ = source.columns[wanted]
+    return type_ if term is None else None
+
+
+def _items(
+    question: Question, select: exp.Select, scope: RowScope
+) -> list[tuple[str, exp.Expression]]:
+    """Return the names and expressions of a subquery's SELECT list, stars written out."""
+    items: list[tuple[str, exp.Expression]] = []
+    for item in select.expressions:
+        is_star = isinstance(item, exp.Star)
+        if is_star or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+            question.arguments(item if is_star else item.this)
+            items += _star(question, item, scope)
+            continue
+        inner = item.this if isinstance(item, exp.Alias) else item
+        is_named = isinstance(item, exp.Alias | exp.Column)
+        items.append((item.alias_or_name if is_named else shown(inner).lower(), inner))
+    return items
+
+
+def _star(
+    question: Question, item: exp.Expression, scope: RowScope
+) -> list[tuple[str, exp.Expression]]:
+    table = fold(item.table) if isinstance(item, exp.Column) else ""
+    sources = [s for s in scope.sources if not table or fold(s.title) == table]
+    if not sources:
+        near = nearest(table, [s.title for s in scope.sources], what="tables of this query")
+        raise question.refuse("unknown_table", item, word=table, near=near)
+    found: list[tuple[str, exp.Expression]] = []
+    for source in sources:
+        for lower, (declared, _, _) in source.columns.items():
+            if not table and lower in source.merged:
+                continue
+            column = exp.column(declared, table=source.title or None, quoted=True)
+            column.meta.update({"start": question.places.offset(item), "from_star": True})
+            if not source.title:
+                column.set("table", None)
+            found.append((declared, column))
+    return found

@@ -1,0 +1,117 @@
+"""Joins: each row of the result still belongs to one unit."""
+
+from dataclasses import dataclass, field
+from typing import final
+
+from sqlglot import exp
+
+from discreet.tables.sql.expressions.arguments import need
+from discreet.tables.sql.expressions.operators import conjuncts
+from discreet.tables.sql.question.context import Question, fold
+from discreet.tables.sql.scopes import RowScope, Source
+
+__all__ = ["Relation", "attach"]
+
+
+@final
+@dataclass(slots=True, kw_only=True)
+class Relation:
+    """The rows of FROM: its sources, and how they are joined."""
+
+    scope: RowScope
+    joins: list[tuple[str, Source, str | None]] = field(default_factory=list)
+
+    def sql(self) -> str:
+        """Return what follows FROM, once all needed columns are known."""
+        parts = [self.scope.sources[0].sql()]
+        for word, source, condition in self.joins:
+            parts.append(f"{word} {source.sql()}" + (f" ON {condition}" if condition else ""))
+        return " ".join(parts)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether any source is protected."""
+        return any(source.is_private for source in self.scope.sources)
+
+
+def attach(question: Question, relation: Relation, join: exp.Expression, source: Source) -> None:
+    """Join one more source to a relation."""
+    question.arguments(join, "this", "on", "using", "side", "kind", "method")
+    side, kind = (str(join.args.get(key) or "").upper() for key in ("side", "kind"))
+    method = str(join.args.get("method") or "").upper()
+    if method or side not in ("", "LEFT") or kind not in ("", "INNER", "CROSS", "OUTER"):
+        word = " ".join(part for part in (method, side, kind, "JOIN") if part)
+        raise question.refuse("join_kind", join.this, word=word)
+    sources = relation.scope.sources
+    is_private = relation.is_private or source.is_private
+    if is_private and question.catalog.unit.kind == "record":
+        # A row with several partners would count several times, and nothing bounds that.
+        raise question.refuse("unit_is_row", join.this, what="a join")
+    if join.this.args.get("joins"):
+        raise question.refuse("clause", join.this, word="A join in parentheses")
+    if source.title and fold(source.title) in {fold(s.title) for s in sources}:
+        raise question.refuse("duplicate", join.this, word=source.title)
+    was_private = relation.is_private
+    if side == "LEFT" and source.is_private and not was_private:
+        raise question.refuse("join_left", join.this)
+    unit = relation.scope.unit()
+    source.is_optional = side == "LEFT"
+    sources.append(source)
+    conditions = _conditions(question, relation, join, source)
+    if was_private and source.is_private:
+        _check_units(question, join, source, relation)
+        # Whatever the condition says: no row may belong to two units.
+        conditions.insert(0, f"{unit} = {source.alias}.unit")
+    if not conditions and side == "LEFT":
+        raise question.refuse("join_condition", join.this)
+    word = "LEFT JOIN" if side == "LEFT" else "JOIN" if conditions else "CROSS JOIN"
+    relation.joins.append((word, source, " AND ".join(conditions) or None))
+
+
+def _conditions(
+    question: Question, relation: Relation, join: exp.Expression, source: Source
+) -> list[str]:
+    conditions = []
+    for column in join.args.get("using") or []:
+        wanted = fold(column.name)
+        before = RowScope(question, relation.scope.sources[:-1], where="in USING")
+        here = RowScope(question, [source], where="in USING")
+        plain = exp.Column(this=column.copy())
+        left, right = before.term(plain), here.term(plain)
+        if left.kind != right.kind:
+            raise question.refuse("types", column, word="USING", left=left.kind, right=right.kind)
+        conditions.append(f"({left.sql} = {right.sql})")
+        source.merged.add(wanted)
+    if join.args.get("on") is not None:
+        parts = conjuncts(join.args["on"])
+        conditions += [need(relation.scope, part, "boolean", word="ON").sql for part in parts]
+    return sorted(set(conditions))
+
+
+def _check_units(
+    question: Question, join: exp.Expression, source: Source, relation: Relation
+) -> None:
+    """Demand that the condition names the unit on both sides, so that its meaning is plain."""
+    unit = question.catalog.unit
+    wanted = fold(unit.name or "")
+    using = {fold(column.name) for column in join.args.get("using") or []}
+    if wanted in using:
+        return
+    for part in conjuncts(join.args["on"]) if join.args.get("on") is not None else []:
+        if isinstance(part, exp.EQ):
+            sides = [part.this, part.expression]
+            if all(isinstance(s, exp.Column) for s in sides):
+                found = [relation.scope.find(s) for s in sides]
+                is_unit = [_is_unit(question, s, column) for s, column in found]
+                if all(is_unit) and sum(s is source for s, _ in found) == 1:
+                    return
+    raise question.refuse("join_unit", join.this, word=unit.name)
+
+
+def _is_unit(question: Question, source: Source, column: str) -> bool:
+    """Whether a column is the unit's, also where periods make it only a part of the unit."""
+    _, term, _ = source.columns[column]
+    unit = question.catalog.unit
+    if term is None or not source.is_private:
+        return False
+    return term.is_unit or (unit.period is not None and column == fold(unit.name or ""))

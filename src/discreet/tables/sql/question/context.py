@@ -1,0 +1,110 @@
+"""The question being read: its text, its catalog, and how it is refused."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import final
+
+from sqlglot import ErrorLevel, exp
+from sqlglot.tokenizer_core import Token
+
+from discreet.errors import Refused
+from discreet.tables.model.catalog import Catalog, Table
+from discreet.tables.sql.question.positions import Places
+from discreet.tables.sql.question.refusals import refused
+
+__all__ = ["Question", "fold", "nearest", "shown"]
+
+_MOST_SOURCES = 64  # tables and subqueries in one question, each use of a WITH counted
+_MOST_TABLES = 8  # read by one question: joined with itself k times, a unit's n rows are n**k
+
+
+@final
+class Question:
+    """Holds what all parts of the translation need to know."""
+
+    def __init__(
+        self,
+        text: str,
+        tokens: list[Token],
+        *,
+        catalog: Catalog,
+        periods: Sequence[str] | None,
+    ) -> None:
+        self.text, self.catalog, self.periods = text, catalog, periods
+        self.places = Places(text, tokens)
+        self.tables: dict[str, Table] = {fold(table.name): table for table in catalog.tables}
+        self.read: set[str] = set()  # protected tables in use
+        self.uses = 0  # of tables
+        self._sources = 0
+
+    def refuse(self, code: str, node: exp.Expression, **words: object) -> Refused:
+        """Return the refusal of a node."""
+        line, column = self.places.of(node)
+        return self.refuse_at(code, line, column, **words)
+
+    def refuse_at(self, code: str, line: int, column: int, **words: object) -> Refused:
+        """Return a refusal at a place."""
+        protected = [table.name for table in self.catalog.tables if not table.is_public]
+        words.setdefault("table", protected[0] if protected else "a_table")
+        words.setdefault("tables", ", ".join(table.name for table in self.catalog.tables))
+        return refused(code, line=line, column=column, **words)
+
+    def check(self, node: object) -> None:
+        """Refuse an argument that the parser let be missing."""
+        if not isinstance(node, exp.Expression):
+            raise self.refuse_at("syntax", 1, 1, why="a function lacks an argument")
+
+    def count_source(self, node: exp.Expression) -> None:
+        """Count one more table or subquery; nested uses of WITH can double at each level."""
+        self._sources += 1
+        if self._sources > _MOST_SOURCES:
+            raise self.refuse("too_complex", node)
+
+    def count_table(self, node: exp.Expression) -> None:
+        """Count one more use of a table."""
+        self.uses += 1
+        if self.uses > _MOST_TABLES:
+            raise self.refuse("many_tables", node, most=_MOST_TABLES)
+
+    def arguments(self, node: exp.Expression, *allowed: str) -> None:
+        """Refuse a node that has parts other than those that its rule looks at."""
+        for key, value in node.args.items():
+            if value and key not in allowed:
+                raise self.refuse("expression", node, word=shown(node))
+
+
+def fold(name: str) -> str:
+    """Return a name as DuckDB compares names: without regard to case, in ASCII only.
+
+    >>> fold("ÜBER_Age")
+    'Über_age'
+    """
+    return "".join(c.lower() if c.isascii() else c for c in name)
+
+
+def shown(node: exp.Expression) -> str:
+    """Return a node as short text in the analyst's own words.
+
+    >>> import sqlglot
+    >>> shown(sqlglot.parse_one("p.a  +  1").this)
+    'p.a'
+    """
+    text = node.sql("duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def nearest(word: str, names: Iterable[str], *, what: str) -> str:
+    """Say which names were perhaps meant.
+
+    >>> nearest("regoin", ["region", "age"], what="columns")
+    'Did you mean region?'
+    """
+    names = list(dict.fromkeys(names))
+    by_lower = {n.lower(): n for n in names}
+    near = difflib.get_close_matches(word.lower(), by_lower, n=3, cutoff=0.6)
+    if near:
+        return f"Did you mean {' or '.join(by_lower[n] for n in near)}?"
+    if not names:
+        return f"There are no {what}."
+    listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    return f"The {what} are {listed}."

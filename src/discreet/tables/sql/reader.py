@@ -1,0 +1,270 @@
+"""From the text of a question to its plan."""
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, SqlglotError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from discreet.errors import Refused
+from discreet.tables.model.catalog import Catalog
+from discreet.tables.model.query import Query
+from discreet.tables.sql.aggregate_calls import has_aggregate, is_aggregate
+from discreet.tables.sql.aggregate_calls import read as read_aggregate
+from discreet.tables.sql.expressions.arguments import need
+from discreet.tables.sql.expressions.term import name
+from discreet.tables.sql.from_clause import (
+    With,
+    check_clauses,
+    from_clause,
+    where_clause,
+    with_clause,
+)
+from discreet.tables.sql.group_keys import GroupKey, group_key, listed_values
+from discreet.tables.sql.question.context import Question, fold, shown
+from discreet.tables.sql.scopes import spelled
+from discreet.tables.sql.select_list import Histogram, OutputScope, histogram, ordering
+from discreet.tables.sql.unit_subqueries import group_items
+
+__all__ = ["read"]
+
+_LONGEST = 50_000  # characters
+_MOST_TOKENS = 10_000
+
+
+def read(text: str, catalog: Catalog, *, periods: Sequence[str] | None) -> Query:
+    """Translate a question, or refuse it."""
+    tokens = _tokens(text)
+    question = Question(text, tokens or [], catalog=catalog, periods=periods)
+    try:
+        if tokens is None:
+            raise _unreadable(question)
+        _check_tokens(question, tokens)
+        return _Reader(question, _parse(question)).query()
+    except RecursionError:
+        raise question.refuse_at("too_complex", 1, 1) from None
+
+
+def _tokens(text: str) -> list[Token] | None:
+    """Cut a text into words, or return None where that is impossible."""
+    try:
+        text.encode()
+        return (
+            None if len(text) > _LONGEST or "\0" in text else sqlglot.tokenize(text, read="duckdb")
+        )
+    except (TokenError, UnicodeEncodeError):
+        return None
+
+
+def _parse(question: Question) -> exp.Select:
+    try:
+        trees = sqlglot.parse(question.text, read="duckdb")
+    except ParseError as error:
+        raise _not_sql(question, error) from None
+    except (SqlglotError, ValueError, TypeError, AttributeError, KeyError, IndexError):
+        raise question.refuse_at("syntax", 1, 1, why="the parser gave up on it") from None
+    tree = next(tree for tree in trees if tree is not None)
+    while isinstance(tree, exp.Subquery):
+        question.arguments(tree, "this")
+        tree = tree.this
+    if isinstance(tree, exp.SetOperation):
+        raise question.refuse("set_operation", tree, word=type(tree).__name__.upper())
+    if not isinstance(tree, exp.Select):
+        raise question.refuse_at("statement", 1, 1, word=type(tree).__name__.upper())
+    return tree
+
+
+def _check_tokens(question: Question, tokens: list[Token]) -> None:
+    if len(tokens) > _MOST_TOKENS:
+        raise question.refuse_at("too_complex", 1, 1)
+    if all(token.token_type == TokenType.SEMICOLON for token in tokens):
+        raise question.refuse_at("empty", 1, 1)
+    for token, after in pairwise(tokens):
+        if token.token_type == TokenType.SEMICOLON and after.token_type != TokenType.SEMICOLON:
+            raise question.refuse_at("statements", *question.places.at(after.start))
+    # Asked before parsing, which would log what it does not know.
+    words = [token for token in tokens if token.token_type != TokenType.L_PAREN]
+    first = words[0] if words else tokens[0]
+    allowed = (TokenType.SELECT, TokenType.WITH, TokenType.FROM)
+    if first.token_type not in allowed:
+        place = question.places.at(first.start)
+        raise question.refuse_at("statement", *place, word=first.text.upper()[:40])
+
+
+def _unreadable(question: Question) -> Refused:
+    """Say why a text cannot even be cut into words: a quote is open, mostly."""
+    text = question.text
+    if len(text) > _LONGEST:
+        return question.refuse_at("too_complex", 1, 1)
+    for mark in ("'", '"'):
+        if text.count(mark) % 2:
+            place = question.places.at(text.rfind(mark))
+            return question.refuse_at("syntax", *place, why=f"a {mark} is never closed")
+    return question.refuse_at("syntax", 1, 1, why="it has unreadable characters")
+
+
+def _not_sql(question: Question, error: ParseError) -> Refused:
+    found = error.errors[0] if error.errors else {}
+    word = str(found.get("highlight") or "")
+    line = int(found.get("line") or 1)
+    column = max(1, int(found.get("col") or 1) - max(len(word), 1) + 1)
+    why = f"the words around {word!r} do not fit together" if word else "words are missing"
+    return question.refuse_at("syntax", line, column, why=why)
+
+
+class _Reader:
+    """Puts together the parts of one query."""
+
+    def __init__(self, question: Question, select: exp.Select) -> None:
+        self.question, self.select = question, select
+        check_clauses(question, select, "order", "limit", "offset")
+        known = with_clause(question, select, With())
+        self.relation = from_clause(question, select, known)
+        self.items = self._items()
+        if not self.relation.is_private:
+            raise question.refuse("no_table", select.args["from_"].this)
+        self.where, conditions = where_clause(question, select, self.relation)
+        self.rows = self.relation.scope
+        self.listed = listed_values(question, conditions, self.rows)
+        self.histogram: Histogram | None = None
+        self.keys = self._keys()
+        released = [(k.written, k.released(i)) for i, k in enumerate(self.keys)]
+        self.scope = OutputScope(self.rows, released)
+        self.scope.key_count = len(self.keys)
+
+    def query(self) -> Query:
+        """Return the plan."""
+        shown_items = self._shown()
+        self.scope.aliases = {fold(title): node for title, node in self.items}
+        having = self._having()
+        order = ordering(self.question, self.select, self.scope, self.items)
+        if not self.scope.aggregates:
+            self.scope.row_count()
+        names = _unique([title for title, _, _ in shown_items])
+        output = ", ".join(
+            f"{sql} AS {name(title)}" for title, (_, sql, _) in zip(names, shown_items, strict=True)
+        )
+        keys = [key.key for key in self.keys]
+        if self.histogram is not None:
+            keys.append(self.histogram.key)
+        return Query(
+            rows=self._rows(),
+            keys=tuple(keys),
+            values=tuple(self.scope.values),
+            aggregates=tuple(self.scope.aggregates),
+            output=f"SELECT {output} FROM released{having}{order}",  # noqa: S608
+            names=tuple(names),
+            tables=tuple(sorted(self.question.read)),
+            key_names=tuple(
+                title for title, (_, _, is_key) in zip(names, shown_items, strict=True) if is_key
+            ),
+            unit_is_row=self.question.catalog.unit.kind == "record",
+        )
+
+    def _items(self) -> list[tuple[str, exp.Expression]]:
+        items = []
+        for item in self.select.expressions:
+            inner = item.this if isinstance(item, exp.Alias) else item
+            is_column = isinstance(inner, exp.Column)
+            if isinstance(inner, exp.Star) or (is_column and isinstance(inner.this, exp.Star)):
+                raise self.question.refuse("star", inner, word=shown(inner))
+            is_named = is_column or isinstance(item, exp.Alias)
+            title = item.alias_or_name if is_named else self._default_name(inner)
+            items.append((title, inner))
+        if not items:
+            raise self.question.refuse("raw_rows", self.select)
+        return items
+
+    def _default_name(self, node: exp.Expression) -> str:
+        if is_aggregate(node) and str(node.name).lower() == "histogram":
+            return "histogram"
+        try:  # without the names of tables, which mean nothing to whoever reads the answer
+            return spelled(node, self.relation.scope, functions="lower")
+        except Refused:
+            return shown(node)
+
+    def _keys(self) -> list[GroupKey]:
+        nodes = group_items(self.question, self.select, self.items, self.rows)
+        has_any = any(has_aggregate(node) for _, node in self.items)
+        is_grouped = self.select.args.get("group") or self.select.args.get("distinct")
+        having = self.select.args.get("having")
+        if not is_grouped and not has_any and not (having and has_aggregate(having)):
+            for _, node in self.items:
+                self.rows.at("here").term(node)  # a more telling refusal, where there is one
+            raise self.question.refuse("raw_rows", self.items[0][1])
+        keys: dict[str, GroupKey] = {}
+        for node in nodes:
+            term = self.rows.at("in GROUP BY").term(node)
+            if term.sql not in keys:
+                title = term.column or spelled(node, self.rows)
+                listed = self.listed.get(term.sql)
+                keys[term.sql] = group_key(
+                    self.question, node, term, name=self._title(node, title), listed=listed
+                )
+        return list(keys.values())
+
+    def _title(self, node: exp.Expression, default: str) -> str:
+        return next((title for title, item in self.items if item is node), default)
+
+    def _shown(self) -> list[tuple[str, str, bool]]:
+        """Return name, SQL and whether it is a key, for each column of the answer."""
+        found = []
+        for title, node in self.items:
+            call = read_aggregate(node, self.rows) if is_aggregate(node) else None
+            if call is not None and call.word == "histogram":
+                found += self._histogram(title, node)
+                continue
+            term = self.scope.term(node)
+            self.scope.aliases[fold(title)] = node  # later columns may use its name
+            found.append((title, term.sql, bool(re.fullmatch(r"key_\d+", term.sql))))
+        if self.histogram is not None and len(self.scope.aggregates) > 1:
+            raise self.question.refuse(
+                "histogram", self.select, why="HISTOGRAM must be the only aggregate"
+            )
+        return found
+
+    def _histogram(self, title: str, node: exp.Expression) -> list[tuple[str, str, bool]]:
+        if self.histogram is not None or self.scope.aggregates:
+            raise self.question.refuse(
+                "histogram", node, why="HISTOGRAM must be the only aggregate"
+            )
+        found = histogram(self.question, node, self.rows, title=title)
+        self.histogram, place = found, len(self.keys)
+        self.scope.key_count, self.scope.histogram = place + 1, node
+        count = self.scope.row_count()
+        return [
+            (f"{title}_from", found.edge(place, offset=0), True),
+            (f"{title}_to", found.edge(place, offset=1), True),
+            (title, count.sql, False),
+        ]
+
+    def _having(self) -> str:
+        clause = self.select.args.get("having")
+        if clause is None:
+            return ""
+        return f" WHERE {need(self.scope, clause.this, 'boolean', word='HAVING').sql}"
+
+    def _rows(self) -> str:
+        unit = self.rows.unit()
+        parts = [] if unit is None else [f"{unit} AS unit"]
+        parts += [f"{key.sql} AS key_{i}" for i, key in enumerate(self.keys)]
+        if self.histogram is not None:
+            parts.append(f"{self.histogram.sql} AS key_{len(self.keys)}")
+        parts += [f"{sql} AS value_{i}" for i, sql in enumerate(self.scope.value_sql)]
+        return f"SELECT {', '.join(parts) or '1 AS one'} FROM {self.relation.sql()}{self.where}"  # noqa: S608
+
+
+def _unique(titles: list[str]) -> list[str]:
+    """Return names that differ also where upper and lower case do not."""
+    seen: set[str] = set()
+    names = []
+    for title in titles:
+        new, number = title, 1
+        while fold(new) in seen:
+            new, number = f"{title}_{number}", number + 1
+        seen.add(fold(new))
+        names.append(new)
+    return names

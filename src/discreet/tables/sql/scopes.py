@@ -1,0 +1,228 @@
+"""What expressions can refer to: the columns of rows, or the keys and aggregates of groups."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import final
+
+from sqlglot import ErrorLevel, exp
+
+from discreet.errors import Refused
+from discreet.tables.sql.aggregate_calls import has_aggregate, is_aggregate
+from discreet.tables.sql.expressions.term import Term, name, tidy
+from discreet.tables.sql.expressions.translate import translate
+from discreet.tables.sql.question.context import Question, fold, nearest, shown
+
+__all__ = ["GroupedScope", "RowScope", "Source", "inner_names", "spelled"]
+
+
+@final
+@dataclass(slots=True, kw_only=True)
+class Source:
+    """One table or subquery in FROM. ``columns`` are by lower-case name, None if unusable.
+
+    ``render`` makes its SQL from the names of the columns that turned out to be needed.
+    """
+
+    alias: str
+    title: str
+    columns: dict[str, tuple[str, Term | None, str]]  # name as declared, term, type
+    is_private: bool
+    has_unit: bool
+    render: Callable[[set[str]], str]
+    used: set[str] = field(default_factory=set)
+    is_optional: bool = False  # the right side of a LEFT JOIN
+    merged: set[str] = field(default_factory=set)  # columns that USING shows only once, elsewhere
+
+    def sql(self) -> str:
+        """Return the subquery that FROM contains."""
+        return f"({self.render(self.used)}) AS {self.alias}"
+
+
+def inner_names(columns: Sequence[str]) -> dict[str, str]:
+    """Return the names that columns have inside the translation, where ``unit`` is taken.
+
+    >>> inner_names(["unit", "age"])
+    {'unit': 'unit_', 'age': 'age'}
+    """
+    taken = {fold(column) for column in columns} | {"unit"}
+    names = {}
+    for column in columns:
+        inner = column
+        while fold(inner) == "unit" or (inner != column and fold(inner) in taken):
+            inner += "_"
+        names[fold(column)] = inner
+    return names
+
+
+@final
+class RowScope:
+    """The columns of the rows of FROM."""
+
+    def __init__(self, question: Question, sources: Sequence[Source], *, where: str) -> None:
+        self.question, self.sources, self.where = question, list(sources), where
+
+    def at(self, where: str) -> "RowScope":
+        """Return the same scope for another clause, named in refusals."""
+        return RowScope(self.question, self.sources, where=where)
+
+    def term(self, node: exp.Expression, /) -> Term:
+        """Translate an expression over rows."""
+        self.question.check(node)
+        if isinstance(node, exp.Column):
+            return self._column(node)
+        if is_aggregate(node):
+            # An aggregate that does not exist at all is told so first.
+            if isinstance(node, exp.AggFunc) and type(node) not in _KNOWN:
+                return translate(node, self)
+            raise self.question.refuse("aggregate_place", node, where=self.where)
+        return translate(node, self)
+
+    def find(self, node: exp.Column) -> tuple[Source, str]:
+        """Return the source and the lower-case name of a column."""
+        if isinstance(node.this, exp.Star):
+            raise self.question.refuse("star", node, word=shown(node))
+        if node.args.get("db") is not None or node.args.get("catalog") is not None:
+            raise self.question.refuse("nested_type", node)
+        wanted, table = fold(node.name), fold(node.table)
+        found = [
+            source
+            for source in self.sources
+            if wanted in source.columns
+            and (fold(source.title) == table if table else wanted not in source.merged)
+        ]
+        if not found:
+            raise self._unknown(node)
+        if len(found) > 1:
+            titles = found[0].title or "t"
+            raise self.question.refuse("ambiguous", node, word=node.name, table=titles)
+        return found[0], wanted
+
+    def _unknown(self, node: exp.Column) -> Exception:
+        titles = {fold(source.title) for source in self.sources}
+        table = fold(node.table)
+        if table and table not in titles:
+            near = nearest(node.table, [s.title for s in self.sources], what="tables of this query")
+            return self.question.refuse("unknown_table", node, word=node.table, near=near)
+        names = [
+            declared
+            for source in self.sources
+            if not table or fold(source.title) == table
+            for declared, _, _ in source.columns.values()
+        ]
+        near = nearest(node.name, names, what="columns")
+        return self.question.refuse("unknown_column", node, word=shown(node), near=near)
+
+    def _column(self, node: exp.Column) -> Term:
+        self.question.arguments(node, "this", "table")
+        source, wanted = self.find(node)
+        declared, term, type_ = source.columns[wanted]
+        if term is None:
+            raise self.question.refuse("column_type", node, word=declared, type=type_)
+        source.used.add(wanted)
+        inner = inner_names([d for d, _, _ in source.columns.values()])[wanted]
+        return replace(
+            term,
+            sql=f"{source.alias}.{name(inner)}",
+            is_literal=False,
+            is_nullable=term.is_nullable or source.is_optional,
+            is_unit=term.is_unit and not source.is_optional,
+            is_tidy=True,
+            column=declared,
+        )
+
+    def unit(self) -> str | None:
+        """Return the SQL of the row's unit, None where rows are units or all tables public."""
+        first = next((source for source in self.sources if source.has_unit), None)
+        return None if first is None else f"{first.alias}.unit"
+
+
+_KNOWN = frozenset(
+    {
+        exp.Count, exp.Sum, exp.Avg, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevSamp,
+        exp.StddevPop, exp.Min, exp.Max, exp.Corr, exp.CovarSamp, exp.CovarPop, exp.Median,
+        exp.Quantile, exp.ApproxQuantile, exp.PercentileCont, exp.PercentileDisc,
+    }
+)  # fmt: skip
+
+
+class GroupedScope(ABC):
+    """The keys and aggregates of groups; whatever else stands in it would be a raw value."""
+
+    def __init__(self, rows: RowScope, keys: Sequence[tuple[str, Term]]) -> None:
+        self.question, self.rows = rows.question, rows
+        self._keys = dict(keys)  # by their SQL over rows
+        self.aliases: dict[str, exp.Expression] = {}
+        self._open: list[str] = []
+
+    @abstractmethod
+    def aggregate(self, node: exp.Expression, /) -> Term:
+        """Translate one aggregate."""
+
+    def term(self, node: exp.Expression, /) -> Term:
+        """Translate an expression over groups."""
+        self.question.check(node)
+        if isinstance(node, exp.Window):
+            return translate(node, self)
+        if is_aggregate(node):
+            return self.aggregate(node)
+        key = self._key(node)
+        if key is not None:
+            return key
+        if isinstance(node, exp.Column):
+            return self._column(node)
+        return translate(node, self)
+
+    def _key(self, node: exp.Expression) -> Term | None:
+        if has_aggregate(node) or node.find(exp.Column) is None:
+            return None
+        if node.find(exp.Query, exp.Window) is not None or not self._is_over_rows(node):
+            return None
+        return self._keys.get(self.rows.term(node).sql)
+
+    def _is_over_rows(self, node: exp.Expression) -> bool:
+        """Whether all columns are those of rows; others are names of the SELECT list, perhaps."""
+        try:
+            for column in node.find_all(exp.Column):
+                self.rows.find(column)
+        except Refused:
+            return False
+        return True
+
+    def _column(self, node: exp.Column) -> Term:
+        wanted = fold(node.name)
+        if not node.table and wanted in self.aliases and wanted not in self._open:
+            self._open.append(wanted)
+            try:
+                return self.term(self.aliases[wanted])
+            finally:
+                self._open.pop()
+        self.rows.find(node)  # an unknown column is told so first
+        raise self.question.refuse("not_grouped", node, word=shown(node))
+
+
+def spelled(node: exp.Expression, rows: RowScope, *, functions: str = "upper") -> str:
+    """Return an expression over rows as text that does not depend on how it was typed."""
+    node = node.copy()
+    while isinstance(node, exp.Paren):
+        node = node.this
+    for column in list(node.find_all(exp.Column)):
+        source, wanted = rows.find(column)
+        declared = source.columns[wanted][0]
+        is_plain = declared.isidentifier()
+        plain = exp.Column(this=exp.Identifier(this=declared, quoted=not is_plain))
+        if column is node:
+            node = plain
+        else:
+            column.replace(plain)
+    return node.sql(
+        "duckdb",
+        comments=False,
+        normalize_functions=functions,
+        unsupported_level=ErrorLevel.IGNORE,
+    )
+
+
+def tidied(term: Term, inner: str) -> str:
+    """Return one column of a subquery."""
+    return f"{tidy(term)} AS {name(inner)}"

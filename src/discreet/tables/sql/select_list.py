@@ -1,0 +1,224 @@
+"""The SELECT list, HAVING, ORDER BY and LIMIT: aggregates to release, then post-processing."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import final
+
+from sqlglot import exp
+
+from discreet.tables.model.query import Aggregate, AggregateKind, Key, Value
+from discreet.tables.sql.aggregate_calls import Call, read
+from discreet.tables.sql.expressions import intervals
+from discreet.tables.sql.expressions.literals import number_literal
+from discreet.tables.sql.expressions.term import Term, as_double, tidy, tidy_double
+from discreet.tables.sql.expressions.translate import translate
+from discreet.tables.sql.question.context import Question, fold, shown
+from discreet.tables.sql.scopes import GroupedScope, RowScope, spelled
+
+__all__ = ["Histogram", "OutputScope", "histogram", "ordering"]
+
+
+@final
+class OutputScope(GroupedScope):
+    """Collects aggregates and values while output expressions are translated."""
+
+    def __init__(self, rows: RowScope, keys: list[tuple[str, Term]]) -> None:
+        super().__init__(rows, keys)
+        self.aggregates: list[Aggregate] = []
+        self.values: list[Value] = []
+        self.value_sql: list[str] = []
+        self.key_count = len(keys)
+        self.histogram: exp.Expression | None = None  # the one of the SELECT list
+
+    def aggregate(self, node: exp.Expression, /) -> Term:
+        """Enter an aggregate, and return its column of the released table."""
+        call = read(node, self.rows)
+        if call is None:
+            return translate(node, self)
+        if call.word == "histogram" and node == self.histogram:
+            return self.row_count()
+        if call.word == "histogram":
+            raise self.question.refuse(
+                "histogram", node, why="HISTOGRAM must stand alone in the SELECT list"
+            )
+        return self._released(self._aggregate(node, call))
+
+    def row_count(self) -> Term:
+        """Enter COUNT(*), so that there is something to release for each key."""
+        return self._released(Aggregate(kind="count"))
+
+    def _released(self, aggregate: Aggregate) -> Term:
+        if aggregate not in self.aggregates:
+            self.aggregates.append(aggregate)
+        position = self.aggregates.index(aggregate)
+        # Its type is the releaser's business: arithmetic converts it to DOUBLE first.
+        return Term(sql=f"aggregate_{position}", kind="number", type="RELEASED")
+
+    def _aggregate(self, node: exp.Expression, call: Call) -> Aggregate:
+        if call.word == "count":
+            return self._count(call)
+        places = tuple(self._number(argument, node, call) for argument in call.filtered())
+        kinds: dict[str, AggregateKind] = {
+            "sum": "sum", "mean": "mean", "variance": "variance", "deviation": "deviation",
+            "minimum": "minimum", "maximum": "maximum", "quantile": "quantile",
+            "covariance": "covariance", "correlation": "correlation",
+        }  # fmt: skip
+        is_sample = call.is_sample if call.word in ("variance", "deviation", "covariance") else True
+        return Aggregate(
+            kind=kinds[call.word], values=places, quantile=call.quantile, is_sample=is_sample
+        )
+
+    def _count(self, call: Call) -> Aggregate:
+        rows = self.rows.at("inside another aggregate")
+        (argument,) = call.filtered()
+        if not call.arguments and call.condition is None:
+            return Aggregate(kind="count")
+        term = rows.term(argument)
+        if call.is_distinct:
+            if term.is_unit:
+                return Aggregate(kind="count_units")
+            sql = tidy(term)
+            if term.type == "DOUBLE":
+                sql = f"CASE WHEN {sql} = 0e0 THEN 0e0 ELSE {sql} END"
+            place = self._value(sql, self._described(argument, term))
+            return Aggregate(kind="count_distinct", values=(place,))
+        if not term.is_nullable:
+            return Aggregate(kind="count")
+        if term.kind in ("number", "boolean"):  # the value itself, which a sum or mean may share
+            place = self._value(tidy_double(term), self._described(argument, term))
+            return Aggregate(kind="count_values", values=(place,))
+        sql = f"CASE WHEN {tidy(term)} IS NULL THEN NULL ELSE 1e0 END"
+        described = replace(
+            self._described(argument, term), bounds=(Fraction(0), Fraction(1)), is_whole=True
+        )
+        return Aggregate(kind="count_values", values=(self._value(sql, described),))
+
+    def _number(self, argument: exp.Expression, node: exp.Expression, call: Call) -> int:
+        term = self.rows.at("inside another aggregate").term(argument)
+        if term.kind not in ("number", "boolean", "null"):
+            raise self.question.refuse(
+                "aggregate_type", node, word=call.shown, argument=shown(argument), kind=term.kind
+            )
+        return self._value(tidy_double(term), self._described(argument, term))
+
+    def _described(self, argument: exp.Expression, term: Term) -> Value:
+        return Value(
+            text=spelled(argument, self.rows),
+            bounds=intervals.bounded(term.interval) if term.kind in ("number", "boolean") else None,
+            is_whole=term.is_whole,
+            column=term.column,
+        )
+
+    def _value(self, sql: str, value: Value) -> int:
+        for place, (known, other) in enumerate(zip(self.value_sql, self.values, strict=True)):
+            if known == sql and other.bounds == value.bounds:
+                return place
+        self.values.append(value)
+        self.value_sql.append(sql)
+        return len(self.values) - 1
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Histogram:
+    """A histogram: one more key that is the number of the bin, and where bins begin."""
+
+    sql: str
+    key: Key
+    low: Fraction
+    high: Fraction
+
+    def edge(self, position: int, *, offset: int) -> str:
+        """Return the SQL of the lower (0) or upper (1) end of a bin."""
+        bins = len(self.key.values or ())
+        low, width = number_literal(self.low), number_literal(self.high - self.low)
+        bin_ = f"(CAST(key_{position} AS DOUBLE) + {offset}e0)"
+        return f"({as_double(low)} + {bin_} * {as_double(width)} / {bins}e0)"
+
+
+def histogram(question: Question, node: exp.Expression, rows: RowScope, *, title: str) -> Histogram:
+    """Read HISTOGRAM(x, low, high, bins)."""
+    call = read(node, rows)
+    assert call is not None
+    if len(call.arguments) != 4:
+        raise question.refuse("histogram", node, why="HISTOGRAM takes four arguments")
+    inside = rows.at("inside another aggregate")
+    subject = replace(call, arguments=call.arguments[:1]).filtered()[0]
+    term = inside.term(subject)
+    if term.kind not in ("number", "boolean"):
+        raise question.refuse(
+            "aggregate_type", node, word="HISTOGRAM", argument=shown(subject), kind=term.kind
+        )
+    ends = [inside.term(argument) for argument in call.arguments[1:]]
+    low, high, bins = (end.interval[0] if end.is_literal else None for end in ends)
+    if low is None or high is None or bins is None or not low < high:
+        raise question.refuse(
+            "histogram", node, why="low, high and bins must be literals, low below high"
+        )
+    if bins.denominator != 1 or not 1 <= bins <= 10_000:
+        raise question.refuse(
+            "histogram", call.arguments[3], why="the number of bins must be from 1 to 10000"
+        )
+    value, width = tidy_double(term), as_double(number_literal(high - low))
+    share = f"floor(({value} - {as_double(ends[0])}) * {bins}e0 / {width})"
+    return Histogram(
+        # Infinite values go into the end bins like all that lie outside.
+        sql=f"CASE WHEN {value} IS NULL THEN NULL ELSE "
+        f"TRY_CAST(least(greatest({share}, 0e0), {bins - 1}e0) AS BIGINT) END",
+        key=Key(name=title, type="BIGINT", values=tuple(range(int(bins)))),
+        low=low,
+        high=high,
+    )
+
+
+def ordering(
+    question: Question,
+    select: exp.Select,
+    scope: OutputScope,
+    items: list[tuple[str, exp.Expression]],
+) -> str:
+    """Return ORDER BY, LIMIT and OFFSET over released values; ties go by the keys."""
+    clause = select.args.get("order")
+    parts = []
+    for ordered in clause.expressions if clause is not None else []:
+        question.arguments(ordered, "this", "desc", "nulls_first")
+        ending = " DESC" if ordered.args.get("desc") else " ASC"
+        ending += " NULLS FIRST" if ordered.args.get("nulls_first") else " NULLS LAST"
+        for node in _ordered(question, ordered.this, items):
+            found = scope.term(node)
+            if not found.is_literal:  # which would order nothing
+                parts.append(found.sql + ending)
+    keys = [f"key_{i} ASC NULLS LAST" for i in range(scope.key_count)]
+    order = list(dict.fromkeys([*parts, *keys]))
+    text = f" ORDER BY {', '.join(order)}" if order else ""
+    for part, word in (("limit", "LIMIT"), ("offset", "OFFSET")):
+        if select.args.get(part) is not None:
+            text += f" {word} {_whole(question, select.args[part], word)}"
+    return text
+
+
+def _ordered(
+    question: Question, node: exp.Expression, items: list[tuple[str, exp.Expression]]
+) -> list[exp.Expression]:
+    if isinstance(node, exp.Var) and node.name.upper() == "ALL":
+        return [item for _, item in items]
+    if isinstance(node, exp.Literal) and not node.args.get("is_string"):
+        written = str(node.this)
+        if not written.isdecimal() or not 1 <= int(written[:9]) <= len(items):
+            raise question.refuse("ordinal", node, word=written, most=len(items))
+        return [items[int(written) - 1][1]]
+    if isinstance(node, exp.Column) and not node.table:  # names of the SELECT list come first
+        named = [item for title, item in items if fold(title) == fold(node.name)]
+        if named:
+            return named[:1]
+    return [node]
+
+
+def _whole(question: Question, clause: exp.Expression, word: str) -> int:
+    count = clause.expression
+    is_plain = isinstance(count, exp.Literal) and not count.args.get("is_string")
+    others = [key for key, value in clause.args.items() if value and key != "expression"]
+    written = str(count.this) if is_plain and not others else ""
+    if not written.isdecimal() or len(written) > 15:
+        raise question.refuse("limit", clause, word=word)
+    return int(written)
