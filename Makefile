@@ -19,7 +19,7 @@ test: $(VENV)/.installed-dev ## lint, types, layers, tests, doctests, examples a
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-cache
+	$(BIN)/lint-imports --config contracts.toml --no-cache
 	$(BIN)/pytest
 
 bench: $(VENV)/.installed-dev .venv-bench/.installed .venv-bench-accounting/.installed .venv-bench-tables/.installed .venv-bench-learn/.installed ## speed and tightness beside the peers, each in one run

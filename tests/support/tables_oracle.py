@@ -30,7 +30,7 @@ from discreet.tables.release.run import Prepared
 from discreet.tables.sources.sources import open_sources
 from discreet.tables.sql.parse import parse
 
-ANSWERS = Path(__file__).parent / "cases" / "answers"
+ANSWERS = Path(__file__).parents[1] / "tables" / "cases" / "answers"
 EPSILON, DELTA = Fraction(1), Fraction(1, 10**6)
 TINY = Fraction(1, 1 << 20)  # a noise multiplier of one step: next to no noise
 LARGE = Fraction(10**9)  # an epsilon that draws the best candidate
