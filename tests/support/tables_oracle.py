@@ -25,8 +25,8 @@ from discreet.tables.model.bounds import Bounding, Groups, Norm
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.payment import Terms
+from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import price
-from discreet.tables.release.run import Prepared
 from discreet.tables.sources.sources import open_sources
 from discreet.tables.sql.parse import parse
 

@@ -37,9 +37,10 @@ from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm, sensitivity
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.model.statements import Cells, Distinct, Profile, Statement, Sums
 from discreet.tables.pricing.cell_layout import lay_out
+from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import SIZE_SHARE, price, size_noise
 from discreet.tables.release import run as _running
-from discreet.tables.release.run import Prepared, run
+from discreet.tables.release.run import run
 from discreet.tables.sql.parse import parse
 
 FALSE_ALARM = 1e-9

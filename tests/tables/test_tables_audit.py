@@ -19,9 +19,10 @@ from discreet.tables.engines.duckdb import DuckDBEngine
 from discreet.tables.model.bounds import Groups, Norm
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.pricing.cell_layout import lay_out
+from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import price
 from discreet.tables.release import run as running
-from discreet.tables.release.run import Prepared, run
+from discreet.tables.release.run import run
 from discreet.tables.sql.parse import parse
 
 FALSE_ALARM = 1e-9  # chance that a correct release fails an audit

@@ -33,8 +33,9 @@ from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.model.statements import Distinct, Profile, Sums
 from discreet.tables.pricing.cell_layout import lay_out
+from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import price
-from discreet.tables.release.run import Prepared, run
+from discreet.tables.release.run import run
 from discreet.tables.sources.sources import open_sources
 from discreet.tables.sql.parse import parse
 

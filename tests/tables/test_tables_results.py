@@ -519,8 +519,7 @@ def test_every_refusal_is_ours():
 def test_importing_results_loads_nothing_heavy():
     code = (
         "import sys, discreet.tables.results.result, discreet.tables.results.card, "
-        "discreet.tables.declarations.declaration, "
-        "discreet.cli.tables.wizard, discreet.tables.results.consistent\n"
+        "discreet.tables.declarations.declaration, discreet.tables.results.consistent\n"
         "heavy = set('pyarrow pandas polars rich matplotlib duckdb sqlglot scipy'.split())\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )

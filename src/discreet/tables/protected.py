@@ -23,10 +23,10 @@ from discreet.tables.model.quotes import Quote
 from discreet.tables.model.statements import Engine
 from discreet.tables.pricing.expected_errors import expected_errors
 from discreet.tables.pricing.payment import Terms, prepare
+from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.questions import Question
 from discreet.tables.release import answer as answering
 from discreet.tables.release.bound_hints import tight_bounds, told_quantiles
-from discreet.tables.release.run import Prepared
 from discreet.tables.release.watch import Watch, watched
 from discreet.tables.release.workload import Plan, planned
 from discreet.tables.results.result import Result

@@ -29,11 +29,12 @@ from discreet.noise.integers import uniform_below_secret
 from discreet.privacy import Neighbours
 from discreet.tables.model.bounds import WEIGHT_STEPS
 
-__all__ = ["RANK_SHARES", "Covering", "Ranks", "by_group"]
+__all__ = ["PLACES", "RANK_SHARES", "Covering", "Ranks", "by_group"]
 
 Places = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.int64]
 
+PLACES: Final = 1 << 14  # points between the bounds of a quantile that is no whole number
 _FAR: Final = 1 << 62  # scores end here
 _MOST_POINTS: Final = 1 << 40
 RANK_SHARES: Final = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))  # middle, low end, high end

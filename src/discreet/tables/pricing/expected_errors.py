@@ -5,14 +5,13 @@ from fractions import Fraction
 from typing import Final
 
 from discreet.tables.algorithms.estimates import interval_factor
-from discreet.tables.algorithms.quantile_draw import Ranks
+from discreet.tables.algorithms.quantile_draw import PLACES, Ranks
 from discreet.tables.model.bounds import Bounding, Groups, Norm, root_up, sensitivity
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Aggregate
 from discreet.tables.model.quotes import Expected
+from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import LimitKind, declared_limit
-from discreet.tables.release.run import Prepared
-from discreet.tables.release.run_quantiles import PLACES
 
 __all__ = ["expected_errors"]
 

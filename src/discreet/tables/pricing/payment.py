@@ -14,8 +14,8 @@ from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query
 from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.expected_errors import expected_errors
+from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import Price, best, prices
-from discreet.tables.release.run import Prepared
 
 __all__ = ["DELTA_SHARE", "Terms", "prepare"]
 

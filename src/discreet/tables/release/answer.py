@@ -12,8 +12,9 @@ from discreet.tables.model.bounds import Bounding, Groups, Norm
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.statements import Engine
 from discreet.tables.pricing.expected_errors import name_of
+from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.release.columns import columns_of
-from discreet.tables.release.run import Prepared, Released, run
+from discreet.tables.release.run import Released, run
 from discreet.tables.results.result import Result
 from discreet.tables.sql.parse import canonical
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Final
 
-from discreet.tables.release.run import Prepared
+from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.results.result import Result
 
 __all__ = ["tight_bounds", "told_quantiles"]

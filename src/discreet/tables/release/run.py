@@ -29,11 +29,11 @@ from discreet.tables.model.statements import (
     Statement,
     Sums,
 )
-from discreet.tables.pricing.cell_layout import Family, Layout
+from discreet.tables.pricing.cell_layout import Family
+from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import (
     Inference,
     LimitKind,
-    Price,
     declared_limit,
 )
 from discreet.tables.release.group_index import Group, Shown, cells_of
@@ -42,23 +42,11 @@ from discreet.tables.release.run_quantiles import Drawing, Ranked, place_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Prepared", "Released", "known_groups", "run"]
+__all__ = ["Released", "known_groups", "run"]
 
 NOMINAL_GROUPS: Final = 20  # in the choice of limits, where the number of groups is secret
 
 Integers = npt.NDArray[np.int64]
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
-    """A question with its price: everything that is fixed before data is touched."""
-
-    question: str
-    query: Query
-    layout: Layout
-    price: Price
-    bounding: Bounding | None
 
 
 @final

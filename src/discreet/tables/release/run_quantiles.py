@@ -22,9 +22,8 @@ from discreet.tables.release.group_index import Shown
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["PLACES", "Drawing", "Ranked", "place_of"]
+__all__ = ["Drawing", "Ranked", "place_of"]
 
-PLACES: Final = 1 << 14  # points between the bounds of a quantile that is no whole number
 MOST_PLACES: Final = 1 << 20  # for whole numbers
 
 Integers = npt.NDArray[np.int64]
@@ -40,7 +39,7 @@ def place_of(value: int, bounds: tuple[Fraction, Fraction], *, is_whole: bool) -
     if is_whole and high - low < MOST_PLACES:
         low, high = Fraction(math.floor(low)), Fraction(math.ceil(high))
         return Place(value=value, low=low, high=high, points=int(high - low) + 1)
-    points = 1 if low == high else PLACES + 1
+    points = 1 if low == high else ranks.PLACES + 1
     return Place(value=value, low=low, high=high, points=points)
 
 

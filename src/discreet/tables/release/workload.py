@@ -11,9 +11,9 @@ from discreet.errors import BudgetExceeded, ParameterError
 from discreet.ledger import Quote as LedgerQuote
 from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.payment import DELTA_SHARE, Terms
+from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import price
 from discreet.tables.release import answer as answering
-from discreet.tables.release.run import Prepared
 from discreet.tables.release.workload_merge import Merged, merge
 from discreet.tables.results.result import Result
 
