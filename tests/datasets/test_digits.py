@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from discreet.datasets._digits import digits
+from discreet.datasets import digits
 from discreet.errors import ParameterError
 
 

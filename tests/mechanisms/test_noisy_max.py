@@ -13,7 +13,7 @@ from discreet.accounting import BoundedRangeLoss, PureLoss
 from discreet.errors import DataError, ParameterError
 from discreet.mechanisms.selection.noisy_max import LaplaceSteps, NoisyMax
 from discreet.mechanisms.values.grid import Grid
-from discreet.mechanisms.values.steps import FARTHEST, clamped_step, clamped_steps, exact_steps
+from discreet.mechanisms.values.grid_steps import FARTHEST, clamped_step, clamped_steps, exact_steps
 from discreet.noise import SYSTEM
 from discreet.testing import cdf_gap, dkw_band
 

@@ -10,7 +10,7 @@ from scipy import stats
 
 from discreet import noise
 from discreet.errors import ParameterError
-from discreet.noise.rejection import Staircase
+from discreet.noise.rejection import RejectionSampler
 from discreet.testing import SeededSource, cdf_gap, dkw_band
 
 FALSE_ALARM = 1e-9  # chance that a correct sampler fails one of these tests
@@ -83,8 +83,8 @@ def test_small_scales_are_mostly_zero_in_the_right_proportion(name):
 @pytest.mark.parametrize("shape", ["laplace", "gaussian"])
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(7), Fraction(100), Fraction(12345)])
 def test_doubles_and_integers_decide_alike_for_the_same_random_string(shape, scale, kind):
-    fast = Staircase(shape, scale, **kind)
-    forced = Staircase(shape, scale, **kind, margin=float("inf"))
+    fast = RejectionSampler(shape, scale, **kind)
+    forced = RejectionSampler(shape, scale, **kind, margin=float("inf"))
     for seed in range(3):
         by_doubles = fast.draw(20_000, source=SeededSource(seed))
         by_integers = forced.draw(20_000, source=SeededSource(seed))
@@ -94,7 +94,7 @@ def test_doubles_and_integers_decide_alike_for_the_same_random_string(shape, sca
 @pytest.mark.parametrize("shape", ["laplace", "gaussian"])
 @pytest.mark.parametrize("smooth", [False, True])
 def test_the_integer_sampler_alone_follows_the_law(shape, smooth):
-    sampler = Staircase(shape, Fraction(50), smooth=smooth)
+    sampler = RejectionSampler(shape, Fraction(50), smooth=smooth)
     count = 20_000
     draws = np.array([sampler._draw_exactly(noise.SYSTEM) for _ in range(count)])
     law = LAWS[f"{'rounded' if smooth else 'discrete'}_{shape}"]
@@ -105,7 +105,7 @@ def test_the_integer_sampler_alone_follows_the_law(shape, smooth):
 @pytest.mark.parametrize("shape", ["laplace", "gaussian"])
 def test_the_tail_slot_has_the_tail_s_law(shape, one_sided):
     """Given that the tail slot accepts, what it gives is the law beyond the table."""
-    sampler = Staircase(shape, Fraction(3), one_sided=one_sided)
+    sampler = RejectionSampler(shape, Fraction(3), one_sided=one_sided)
     tries = 100_000
     found = [sampler._tail(noise.SYSTEM) for _ in range(tries)]
     draws = np.array([draw for draw in found if draw is not None])
@@ -144,7 +144,7 @@ def test_huge_scales_give_unbounded_integers():
 @settings(max_examples=60, deadline=None)
 def test_the_staircase_covers_the_curve_and_certain_slots_lie_under_it(scale, shape, smooth):
     """The two facts the proof leans on, checked with exact bounds at every bucket's ends."""
-    sampler = Staircase(shape, scale, smooth=smooth)
+    sampler = RejectionSampler(shape, scale, smooth=smooth)
     width = 1 << sampler._shift
     half = Fraction(1, 2) if smooth else Fraction(0)
     slots = np.diff([*sampler._starts, sampler._tail_slot])
@@ -200,7 +200,7 @@ class _Recorder:
 )
 def test_every_random_bit_reaches_the_sample(shape, scale):
     """Certain slots give bucket * 2**shift + low bits, to the last bit, at every width of words."""
-    sampler = Staircase(shape, Fraction(scale))
+    sampler = RejectionSampler(shape, Fraction(scale))
     source = _Recorder(1)
     count = 5000
     drawn = sampler.draw(count, source=source)

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import DataError, ParameterError
-from discreet.noise import SYSTEM, exponential_race, permute_and_flip
+from discreet.noise import SYSTEM, exponential_race, permute_and_flip, uniform_below_secret
 from discreet.noise import selection as _selection
-from discreet.noise.integers import uniform_below_secret
 from discreet.testing import SeededSource, cdf_gap, dkw_band
 
 FALSE_ALARM = 1e-9  # chance that a correct sampler fails one of these tests

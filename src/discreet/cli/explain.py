@@ -21,10 +21,10 @@ from discreet.privacy import (
     advised_delta,
     convert,
     odds,
+    posterior_bound,
     strength,
     success,
 )
-from discreet.privacy.meaning import posterior_bound
 
 GROUPS: Final = (2, 5, 10)
 PRIORS: Final = (Fraction(1, 100), Fraction(1, 10), Fraction(1, 2))

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from discreet._exact import Number, positive, show
 from discreet.errors import ParameterError
-from discreet.noise.rejection import Shape, Staircase
+from discreet.noise.rejection import RejectionSampler, Shape
 from discreet.noise.shapes import Size, shape_of
 from discreet.noise.source import SYSTEM, Source
 
@@ -29,7 +29,7 @@ Array = npt.NDArray[Any]
 _NARROWEST = Fraction(1, 8)
 
 
-def _sampler(shape: Shape, scale: Number, smooth: bool, one_sided: bool) -> Staircase:
+def _sampler(shape: Shape, scale: Number, smooth: bool, one_sided: bool) -> RejectionSampler:
     try:
         return _made(shape, scale, smooth, one_sided)
     except TypeError:  # nothing that can be a key of the cache, such as a list
@@ -39,7 +39,7 @@ def _sampler(shape: Shape, scale: Number, smooth: bool, one_sided: bool) -> Stai
 
 # typed: True == 1 == 1.0 share a hash, and a boolean must reach the check and be refused.
 @lru_cache(maxsize=64, typed=True)
-def _made(shape: Shape, scale: Number, smooth: bool, one_sided: bool) -> Staircase:
+def _made(shape: Shape, scale: Number, smooth: bool, one_sided: bool) -> RejectionSampler:
     name = "sigma" if shape == "gaussian" else "scale"
     exact = positive(scale, name=name)
     if smooth and exact < _NARROWEST:
@@ -48,10 +48,10 @@ def _made(shape: Shape, scale: Number, smooth: bool, one_sided: bool) -> Stairca
             "every draw rounds to 0. Use a finer grid, or discrete noise.",
             parameter=name,
         )
-    return Staircase(shape, exact, one_sided=one_sided, smooth=smooth)
+    return RejectionSampler(shape, exact, one_sided=one_sided, smooth=smooth)
 
 
-def _draw(sampler: Staircase, size: Size | None, source: Source) -> int | Array:
+def _draw(sampler: RejectionSampler, size: Size | None, source: Source) -> int | Array:
     if size is None:
         return sampler.one(source=source)
     shape = shape_of(size)

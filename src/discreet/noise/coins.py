@@ -14,11 +14,12 @@ from discreet.noise.enclosure import (
     chance_logistic,
     chance_odds,
     chance_rational,
+    is_less,
 )
 from discreet.noise.shapes import Size, shape_of
 from discreet.noise.source import SYSTEM, Source, bits, words
 
-__all__ = ["bernoulli", "bernoulli_exp", "bernoulli_logistic", "bernoulli_odds", "is_less"]
+__all__ = ["bernoulli", "bernoulli_exp", "bernoulli_logistic", "bernoulli_odds"]
 
 Coins = npt.NDArray[np.bool_]
 
@@ -121,18 +122,3 @@ def _toss(chance: Chance, size: Size | None, source: Source) -> bool | Coins:
     for i in np.flatnonzero(word == np.uint16(threshold)):
         heads[i] = is_less(threshold, 16, chance, source)
     return heads.reshape(shape)
-
-
-def is_less(drawn: int, known: int, chance: Chance, source: Source) -> bool:
-    """Decide whether a uniform real with these first ``known`` bits is below the probability.
-
-    >>> from fractions import Fraction
-    >>> is_less(0, 64, chance_rational(Fraction(1, 2)), SYSTEM)
-    True
-    """
-    while True:
-        floor = chance(known)
-        if drawn != floor:
-            return drawn < floor
-        drawn = (drawn << 64) + bits(source, 64)
-        known += 64

@@ -1,11 +1,15 @@
 """Rigorous integer bounds on exp(-x), the one irrational number that noise needs.
 
 A sampler decides most cases with doubles. Where a double cannot tell, these bounds can, to any
-precision, and without a single floating-point operation.
+precision, and without a single floating-point operation. A side door: the mechanisms that toss
+coins of their own (partition selection, Warner's response) build their probabilities here.
 """
 
 from collections.abc import Callable
 from fractions import Fraction
+
+from discreet.noise.source import Source
+from discreet.noise.source import bits as random_bits
 
 __all__ = [
     "Chance",
@@ -14,6 +18,7 @@ __all__ = [
     "chance_odds",
     "chance_rational",
     "exp_bounds",
+    "is_less",
     "refined",
 ]
 
@@ -124,3 +129,18 @@ def chance_odds(x: Fraction, factor: Fraction) -> Chance:
         return (low << bits) // (one + low), (high << bits) // (one + high) + 1
 
     return refined(bounds)
+
+
+def is_less(drawn: int, known: int, chance: Chance, source: Source) -> bool:
+    """Decide whether a uniform real with these first ``known`` bits is below the probability.
+
+    >>> from discreet.noise.source import SYSTEM
+    >>> is_less(0, 64, chance_rational(Fraction(1, 2)), SYSTEM)
+    True
+    """
+    while True:
+        floor = chance(known)
+        if drawn != floor:
+            return drawn < floor
+        drawn = (drawn << 64) + random_bits(source, 64)
+        known += 64

@@ -1,6 +1,6 @@
 """Draw exactly from exp(-phi): throw a uniform point under a staircase, keep it if under the curve.
 
-The picture (the argument in full is in ``docs/proofs/staircase.md``)::
+The picture (the argument in full is in ``docs/proofs/rejection_sampling.md``)::
 
     height
       C |      ___
@@ -25,7 +25,7 @@ import numpy.typing as npt
 from discreet.noise.enclosure import exp_bounds
 from discreet.noise.source import SYSTEM, Source, bits, process_identity, words
 
-__all__ = ["Shape", "Staircase"]
+__all__ = ["Shape", "RejectionSampler"]
 
 Integers = npt.NDArray[np.int64]
 Shape = Literal["laplace", "gaussian"]
@@ -41,7 +41,7 @@ _TINY: Final = 2.0**-60
 
 
 @final
-class Staircase:
+class RejectionSampler:
     """An exact sampler of integers, for one curve.
 
     ``smooth=False`` gives integers k with probability proportional to exp(-phi(k)).
@@ -50,7 +50,7 @@ class Staircase:
     ``"gaussian"``; ``one_sided`` keeps k >= 0 only. ``margin`` is how close to the curve a double
     may decide; infinity sends every undecided slot through integer arithmetic.
 
-    >>> sampler = Staircase("gaussian", Fraction(10))
+    >>> sampler = RejectionSampler("gaussian", Fraction(10))
     >>> sampler.draw(4, source=SYSTEM).dtype
     dtype('int64')
     """
@@ -102,7 +102,7 @@ class Staircase:
         if (
             self._tail_slot >= _SLOTS or not is_covered
         ):  # proved impossible; better loud than biased
-            raise AssertionError(f"no staircase for {self._shape} of scale {self._scale}")
+            raise AssertionError(f"no sampler for {self._shape} of scale {self._scale}")
 
         self._table = np.full(_SLOTS, _UNDECIDED)
         owner = np.repeat(np.arange(bucket.size, dtype=np.int16), slots)
@@ -136,7 +136,7 @@ class Staircase:
     def draw(self, count: int, *, source: Source) -> npt.NDArray[Any]:
         """Return ``count`` samples: int64, or Python integers where 64 bits could not hold them.
 
-        >>> Staircase("laplace", Fraction(2**80)).draw(2, source=SYSTEM).dtype
+        >>> RejectionSampler("laplace", Fraction(2**80)).draw(2, source=SYSTEM).dtype
         dtype('O')
         """
         if self._shift > _WIDEST_SHIFT:
@@ -179,7 +179,7 @@ class Staircase:
 
         The batch is dropped in a forked child. It also hides how long any one sample took.
 
-        >>> isinstance(Staircase("laplace", Fraction(3)).one(source=SYSTEM), int)
+        >>> isinstance(RejectionSampler("laplace", Fraction(3)).one(source=SYSTEM), int)
         True
         """
         if source is not SYSTEM:

@@ -19,8 +19,7 @@ import numpy.typing as npt
 
 from discreet._exact import Number, positive
 from discreet.errors import DataError, ParameterError
-from discreet.noise.coins import is_less
-from discreet.noise.enclosure import chance_exp, exp_bounds
+from discreet.noise.enclosure import chance_exp, exp_bounds, is_less
 from discreet.noise.integers import uniform_below_secret
 from discreet.noise.source import SYSTEM, Source, bits, words
 

@@ -1,4 +1,8 @@
-"""Where all randomness comes from: an AES-CTR keystream keyed by the operating system."""
+"""Where all randomness comes from: an AES-CTR keystream keyed by the operating system.
+
+A side door: samplers of other rooms read their words here, and whatever must not survive a fork
+asks for the process it lives in.
+"""
 
 import os
 import threading

@@ -10,6 +10,7 @@ from discreet.privacy.meaning import (
     detection,
     odds,
     posterior,
+    posterior_bound,
     strength,
     success,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "detection",
     "odds",
     "posterior",
+    "posterior_bound",
     "strength",
     "success",
 ]

@@ -8,8 +8,8 @@ from numbers import Integral, Rational
 from typing import SupportsFloat, final
 
 from discreet._exact import Number, exact, float_up, nonnegative, probability, show, whole
+from discreet._rounding import exp_upper, log_of
 from discreet.errors import PrivacyWarning
-from discreet.privacy.directed import exp_upper, log_approximate
 
 WEAK_EPSILON = 10  # the usual border: up to 1 strong, up to 10 moderate, above weak
 DELTA_MARGIN = 10  # "far below 1/n" means at most 1 / (DELTA_MARGIN * n)
@@ -157,7 +157,7 @@ def delta_times_exp(
     if chance == 0:
         return delta
     # Compare logarithms first: past this line the exponential is small enough to write down.
-    if exponent + Fraction(log_approximate(chance)) > 1:
+    if exponent + Fraction(log_of(chance)) > 1:
         return 1.0
     return float_up(min(Fraction(1), (factor * exp_upper(exponent) + plus) * chance))
 

@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from discreet._exact import exact, float_up, probability
-from discreet.privacy.directed import exp_lower, float_down
+from discreet._rounding import exp_lower, float_down
 from discreet.privacy.guarantee import WEAK_EPSILON, Guarantee
 
 STRONG_EPSILON = 1
@@ -118,7 +118,7 @@ def posterior(guarantee: Guarantee, *, prior: float | Fraction) -> float:
 
 
 def posterior_bound(guarantee: Guarantee, *, prior: float | Fraction) -> Fraction:
-    """Return the same before it is rounded to a float: exactly the prior at epsilon 0.
+    """Return the :func:`posterior` before it is rounded to a float: at epsilon 0 it is the prior.
 
     >>> posterior_bound(Guarantee(epsilon=0), prior=Fraction(1, 100))
     Fraction(1, 100)

@@ -6,9 +6,9 @@ sound and refuses the rest.
 """
 
 from enum import StrEnum
-from typing import Final
+from typing import Final, Self
 
-from discreet._exact import exact
+from discreet._exact import exact, refusal
 from discreet.errors import ParameterError
 from discreet.privacy.guarantee import Guarantee, delta_times_exp, times_up
 
@@ -30,6 +30,23 @@ class Neighbours(StrEnum):
     add_remove = "add_remove"
     replace_one = "replace_one"
     zero_out = "zero_out"
+
+    @classmethod
+    def of(cls, name: str, *, parameter: str = "neighbours") -> Self:
+        """Return the relation of this name, or refuse the parameter that it was given for.
+
+        >>> Neighbours.of("zero_out")
+        <Neighbours.zero_out: 'zero_out'>
+        >>> Neighbours.of("remove")
+        Traceback (most recent call last):
+            ...
+        discreet.errors.ParameterError: neighbours must be one of add_remove, replace_one, \
+zero_out, got 'remove'.
+        """
+        try:
+            return cls(name)
+        except ValueError:
+            raise refusal(parameter, f"one of {', '.join(cls)}", name) from None
 
 
 _SAME: Final = 1
@@ -101,7 +118,8 @@ def convert(
         ...
     discreet.errors.ParameterError: replace_one does not give add_remove: ...
     """
-    start, end = _relation(source, "source"), _relation(target, "target")
+    start = Neighbours.of(source, parameter="source")
+    end = Neighbours.of(target, parameter="target")
     if start is end:
         return guarantee
     for needs_admissible, needs_ignored, steps in _RULES[start, end]:
@@ -116,16 +134,6 @@ def _two_steps(guarantee: Guarantee) -> Guarantee:
         epsilon=times_up(guarantee.epsilon, 2),
         delta=delta_times_exp(guarantee.delta, factor=1, exponent=epsilon, plus=1),
     )
-
-
-def _relation(name: Neighbours | str, parameter: str) -> Neighbours:
-    try:
-        return Neighbours(name)
-    except ValueError:
-        choices = ", ".join(Neighbours)
-        raise ParameterError(
-            f"{parameter} must be one of {choices}, got {name!r}.", parameter=parameter
-        ) from None
 
 
 def _refusal(source: Neighbours, target: Neighbours) -> str:

@@ -8,10 +8,10 @@ from typing import ClassVar, final
 import numpy as np
 
 from discreet._exact import Number, float_up, nonnegative, plain
+from discreet._rounding import exp_lower
 from discreet.accounting.losses.loss import Loss
 from discreet.accounting.pairs.pairs import AtomsPair, Pair
 from discreet.errors import ParameterError
-from discreet.privacy.directed import exp_lower
 
 __all__ = ["FinitePairLoss"]
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from discreet._exact import Number, refusal, whole
 from discreet.cli.train import show as shown
 from discreet.cli.train.runs import OnPublic, Settings, carry_out, need_torch
-from discreet.datasets._digits import digits
+from discreet.datasets import digits
 from discreet.privacy import Guarantee, Neighbours, Unit
 
 if TYPE_CHECKING:

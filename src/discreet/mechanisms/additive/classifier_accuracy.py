@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet._exact import Number, positive, probability, whole
+from discreet._rounding import log_of
 from discreet.accounting import DiscreteLaplaceLoss
 from discreet.errors import DataError
-from discreet.mechanisms.values.calibration import log_of
 from discreet.noise import SYSTEM, Source, discrete_laplace
 
 __all__ = ["ClassifierAccuracy"]

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet._exact import Number, plain, positive, probability, whole
+from discreet._rounding import log_one_over
 from discreet.accounting import DiscreteLaplaceLoss
 from discreet.mechanisms.values.arrays import as_integers, is_scalar, saturating_add
-from discreet.mechanisms.values.tails import log_one_over, readable_up
+from discreet.mechanisms.values.calibration import readable_up
 from discreet.noise import SYSTEM, Source, discrete_laplace
 
 __all__ = ["DiscreteLaplace"]

@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet._exact import Number, plain, positive, probability, whole
+from discreet._rounding import log_one_over
 from discreet.accounting import LaplaceLoss
 from discreet.mechanisms.additive.continuous import check_grid, release_rounded, widened
+from discreet.mechanisms.values.calibration import readable_up
 from discreet.mechanisms.values.grid import Grid
-from discreet.mechanisms.values.tails import log_one_over, readable_up
 from discreet.noise import SYSTEM, Source, rounded_laplace
 
 __all__ = ["Laplace"]

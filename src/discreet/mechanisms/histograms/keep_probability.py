@@ -14,9 +14,9 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from discreet.noise.coins import is_less
-from discreet.noise.enclosure import Chance, chance_rational, exp_bounds, refined
-from discreet.noise.source import Source, words
+from discreet.noise import Source
+from discreet.noise.enclosure import Chance, chance_rational, exp_bounds, is_less, refined
+from discreet.noise.source import words
 
 __all__ = ["KeepProbability", "keep_probability"]
 

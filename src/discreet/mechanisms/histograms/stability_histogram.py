@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet._exact import Number, exact, probability, whole
+from discreet._rounding import log_of
 from discreet.accounting import ApproximateLoss
 from discreet.errors import DataError
 from discreet.mechanisms.additive.discrete_laplace import DiscreteLaplace
@@ -23,7 +24,7 @@ from discreet.mechanisms.histograms.contributions import (
 )
 from discreet.mechanisms.histograms.key_order import array_order, in_order
 from discreet.mechanisms.values.arrays import as_integers
-from discreet.mechanisms.values.calibration import log_of, search_epsilon
+from discreet.mechanisms.values.calibration import search_epsilon
 from discreet.noise import SYSTEM, Source
 from discreet.noise.enclosure import exp_bounds
 

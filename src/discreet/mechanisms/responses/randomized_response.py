@@ -12,7 +12,7 @@ from discreet._exact import Number, positive, probability, refusal, whole
 from discreet.accounting import RandomizedResponseLoss
 from discreet.mechanisms.responses.frequency_estimate import FrequencyEstimate
 from discreet.mechanisms.responses.reports import as_categories, count_reports
-from discreet.mechanisms.values.calibration import hoeffding_width
+from discreet.mechanisms.values.tails import hoeffding_width
 from discreet.noise import SYSTEM, Source, bernoulli_logistic, bernoulli_odds, uniform_integers
 
 __all__ = ["RandomizedResponse"]

@@ -13,7 +13,7 @@ from discreet.accounting import PureLoss, RandomizedResponseLoss
 from discreet.errors import ParameterError
 from discreet.mechanisms.responses.frequency_estimate import FrequencyEstimate
 from discreet.mechanisms.responses.reports import as_yes_no, count_reports
-from discreet.mechanisms.values.calibration import hoeffding_width
+from discreet.mechanisms.values.tails import hoeffding_width
 from discreet.noise import SYSTEM, Source, bernoulli
 from discreet.noise.enclosure import chance_logistic, exp_bounds
 

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet._exact import Number, positive, probability, refusal, whole
+from discreet._rounding import log_of
 from discreet.accounting import BoundedRangeLoss
 from discreet.mechanisms.values.arrays import as_scores
-from discreet.mechanisms.values.calibration import least_epsilon, log_of
+from discreet.mechanisms.values.calibration import least_epsilon
 from discreet.noise import SYSTEM, Source, exponential_race
 
 __all__ = [

@@ -10,14 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet._exact import Number, positive, probability, refusal, whole
+from discreet._rounding import log_of
 from discreet.accounting import BoundedRangeLoss, PureLoss
 from discreet.errors import DataError, ParameterError
 from discreet.mechanisms.selection.exponential import Exponential, check_choice, choice_rate
 from discreet.mechanisms.selection.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.values.arrays import as_scores
-from discreet.mechanisms.values.calibration import least_epsilon, log_of
+from discreet.mechanisms.values.calibration import least_epsilon
 from discreet.mechanisms.values.grid import Grid
-from discreet.mechanisms.values.steps import exact_steps
+from discreet.mechanisms.values.grid_steps import exact_steps
 from discreet.noise import SYSTEM, Source, discrete_laplace
 
 __all__ = ["LaplaceSteps", "NoisyMax", "Steps"]

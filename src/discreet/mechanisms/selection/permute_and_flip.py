@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet._exact import Number, probability, whole
+from discreet._rounding import log_of
 from discreet.accounting import PureLoss
 from discreet.mechanisms.selection.exponential import check_choice, choice_rate, in_scores
 from discreet.mechanisms.values.arrays import as_scores
-from discreet.mechanisms.values.calibration import least_epsilon, log_of
+from discreet.mechanisms.values.calibration import least_epsilon
 from discreet.noise import SYSTEM, Source, permute_and_flip
 
 __all__ = ["PermuteAndFlip"]

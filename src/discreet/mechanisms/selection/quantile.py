@@ -11,7 +11,7 @@ import numpy.typing as npt
 from discreet._exact import Number, positive, probability
 from discreet.accounting import BoundedRangeLoss
 from discreet.mechanisms.selection.exponential import worst_shortfall
-from discreet.mechanisms.selection.ranks import choose, places, points, relation, share, value_at
+from discreet.mechanisms.selection.ranks import as_share, choose, places, points, value_at
 from discreet.mechanisms.values.calibration import least_epsilon
 from discreet.noise import SYSTEM, Source
 from discreet.privacy import Neighbours
@@ -59,9 +59,9 @@ class Quantile:
     neighbours: Neighbours | str
 
     def __post_init__(self) -> None:
-        share(self.quantile, name="quantile")
+        as_share(self.quantile, name="quantile")
         positive(self.epsilon, name="epsilon")
-        relation(self.neighbours)
+        Neighbours.of(self.neighbours)
         points(self.low, self.high, self.grid)
 
     @classmethod
@@ -100,14 +100,14 @@ class Quantile:
         """
         inside = np.sort(places(values, self.low, self.high, self.grid))
         last = points(self.low, self.high, self.grid) - 1
-        q = share(self.quantile, name="quantile")
+        q = as_share(self.quantile, name="quantile")
         rate = self._rate(q) / q.denominator
         place = choose(inside, first=0, last=last, share=q, rate=rate, source=source)
         return value_at(place, self.low, self.grid)
 
     def _rate(self, q: Fraction) -> Fraction:
         """Return the factor in the exponent of a score counted in records."""
-        is_unbounded = relation(self.neighbours) is Neighbours.add_remove
+        is_unbounded = Neighbours.of(self.neighbours) is Neighbours.add_remove
         sensitivity = max(q, 1 - q) if is_unbounded else Fraction(1)
         return positive(self.epsilon, name="epsilon") / (2 * sensitivity)
 
@@ -121,5 +121,5 @@ class Quantile:
         7.73
         """
         miss = 1 - probability(confidence, name="confidence")
-        rate = self._rate(share(self.quantile, name="quantile"))
+        rate = self._rate(as_share(self.quantile, name="quantile"))
         return worst_shortfall(rate, miss, others=points(self.low, self.high, self.grid) - 1)

@@ -15,12 +15,11 @@ from discreet.accounting import PureLoss, ZCDPLoss
 from discreet.errors import ParameterError
 from discreet.mechanisms.selection.exponential import worst_shortfall
 from discreet.mechanisms.selection.ranks import (
+    as_share,
     choose,
     nearest_share,
     places,
     points,
-    relation,
-    share,
     value_at,
 )
 from discreet.mechanisms.values.calibration import least_epsilon
@@ -81,7 +80,7 @@ class Quantiles:
                 parameter="quantiles",
             )
         positive(self.epsilon, name="epsilon")
-        relation(self.neighbours)
+        Neighbours.of(self.neighbours)
         points(self.low, self.high, self.grid)
 
     @classmethod
@@ -115,7 +114,7 @@ class Quantiles:
 
     @property
     def _shares(self) -> tuple[Fraction, ...]:
-        return tuple(share(q, name="quantiles") for q in self.quantiles)
+        return tuple(as_share(q, name="quantiles") for q in self.quantiles)
 
     @property
     def loss(self) -> PureLoss:
@@ -161,7 +160,7 @@ class Quantiles:
 
     def _rate(self, q: Fraction) -> Fraction:
         """Return the factor in the exponent of a score counted in records."""
-        changes = 1 if relation(self.neighbours) is Neighbours.add_remove else 2
+        changes = 1 if Neighbours.of(self.neighbours) is Neighbours.add_remove else 2
         each = positive(self.epsilon, name="epsilon") / (self.levels * changes)
         return each / (2 * max(q, 1 - q))
 

@@ -11,11 +11,9 @@ import numpy.typing as npt
 from discreet._exact import Number, exact, positive, probability, refusal
 from discreet.errors import DataError
 from discreet.mechanisms.values.arrays import as_reals
-from discreet.noise import Source, exponential_race
-from discreet.noise.integers import uniform_below_secret
-from discreet.privacy import Neighbours
+from discreet.noise import Source, exponential_race, uniform_below_secret
 
-__all__ = ["Places", "choose", "nearest_share", "places", "points", "relation", "share", "value_at"]
+__all__ = ["Places", "as_share", "choose", "nearest_share", "places", "points", "value_at"]
 
 _MOST_POINTS: Final = 1 << 40
 _LARGEST: Final = Fraction(2**900)  # doubles end near there
@@ -24,10 +22,10 @@ _FINEST: Final = 10**6  # denominator of a quantile: more would only overflow in
 Places = npt.NDArray[np.int64]
 
 
-def share(value: object, *, name: str) -> Fraction:
+def as_share(value: object, *, name: str) -> Fraction:
     """Return a quantile as the nearest fraction that ranks are computed with.
 
-    >>> share(0.3, name="quantile")
+    >>> as_share(0.3, name="quantile")
     Fraction(3, 10)
     """
     hint = "The extremes themselves cannot be told privately; try 0.01 or 0.99."
@@ -41,19 +39,6 @@ def share(value: object, *, name: str) -> Fraction:
 def nearest_share(value: Fraction) -> Fraction:
     """Return the nearest fraction with a denominator of at most a million."""
     return value.limit_denominator(_FINEST)
-
-
-def relation(neighbours: Neighbours | str) -> Neighbours:
-    """Return a checked neighbouring relation.
-
-    >>> relation("zero_out")
-    <Neighbours.zero_out: 'zero_out'>
-    """
-    try:
-        return Neighbours(neighbours)
-    except ValueError:
-        allowed = " or ".join(repr(one.value) for one in Neighbours)
-        raise refusal("neighbours", allowed, neighbours) from None
 
 
 def points(low: Number, high: Number, grid: Number) -> int:

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet._exact import float_up, refusal, show
+from discreet._rounding import log_of
 from discreet.errors import ParameterError
-from discreet.mechanisms.values.calibration import log_of
 from discreet.mechanisms.values.grid import Grid
 from discreet.noise import discrete_laplace, geometric
 

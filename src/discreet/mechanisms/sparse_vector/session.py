@@ -11,7 +11,7 @@ import numpy.typing as npt
 from discreet.errors import DataError, NotCopyable, ParameterError, SessionOver
 from discreet.mechanisms.sparse_vector.above_threshold import AboveThreshold, plan_of
 from discreet.mechanisms.values.arrays import as_reals, is_scalar
-from discreet.mechanisms.values.steps import clamped_step, clamped_steps
+from discreet.mechanisms.values.grid_steps import clamped_step, clamped_steps
 from discreet.noise import SYSTEM, Source
 from discreet.noise.source import process_identity
 

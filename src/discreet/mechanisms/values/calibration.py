@@ -1,14 +1,13 @@
-"""The smallest epsilon that reaches an error somebody wants."""
+"""The smallest epsilon that reaches an error somebody wants, and numbers pleasant to read."""
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Final, Protocol, TypeVar
 
-from discreet._exact import Number, positive, refusal
+from discreet._exact import Number, float_up, positive, refusal
 from discreet.errors import ParameterError
 
-__all__ = ["hoeffding_width", "least_epsilon", "log_of", "search_epsilon", "smallest_epsilon"]
+__all__ = ["least_epsilon", "readable_up", "search_epsilon", "smallest_epsilon"]
 
 _SMALLEST: Final = 2.0**-800
 _LARGEST: Final = 2.0**800
@@ -20,26 +19,6 @@ class _HasError(Protocol):
 
 
 M = TypeVar("M", bound=_HasError)
-
-
-def log_of(value: Fraction) -> float:
-    """Return the logarithm of a positive number, however far it lies outside the doubles.
-
-    >>> round(log_of(Fraction(10**400)) / math.log(10))
-    400
-    """
-    return math.log(value.numerator) - math.log(value.denominator)
-
-
-def hoeffding_width(miss: Fraction, count: int) -> float:
-    """Return a t so that a share of ``count`` independent coins is off by t with chance ``miss``.
-
-    Why: [Hoe63, Theorem 2], both sides: t = sqrt(log(2 / miss) / (2 count)).
-
-    >>> round(hoeffding_width(Fraction(1, 20), 10_000), 4)
-    0.0136
-    """
-    return math.sqrt(Fraction(log_of(2 / miss)) / (2 * count))
 
 
 def least_epsilon(make: Callable[..., M], *, error: Number, **measured: Any) -> M:
@@ -86,7 +65,7 @@ def search_epsilon(
 ) -> float:
     """Return the smallest epsilon, to 12 digits, at which a growing condition holds.
 
-    >>> round(search_epsilon(lambda e: e * e >= 2, error=0), 9) == round(math.sqrt(2), 9)
+    >>> round(search_epsilon(lambda e: e * e >= 2, error=0), 9) == round(2**0.5, 9)
     True
     """
     low = high = start
@@ -102,3 +81,14 @@ def search_epsilon(
         middle = (low + high) / 2
         low, high = (low, middle) if is_reached(middle) else (middle, high)
     return high
+
+
+def readable_up(value: Fraction) -> Number:
+    """Return ``value`` as an int or short Fraction if it is one, else as a double above it.
+
+    >>> readable_up(Fraction(10)), readable_up(Fraction(1, 3)), readable_up(1 / Fraction(0.3))
+    (10, Fraction(1, 3), 3.3333333333333335)
+    """
+    if value.denominator == 1:
+        return int(value)
+    return value if value.denominator <= 10**6 else float_up(value)

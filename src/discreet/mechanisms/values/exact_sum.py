@@ -11,7 +11,7 @@ from discreet._exact import Number, exact, refusal
 from discreet.errors import DataError
 from discreet.mechanisms.values.clipping import clip
 from discreet.mechanisms.values.grid import Grid
-from discreet.mechanisms.values.steps import clamped_steps
+from discreet.mechanisms.values.grid_steps import clamped_steps
 from discreet.privacy import Neighbours
 
 __all__ = ["exact_sum", "sum_sensitivity"]
@@ -76,12 +76,7 @@ def sum_sensitivity(
     120
     """
     _, lowest, highest = _checked(low, high, grid)
-    try:
-        relation = Neighbours(neighbours)
-    except ValueError:
-        allowed = " or ".join(repr(one.value) for one in Neighbours)
-        raise refusal("neighbours", allowed, neighbours) from None
-    if relation is Neighbours.replace_one:
+    if Neighbours.of(neighbours) is Neighbours.replace_one:
         return highest - lowest
     return max(abs(lowest), abs(highest))
 

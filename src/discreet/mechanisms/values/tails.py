@@ -1,31 +1,22 @@
-"""Numbers a calibration hands back: safe, and pleasant to read."""
+"""How far noise reaches with a stated confidence: bounds on tails, rounded up."""
 
 import math
 from fractions import Fraction
 
-from discreet._exact import Number, float_up
+from discreet._rounding import log_of, log_one_over
 
-__all__ = ["log_one_over", "normal_quantile", "readable_up"]
+__all__ = ["hoeffding_width", "normal_quantile"]
 
 
-def readable_up(value: Fraction) -> Number:
-    """Return ``value`` as an int or short Fraction if it is one, else as a double above it.
+def hoeffding_width(miss: Fraction, count: int) -> float:
+    """Return a t so that a share of ``count`` independent coins is off by t with chance ``miss``.
 
-    >>> readable_up(Fraction(10)), readable_up(Fraction(1, 3)), readable_up(1 / Fraction(0.3))
-    (10, Fraction(1, 3), 3.3333333333333335)
+    Why: [Hoe63, Theorem 2], both sides: t = sqrt(log(2 / miss) / (2 count)).
+
+    >>> round(hoeffding_width(Fraction(1, 20), 10_000), 4)
+    0.0136
     """
-    if value.denominator == 1:
-        return int(value)
-    return value if value.denominator <= 10**6 else float_up(value)
-
-
-def log_one_over(miss: Fraction) -> float:
-    """Return log(1 / miss) for any chance above 0, also one that no double can hold.
-
-    >>> round(log_one_over(Fraction(1, 10**400)), 3)
-    921.034
-    """
-    return (math.log(miss.denominator) - math.log(miss.numerator)) * (1 + 1e-15)
+    return math.sqrt(Fraction(log_of(2 / miss)) / (2 * count))
 
 
 def normal_quantile(confidence: Fraction) -> float:

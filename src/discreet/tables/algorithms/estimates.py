@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet._exact import Number, probability
-from discreet.mechanisms.values.tails import log_one_over
+from discreet._rounding import log_one_over
 from discreet.tables.model.query import Aggregate
 from discreet.tables.model.statements import Cells
 

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet._exact import Number, positive, probability, refusal, whole
-from discreet.mechanisms.selection.ranks import relation
 from discreet.privacy import Neighbours
 from discreet.tables.algorithms.noise import Noise
 from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Groups, Norm
@@ -105,7 +104,7 @@ def threshold(
     >>> round(float(shown), 2)
     20.61
     """
-    relation(neighbours)
+    Neighbours.of(neighbours)
     chance = probability(delta, name="delta")
     able = reach(bounding, least=least, group_size=group_size)
     if able.keys == 0:

@@ -20,8 +20,7 @@ import numpy.typing as npt
 
 from discreet._exact import Number, exact, nonnegative, positive, whole
 from discreet.errors import DataError
-from discreet.mechanisms.selection.exponential import worst_shortfall
-from discreet.mechanisms.selection.ranks import relation
+from discreet.mechanisms.parts import worst_shortfall
 from discreet.noise import SYSTEM, Source, exponential_race
 from discreet.privacy import Neighbours
 from discreet.tables.algorithms.noise import Noise
@@ -79,7 +78,7 @@ def choose_limit(
     budget, size = positive(epsilon, name="epsilon"), whole(group_size, name="group_size")
     least = findable(epsilon=budget, edges=len(edges), group_size=size)
     wanted = max(nonnegative(above, name="above"), Fraction(min(least, float(_MOST))))
-    relation(neighbours)
+    Neighbours.of(neighbours)
     counts = np.asarray(bins)
     if counts.dtype != np.int64 or counts.shape != (len(edges) + 1,) or counts.min() < 0:
         raise DataError("bins must be an int64 array of one more number than there are edges.")

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet._exact import Number, float_up, positive, probability, refusal
+from discreet._rounding import log_one_over
 from discreet.accounting import GaussianLoss, LaplaceLoss
 from discreet.accounting.arithmetic.rounding import above
-from discreet.mechanisms.values.arrays import as_integers, saturating_add
-from discreet.mechanisms.values.tails import log_one_over
+from discreet.mechanisms.parts import as_integers, saturating_add
 from discreet.noise import SYSTEM, Source, rounded_gaussian, rounded_laplace
 from discreet.tables.model.bounds import WEIGHT_STEPS
 

@@ -22,10 +22,8 @@ import numpy.typing as npt
 from discreet._exact import Number, exact, positive, probability, refusal, whole
 from discreet.accounting import BoundedRangeLoss
 from discreet.errors import DataError
-from discreet.mechanisms.selection.exponential import worst_shortfall
-from discreet.mechanisms.selection.ranks import relation, share
-from discreet.noise import SYSTEM, Source, exponential_race
-from discreet.noise.integers import uniform_below_secret
+from discreet.mechanisms.parts import as_share, worst_shortfall
+from discreet.noise import SYSTEM, Source, exponential_race, uniform_below_secret
 from discreet.privacy import Neighbours
 from discreet.tables.model.bounds import WEIGHT_STEPS
 
@@ -91,7 +89,7 @@ class Ranks:
         positive(self.limit, name="limit")
         if whole(self.points, name="points") > _MOST_POINTS:
             raise refusal("points", "at most 2**40", self.points)
-        relation(self.neighbours)
+        Neighbours.of(self.neighbours)
         whole(self.group_size, name="group_size")
 
     @property
@@ -114,9 +112,9 @@ class Ranks:
         >>> Ranks(epsilon=1, limit=4, points=9, neighbours="add_remove").sensitivity(0.5)
         Fraction(2, 1)
         """
-        level = Fraction(1) if q is None else share(q, name="q")
+        level = Fraction(1) if q is None else as_share(q, name="q")
         largest = max(level, 1 - level)
-        if relation(self.neighbours) is Neighbours.replace_one:
+        if Neighbours.of(self.neighbours) is Neighbours.replace_one:
             largest = Fraction(1) if self.is_single else 2 * largest
         return largest * Fraction(self.limit) * self.group_size
 
@@ -147,7 +145,7 @@ class Ranks:
         >>> ranks.quantile(np.array([1]), np.array([10**6 * WEIGHT_STEPS]), q=0.25)
         1
         """
-        level, moved = share(q, name="q"), _steps(shift)
+        level, moved = as_share(q, name="q"), _steps(shift)
         rate = self._rate(q)
         group = _Group.of(places, weights, self.points)
         wanted = level.numerator * group.total + level.denominator * moved
@@ -179,7 +177,7 @@ class Ranks:
         >>> found.low <= 60 <= found.high
         True
         """
-        level, most = share(q, name="q"), exact(rows, name="rows")
+        level, most = as_share(q, name="q"), exact(rows, name="rows")
         aside = self.interval_shift(q=q, confidence=confidence)
         group = _Group.of(places, weights, self.points)
         drawn: list[int] = []

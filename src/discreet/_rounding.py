@@ -1,4 +1,4 @@
-"""Exponentials and floats that err on a stated side.
+"""Exponentials, logarithms and floats that err on a stated side; every room may use them.
 
 A guarantee may be overstated, never understated, so every inexact step here names its direction.
 The exponential goes through ``decimal``, which rounds correctly and alike on every platform;
@@ -10,6 +10,8 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Dec
 from fractions import Fraction
 
 from discreet._exact import float_up
+
+__all__ = ["exp_lower", "exp_upper", "float_down", "log_of", "log_one_over"]
 
 _UP = Context(prec=40, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _DOWN = Context(prec=40, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN)
@@ -56,10 +58,19 @@ def float_down(x: Fraction) -> float:
     return 0.0 - float_up(-x)  # not a bare minus, which would turn 0 into -0.0
 
 
-def log_approximate(x: Fraction) -> float:
-    """Return log(x) to float accuracy, also where x itself is no float.
+def log_of(x: Fraction) -> float:
+    """Return the logarithm of a positive number, to nearest, however far outside the doubles.
 
-    >>> round(log_approximate(Fraction(1, 10**400)), 3)
+    >>> round(log_of(Fraction(1, 10**400)), 3)
     -921.034
     """
     return math.log(x.numerator) - math.log(x.denominator)
+
+
+def log_one_over(chance: Fraction) -> float:
+    """Return at least log(1 / chance), for any chance above 0, also one that no double can hold.
+
+    >>> round(log_one_over(Fraction(1, 10**400)), 3)
+    921.034
+    """
+    return log_of(1 / chance) * (1 + 1e-15)
