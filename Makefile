@@ -6,21 +6,35 @@ BENCH := .venv-bench/bin
 BENCH_ACCOUNTING := .venv-bench-accounting/bin
 BENCH_TABLES := .venv-bench-tables/bin
 BENCH_LEARN := .venv-bench-learn/bin
+PYTEST := $(BIN)/pytest --numprocesses auto --dist worksteal
 PIP := -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test bench audit reference setup-system clean
+.PHONY: help demo test quick shuffle bench audit reference setup-system clean
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed ## protect a generated table, quote, answer, and verify the receipt
 	$(BIN)/discreet demo
 
-test: $(VENV)/.installed-dev ## lint, types, layers, tests, doctests, examples and code blocks of the docs
+test: $(VENV)/.installed-dev ## everything; with ROOM=tables only that room's tests and doctests
+ifdef ROOM
+	$(PYTEST) tests/$(ROOM) src/discreet/$(ROOM)
+else
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --config contracts.toml --no-cache
-	$(BIN)/pytest
+	$(PYTEST)
+endif
+
+quick: $(VENV)/.installed-dev ## the loop while working: lint, layers, and the tests that take no time
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --config contracts.toml
+	$(PYTEST) -m "not slow and not lengthy"
+
+shuffle: $(VENV)/.installed-dev ## the tests in a random order, which must not matter
+	$(PYTEST) --random-order
 
 bench: $(VENV)/.installed-dev .venv-bench/.installed .venv-bench-accounting/.installed .venv-bench-tables/.installed .venv-bench-learn/.installed ## speed and tightness beside the peers, each in one run
 	$(BENCH)/python benchmarks/noise.py
@@ -36,6 +50,7 @@ audit: $(VENV)/.installed-dev ## the slow statistical checks
 
 reference: $(VENV)/.installed-dev ## write docs/reference anew from the docstrings
 	$(BIN)/python docs/make_reference.py
+	$(BIN)/python docs/make_architecture.py
 
 setup-system: ## install what the full suite wants (Debian, root): a JRE, PostgreSQL, Chromium
 	sh tests/setup_system.sh
