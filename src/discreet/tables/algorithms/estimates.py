@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from discreet._exact import Number, probability
 from discreet._rounding import log_one_over
+from discreet.tables.model.aggregates import AggregateKind
 from discreet.tables.model.query import Aggregate
 from discreet.tables.model.statements import Cells
 
@@ -27,7 +28,6 @@ __all__ = ["Estimate", "Noisy", "estimate", "interval_factor", "moved", "spread"
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-_RATIOS: Final = ("mean", "variance", "deviation", "covariance", "correlation")
 _CLEAR: Final = 2.0  # standard errors that a number must exceed to be more signal than noise
 _ENOUGH: Final = 5.0  # standard errors that a denominator must exceed
 _MIXED: Final = 1.01  # sums of a few Laplace variables lie between one of them and a normal law
@@ -92,9 +92,12 @@ def estimate(aggregate: Aggregate, released: Noisy, *, is_clamped: bool = True) 
     >>> mean.value, mean.error.round(4), mean.reliable
     (array([2.5]), array([0.0198]), array([ True]))
     """
-    if aggregate.kind in _RATIOS:
-        return _ratio(aggregate, released, math.inf if not is_clamped else 1.0)
-    value, error = _with_error(partial(_total, aggregate), released)
+    ratio = _RATIOS.get(aggregate.kind)
+    if ratio is not None:
+        made = ratio(released, 1.0 if is_clamped else math.inf, aggregate.is_sample)
+        is_enough = _rows(released) >= _ENOUGH * _floor(released)
+        return replace(made, reliable=made.reliable & is_enough)
+    value, error = _with_error(_TOTALS[aggregate.kind], released)
     return Estimate(value=value, error=error, reliable=np.abs(value) >= _CLEAR * error)
 
 
@@ -165,13 +168,18 @@ def _with_error(function: Callable[[Noisy], Array], released: Noisy) -> tuple[Ar
     return value, np.sqrt(squares)
 
 
-def _total(aggregate: Aggregate, released: Noisy) -> Array:
-    """Return a number of rows or a sum: linear in the cells."""
+def _every_row(released: Noisy) -> Array:
+    """Return the number of rows, those without a value included."""
+    return np.asarray(released.noisy.sum(axis=1), dtype=np.float64)
+
+
+def _rows(released: Noisy) -> Array:
+    """Return the number of rows with a value."""
+    return np.asarray(released.noisy[:, : _own(released.cells)].sum(axis=1), dtype=np.float64)
+
+
+def _sum(released: Noisy) -> Array:
     cells, kind = released.noisy, released.cells.kind
-    if aggregate.kind != "sum":
-        is_all = aggregate.kind == "count"
-        own = cells if is_all else cells[:, : _own(released.cells)]
-        return np.asarray(own.sum(axis=1), dtype=np.float64)
     low, high = (float(bound) for bound in released.cells.bounds[0])
     if kind == "sum":
         return cells[:, 0] * max(-low, high, 0.0)
@@ -180,51 +188,79 @@ def _total(aggregate: Aggregate, released: Noisy) -> Array:
     return low * (cells[:, 0] + cells[:, 1] / 2) + high * (cells[:, 2] + cells[:, 1] / 2)
 
 
-def _ratio(aggregate: Aggregate, released: Noisy, most: float) -> Estimate:
-    """Return an aggregate that divides by the number of rows, within ``most`` times its range."""
+def _mean(released: Noisy, most: float, _: bool) -> Estimate:
+    low, high = released.cells.bounds[0]
+    width = float(high - low)
+    value, error = _with_error(_centre, released)
+    share = np.clip(value, -0.5 * most, 0.5 * most) + 0.5
+    return _ratio(float(low) + width * share, width * np.minimum(error, 1))
+
+
+def _variances(released: Noisy, most: float, is_sample: bool) -> Estimate:
+    value, error = _with_error(_variance, released)
+    product = _product(released, is_sample)
+    within = np.clip(value, -0.25 * most if most > 1 else 0.0, 0.25 * most) * product
+    return _ratio(within, np.minimum(error, 0.25) * product)
+
+
+def _deviations(released: Noisy, most: float, is_sample: bool) -> Estimate:
+    variance = _variances(released, most, is_sample)
+    within = np.maximum(variance.value, 0)
+    root = np.sqrt(within)
+    down = root - np.sqrt(np.maximum(within - variance.error, 0))
+    up = np.sqrt(within + variance.error) - root
+    return _ratio(root, np.maximum(down, up))
+
+
+def _covariances(released: Noisy, most: float, is_sample: bool) -> Estimate:
+    value, error = _with_error(_covariance, released)
+    product = _product(released, is_sample)
+    within = np.clip(value, -0.25 * most, 0.25 * most) * product
+    return _ratio(within, np.minimum(error, 0.5) * product)
+
+
+def _correlations(released: Noisy, most: float, _: bool) -> Estimate:
+    value, error = _with_error(_correlation, released)
+    spreads = [_with_error(partial(_variance, axis=axis), released) for axis in (0, 1)]
+    is_clear = np.logical_and.reduce([one >= _CLEAR * its for one, its in spreads])
+    made = _ratio(np.clip(value, -most, most), np.minimum(error, 2))
+    return replace(made, reliable=is_clear)
+
+
+_TOTALS: Final[dict[AggregateKind, Callable[[Noisy], Array]]] = {
+    "count": _every_row,
+    "count_values": _rows,
+    "count_units": _rows,
+    "count_distinct": _rows,
+    "sum": _sum,
+}
+"""Numbers of rows and sums: linear in the cells."""
+
+_RATIOS: Final[dict[AggregateKind, Callable[[Noisy, float, bool], Estimate]]] = {
+    "mean": _mean,
+    "variance": _variances,
+    "deviation": _deviations,
+    "covariance": _covariances,
+    "correlation": _correlations,
+}
+"""What divides by the number of rows, within so many times its range, of a sample or not."""
+
+
+def _ratio(value: Array, error: Array) -> Estimate:
+    return Estimate(value=value, error=error, reliable=np.ones(value.shape, dtype=np.bool_))
+
+
+def _product(released: Noisy, is_sample: bool) -> Array:
+    """Return the squared range of a value, or the product of two, with n / (n - 1) of a sample."""
     ranges = [float(high - low) for low, high in released.cells.bounds]
-    reliable = _rows(released) >= _ENOUGH * _floor(released)
-    if aggregate.kind == "mean":
-        low = float(released.cells.bounds[0][0])
-        value, error = _with_error(_centre, released)
-        share = np.clip(value, -0.5 * most, 0.5 * most) + 0.5
-        return Estimate(
-            value=low + ranges[0] * share, error=ranges[0] * np.minimum(error, 1), reliable=reliable
-        )
-    if aggregate.kind == "correlation":
-        for axis in (0, 1):
-            one, its = _with_error(partial(_variance, axis=axis), released)
-            reliable &= one >= _CLEAR * its
-        value, error = _with_error(_correlation, released)
-        return Estimate(
-            value=np.clip(value, -most, most), error=np.minimum(error, 2), reliable=reliable
-        )
-    is_pair = aggregate.kind == "covariance"
-    product = ranges[0] * ranges[-1]
-    value, error = _with_error(_covariance if is_pair else _variance, released)
     # A sample has two rows at least, or it has no variance.
     rows = np.maximum(_rows(released), 2)
-    product = product * (rows / (rows - 1) if aggregate.is_sample else 1.0)
-    is_root = aggregate.kind == "deviation"
-    lowest = 0.0 if is_root else (-0.25 * most if is_pair or most > 1 else 0.0)
-    within = np.clip(value, lowest, 0.25 * most) * product
-    error = np.minimum(error, 0.5 if is_pair else 0.25) * product
-    if is_root:
-        root = np.sqrt(within)
-        down = root - np.sqrt(np.maximum(within - error, 0))
-        up = np.sqrt(within + error) - root
-        return Estimate(value=root, error=np.maximum(down, up), reliable=reliable)
-    return Estimate(value=within, error=error, reliable=reliable)
+    return ranges[0] * ranges[-1] * (rows / (rows - 1) if is_sample else np.ones(rows.shape))
 
 
 def _own(cells: Cells) -> int:
     """Return how many cells rows with a value have."""
     return cells.count - cells.with_absent
-
-
-def _rows(released: Noisy) -> Array:
-    """Return the number of rows with a value."""
-    return np.asarray(released.noisy[:, : _own(released.cells)].sum(axis=1), dtype=np.float64)
 
 
 def _floor(released: Noisy) -> float:

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, final
+from typing import final
+
+from discreet.tables.model.aggregates import SPECS, AggregateKind, AggregateSpec
 
 __all__ = [
     "Aggregate",
-    "AggregateKind",
     "Key",
     "KeyValue",
     "Query",
@@ -15,22 +16,6 @@ __all__ = [
 
 KeyValue = str | int | float | bool | None
 """One key of a group, as JSON has it; dates and times are ISO texts."""
-
-AggregateKind = Literal[
-    "count",  # COUNT(*)
-    "count_values",  # COUNT(x)
-    "count_units",  # COUNT(DISTINCT unit)
-    "count_distinct",  # COUNT(DISTINCT x)
-    "sum",
-    "mean",
-    "variance",
-    "deviation",
-    "covariance",
-    "correlation",
-    "quantile",
-    "minimum",
-    "maximum",
-]
 
 
 @final
@@ -85,6 +70,11 @@ class Aggregate:
     values: tuple[int, ...] = ()
     quantile: Fraction | None = None
     is_sample: bool = True
+
+    @property
+    def spec(self) -> AggregateSpec:
+        """What there is to know of its kind."""
+        return SPECS[self.kind]
 
 
 @final

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, Protocol, final
 
+from discreet.tables.model.aggregates import CELLS, CellsKind
 from discreet.tables.model.bounds import Bounding
 from discreet.tables.model.query import Query
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Cells",
-    "CellsKind",
     "Distinct",
     "Engine",
     "Place",
@@ -22,8 +22,6 @@ __all__ = [
     "Statement",
     "Sums",
 ]
-
-CellsKind = Literal["rows", "present", "sum", "linear", "quadratic", "moments"]
 
 
 @final
@@ -60,8 +58,7 @@ class Cells:
     @property
     def count(self) -> int:
         """How many cells there are."""
-        own = {"rows": 1, "present": 1, "sum": 1, "linear": 2, "quadratic": 3, "moments": 9}
-        return own[self.kind] + self.with_absent
+        return CELLS[self.kind] + self.with_absent
 
 
 @final

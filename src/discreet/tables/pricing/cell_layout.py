@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, final
 
-from discreet.tables.model.query import Aggregate, AggregateKind, Query
-from discreet.tables.model.statements import CellsKind
+from discreet.tables.model.aggregates import AggregateKind, CellsKind
+from discreet.tables.model.query import Aggregate, Query
 
 __all__ = ["Family", "Layout", "lay_out"]
 

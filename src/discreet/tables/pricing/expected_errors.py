@@ -6,6 +6,7 @@ from typing import Final
 
 from discreet.tables.algorithms.estimates import interval_factor
 from discreet.tables.algorithms.quantile_draw import PLACES, Ranks
+from discreet.tables.model.aggregates import CELLS
 from discreet.tables.model.bounds import Bounding, Groups, Norm, root_up, sensitivity
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Aggregate
@@ -14,13 +15,6 @@ from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import LimitKind, declared_limit
 
 __all__ = ["expected_errors"]
-
-_NAMES: Final = {
-    "count": "COUNT(*)", "count_values": "COUNT", "count_units": "COUNT(DISTINCT unit)",
-    "count_distinct": "COUNT(DISTINCT)", "sum": "SUM", "mean": "AVG", "variance": "VARIANCE",
-    "deviation": "STDDEV", "covariance": "COVAR", "correlation": "CORR", "quantile": "QUANTILE",
-    "minimum": "MIN", "maximum": "MAX",
-}  # fmt: skip
 
 
 def expected_errors(
@@ -36,10 +30,7 @@ def expected_errors(
 def name_of(aggregate: Aggregate, prepared: Prepared) -> str:
     """Return the aggregate as people write it."""
     inside = ", ".join(prepared.query.values[v].text for v in aggregate.values)
-    name = _NAMES[aggregate.kind]
-    if aggregate.kind == "count_distinct":
-        return f"COUNT(DISTINCT {inside})"
-    return f"{name}({inside})" if inside else name
+    return aggregate.spec.text.format(inside)
 
 
 def _expected(
@@ -67,7 +58,7 @@ def _expected(
     if factor is None:
         return Expected(text=text, half_width=None, words=_unknown(aggregate, prepared))
     half = width * deviation * factor
-    if aggregate.kind in _DIVIDED:
+    if aggregate.spec.range_power is not None:
         if size is None:
             words = f"within about {_short(half)} divided by the number of rows"
             if catalog.size is not None and not prepared.query.keys:
@@ -82,7 +73,6 @@ def _expected(
     return Expected(text=text, half_width=half, words=f"within {_short(half)}")
 
 
-_DIVIDED: Final = ("mean", "variance", "covariance")
 _PER_LIMIT: Final = ", times the limit on a unit, which is chosen privately"
 
 
@@ -98,11 +88,11 @@ def _bounding(aggregate: Aggregate, prepared: Prepared, catalog: Catalog) -> tup
     if query.unit_is_row:
         return Norm(limit=1, order=1), True
     of: LimitKind = "norm" if order == 2 and query.keys else "rows"
-    if aggregate.kind == "count_units":
+    if aggregate.spec.counts == "units":
         limit = declared_limit("groups", query, catalog)
         if limit is not None and order == 2:
             limit = root_up(limit)
-    elif aggregate.kind == "count_distinct":
+    elif aggregate.spec.counts == "distinct":
         limit, order = declared_limit("pairs", query, catalog), 1
     elif prepared.bounding is not None:
         return prepared.bounding, True
@@ -113,32 +103,31 @@ def _bounding(aggregate: Aggregate, prepared: Prepared, catalog: Catalog) -> tup
 
 def _is_signed(aggregate: Aggregate, prepared: Prepared) -> bool:
     bounds = prepared.query.values[aggregate.values[0]].bounds if aggregate.values else None
-    return aggregate.kind == "sum" and bounds is not None and bounds[0] < 0
+    return aggregate.spec.cells == "sum" and bounds is not None and bounds[0] < 0
 
 
 def _factor(index: int, aggregate: Aggregate, prepared: Prepared) -> tuple[float | None, int]:
     """Return the error in deviations of one cell, and over how many cells it adds up."""
-    source = prepared.layout.sources[index]
-    if source is None or aggregate.kind in ("count", "count_values"):
-        cells = 1
-        if source is not None:
-            family = prepared.layout.families[source]
-            own = {"rows": 1, "present": 1, "sum": 1, "linear": 2, "quadratic": 3, "moments": 9}
-            cells = own[family.kind] + (family.with_absent and aggregate.kind == "count")
+    source, spec = prepared.layout.sources[index], aggregate.spec
+    if source is None:
+        return 1.0, 1
+    family = prepared.layout.families[source]
+    if spec.counts is not None:
+        cells = CELLS[family.kind] + (family.with_absent and spec.counts == "rows")
         return math.sqrt(cells), cells
-    ranges = [prepared.query.values[v].bounds for v in aggregate.values]
-    if aggregate.kind in ("deviation", "correlation") or None in ranges:
+    bounds = [prepared.query.values[v].bounds for v in aggregate.values]
+    ends = [(float(one[0]), float(one[1])) for one in bounds if one is not None]
+    if len(ends) < len(bounds):
         return None, 1
-    ends = [(float(low), float(high)) for low, high in ranges if low is not None]  # type: ignore[misc]
-    kind = prepared.layout.families[source].kind
-    if aggregate.kind == "sum":
+    if spec.cells == "sum":
         low, high = ends[0]
-        if kind == "sum":
+        if family.kind == "sum":
             return max(-low, high, 0.0), 1
-        points = (low, high) if kind == "linear" else (low, (low + high) / 2, high)
+        points = (low, high) if family.kind == "linear" else (low, (low + high) / 2, high)
         return math.hypot(*points), len(points)
-    width = math.prod(high - low for low, high in ends)
-    return width ** (2 if aggregate.kind == "variance" else 1), 2
+    if spec.range_power is None:
+        return None, 1
+    return math.prod(high - low for low, high in ends) ** spec.range_power, 2
 
 
 def _of_rank(

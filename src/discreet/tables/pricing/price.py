@@ -291,7 +291,7 @@ def _spent(
     if noisy:
         parts.append((noise.loss, noisy))
     for i in layout.ranks:
-        shares = (Fraction(1),) if query.aggregates[i].kind != "quantile" else RANK_SHARES
+        shares = (Fraction(1),) if query.aggregates[i].quantile is None else RANK_SHARES
         drawn = each * (1 - SIZE_SHARE)
         parts += [(BoundedRangeLoss(epsilon=drawn * one), 1) for one in shares]
         parts.append((size_noise(each).loss, 1))

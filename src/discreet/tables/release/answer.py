@@ -201,15 +201,15 @@ def _aggregate_facts(index: int, prepared: Prepared, released: Released) -> dict
         facts["noise"] = "exponential"
     else:
         facts["noise"] = prepared.price.noise.kind
-        source = released.units if aggregate.kind == "count_units" else None
+        source = released.units if aggregate.spec.counts == "units" else None
         if family is not None:
             source = released.families[family]
-        elif aggregate.kind == "count_distinct":
+        elif aggregate.spec.counts == "distinct":
             source = released.distinct[aggregate.values[0]]
         if source is not None:
             facts["deviation"] = source.deviation
     clamped = [v for v in aggregate.values if v in released.bounds]
-    if clamped and not aggregate.kind.startswith("count"):
+    if clamped and aggregate.spec.counts is None:
         facts["bounds"] = [float(end) for end in released.bounds[clamped[0]]]
         if len(clamped) > 1:
             facts["second_bounds"] = [float(end) for end in released.bounds[clamped[1]]]
@@ -227,7 +227,7 @@ def _notes(prepared: Prepared, released: Released) -> tuple[str, ...]:
             f"Units with more than {float(released.bounding.limit):g} {norm} count for that much; "
             "the limit was chosen privately, and what it takes off is in no error bar."
         )
-    if any(prepared.query.aggregates[i].kind == "quantile" for i in prepared.layout.ranks):
+    if any(prepared.query.aggregates[i].quantile is not None for i in prepared.layout.ranks):
         notes.append("Intervals of quantiles hold for groups with enough rows: see explain().")
     if released.threshold is not None:
         of = "units" if prepared.layout.selector == "units" else "weighted rows"

@@ -22,7 +22,7 @@ def told_quantiles(prepared: Prepared, result: Result) -> dict[tuple[str, Fracti
     found = {}
     for one, facts in zip(query.aggregates, result.facts["aggregates"], strict=True):
         column = query.values[one.values[0]].column if one.values else None
-        if one.kind == "quantile" and column and one.quantile and "column" in facts:
+        if column and one.quantile and "column" in facts:
             found[column, one.quantile] = float(result[facts["column"]][0])
     return found
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, Literal, final
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 import numpy.typing as npt
@@ -133,19 +133,17 @@ class Drawing:
     ) -> ranks.Covering:
         # What the noisy size may miss by is taken off what the draws may.
         confidence = self.confidence + (1 - self.confidence) / 10
-        if aggregate.kind in ("minimum", "maximum"):
-            kind: Literal["minimum", "maximum"] = aggregate.kind
-            found = drawer.extreme(
-                places, weights, kind=kind, confidence=confidence, source=self.source
+        if aggregate.quantile is not None:
+            return drawer.interval(
+                places,
+                weights,
+                q=aggregate.quantile,
+                confidence=confidence,
+                rows=rows,
+                source=self.source,
             )
-            is_enough = rows >= drawer.extreme_rank(confidence=confidence)
-            return found if is_enough else replace(found, low=None, high=None)
-        assert aggregate.quantile is not None
-        return drawer.interval(
-            places,
-            weights,
-            q=aggregate.quantile,
-            confidence=confidence,
-            rows=rows,
-            source=self.source,
-        )
+        end = aggregate.spec.draws
+        assert end in ("minimum", "maximum")
+        found = drawer.extreme(places, weights, kind=end, confidence=confidence, source=self.source)
+        is_enough = rows >= drawer.extreme_rank(confidence=confidence)
+        return found if is_enough else replace(found, low=None, high=None)

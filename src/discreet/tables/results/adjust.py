@@ -1,19 +1,17 @@
 """Free changes of a released result: looking at it again costs nothing."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from discreet.errors import ParameterError
+from discreet.tables.model.aggregates import SPECS, AggregateSpec
 from discreet.tables.results.columns import Array, Floats, whole
 
 if TYPE_CHECKING:
     from discreet.tables.results.result import Result
-
-_COUNTS: Final = ("count", "count_values", "count_units", "count_distinct")
-_PLACES: Final = ("sum", "mean", "quantile", "minimum", "maximum")
 
 FREE: Final = "(free post-processing)"
 """What a note about such a change ends with."""
@@ -36,7 +34,8 @@ def _raised(
 
 def rounded(result: "Result", columns: Sequence[str]) -> "Result":
     """Round to whole numbers."""
-    chosen = _chosen(result, columns, _of_kind(result, _COUNTS), "rounded")
+    counts = [name for name, spec, _ in _shown_as_is(result) if spec.counts]
+    chosen = _chosen(result, columns, counts, "rounded")
     return _changed(result, chosen, _whole, "values were rounded to whole numbers")
 
 
@@ -58,19 +57,19 @@ def _changed(result: "Result", chosen: Sequence[str], change: Change, note: str)
     return replace(result, values=values, errors=errors, lows=lows, highs=highs, notes=notes)
 
 
-def _of_kind(result: "Result", kinds: Sequence[str]) -> list[str]:
-    shown = [a for a in result.facts.get("aggregates", ()) if a.get("kind") in kinds]
-    return [a["column"] for a in shown if a.get("column") in result.measures]
+def _shown_as_is(result: "Result") -> Iterator[tuple[str, AggregateSpec, Any]]:
+    """Yield the columns that show an aggregate as it is, with the bounds of its values."""
+    for facts in result.facts.get("aggregates", ()):
+        spec = SPECS.get(facts.get("kind"))
+        if spec is not None and facts.get("column") in result.measures:
+            yield facts["column"], spec, facts.get("bounds")
 
 
 def _never_negative(result: "Result") -> list[str]:
-    names = _of_kind(result, (*_COUNTS, "variance", "deviation"))
-    for aggregate in result.facts.get("aggregates", ()):
-        bounds, name = aggregate.get("bounds"), aggregate.get("column")
-        is_placed = aggregate.get("kind") in _PLACES and name in result.measures
-        if is_placed and bounds and bounds[0] >= 0:
-            names.append(name)
-    return names
+    shown = list(_shown_as_is(result))
+    always = [name for name, spec, _ in shown if spec.sign == "never_negative"]
+    placed = [(name, ends) for name, spec, ends in shown if spec.sign == "as_values"]
+    return always + [name for name, ends in placed if ends and ends[0] >= 0]
 
 
 def _chosen(result: "Result", asked: Sequence[str], usual: Sequence[str], verb: str) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet.privacy import Guarantee, advantage, strength
+from discreet.tables.model.aggregates import SPECS
 from discreet.tables.results.render import clean, number, price, share
 
 if TYPE_CHECKING:
@@ -140,7 +141,8 @@ def _noise(result: "Result") -> str:
             continue
         deviation = aggregate.get("deviation")
         how_much = "" if deviation is None else f" of standard deviation {_number(deviation)}"
-        if how_much and not str(aggregate.get("kind")).startswith("count"):
+        spec = SPECS.get(aggregate.get("kind"))
+        if how_much and (spec is None or spec.counts is None):
             how_much += ", in rows, on each of the sums that it is computed from"
         sentences.append(f"{_name(aggregate)}: {law}{how_much}.")
     if sentences:

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from sqlglot import exp
 
-from discreet.tables.model.query import Aggregate, AggregateKind, Key, Value
+from discreet.tables.model.query import Aggregate, Key, Value
 from discreet.tables.sql.aggregate_calls import Call, read
 from discreet.tables.sql.expressions import intervals
 from discreet.tables.sql.expressions.literals import number_literal
@@ -14,6 +14,9 @@ from discreet.tables.sql.expressions.term import Term, as_double, tidy, tidy_dou
 from discreet.tables.sql.expressions.translate import translate
 from discreet.tables.sql.question.context import Question, fold, shown
 from discreet.tables.sql.scopes import GroupedScope, RowScope, spelled
+
+if TYPE_CHECKING:
+    from discreet.tables.model.aggregates import AggregateKind
 
 __all__ = ["Histogram", "OutputScope", "histogram", "ordering"]
 
