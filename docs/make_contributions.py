@@ -1,0 +1,119 @@
+"""Try what CONTRIBUTING.md promises: add things to a copy, test them, count what was touched.
+
+`make contributions` writes the table anew; a test holds each contribution to its limit.
+"""
+
+import difflib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+
+ROOT = Path(__file__).parents[1]
+GUIDE = ROOT / "CONTRIBUTING.md"
+RECIPES = ROOT / "docs" / "contributions"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contribution:
+    """What somebody adds: whole files from ``docs/contributions/<folder>``, and lines elsewhere.
+
+    ``lines`` are by file: each text is put in before the first line that it would stand before
+    in the file, which the mark names.
+    """
+
+    title: str
+    folder: str
+    most: int  # source files that it may touch
+    lines: dict[str, list[tuple[str, str]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Touched:
+    """What a contribution took: source files with their lines, and whether its test passed."""
+
+    files: dict[str, int]
+    passed: bool
+    output: str
+
+
+def tried(contribution: Contribution) -> Touched:
+    """Carry out a contribution in a temporary copy and run its test there."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder)
+        for part in ("src", "tests"):
+            shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "pyproject.toml", copy)
+        tests = _apply(contribution, copy)
+        run = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],
+            cwd=copy, capture_output=True, text=True, check=False,
+            env={**os.environ, "PYTHONPATH": str(copy / "src")},
+        )  # fmt: skip
+        return Touched(files=_added(copy), passed=run.returncode == 0, output=run.stdout)
+
+
+def _apply(contribution: Contribution, copy: Path) -> list[str]:
+    """Change the copy; return the tests that came with the contribution."""
+    tests = []
+    recipe = RECIPES / contribution.folder
+    for path in sorted(recipe.rglob("*.py")):
+        name = path.relative_to(recipe)
+        shutil.copy(path, copy / name)
+        if path.name.startswith("test_"):
+            tests.append(str(name))
+    for name, edits in contribution.lines.items():
+        text = (copy / name).read_text(encoding="utf-8")
+        for mark, added in edits:
+            assert text.count(mark) == 1, f"{name}: {mark!r} is there {text.count(mark)} times"
+            text = text.replace(mark, dedent(added) + mark)
+        (copy / name).write_text(text, encoding="utf-8")
+    return tests
+
+
+def _added(copy: Path) -> dict[str, int]:
+    """Return the source files that differ from ours, with the number of lines added."""
+    found = {}
+    for path in sorted((copy / "src").rglob("*.py")):
+        ours = ROOT / path.relative_to(copy)
+        old = ours.read_text(encoding="utf-8").splitlines() if ours.exists() else []
+        new = path.read_text(encoding="utf-8").splitlines()
+        if old != new:
+            changes = difflib.ndiff(old, new) if old else [f"+ {line}" for line in new]
+            found[str(path.relative_to(copy / "src" / "discreet"))] = sum(
+                line.startswith("+ ") for line in changes
+            )
+    return found
+
+
+CONTRIBUTIONS: list[Contribution] = []
+
+
+def table() -> str:
+    """Return the table of CONTRIBUTING.md, every contribution tried."""
+    rows = ["| contribution | source files (at most) | lines added | where |", "|---|---|---|---|"]
+    for one in CONTRIBUTIONS:
+        touched = tried(one)
+        if not touched.passed:
+            raise SystemExit(f"{one.title} fails:\n{touched.output}")
+        where = ", ".join(f"`{name}` {lines}" for name, lines in touched.files.items())
+        total = sum(touched.files.values())
+        rows.append(f"| {one.title} | {len(touched.files)} ({one.most}) | {total} | {where} |")
+    return "\n".join(rows)
+
+
+def main() -> None:
+    """Write the table into the guide."""
+    before, mark, rest = GUIDE.read_text(encoding="utf-8").partition("<!-- contributions -->\n")
+    _, end, after = rest.partition("<!-- /contributions -->")
+    found = table()
+    GUIDE.write_text(f"{before}{mark}{found}\n{end}{after}", encoding="utf-8")
+    print(found)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
