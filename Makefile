@@ -9,7 +9,7 @@ BENCH_LEARN := .venv-bench-learn/bin
 PYTEST := $(BIN)/pytest --numprocesses auto --dist worksteal
 PIP := -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test quick shuffle bench audit reference setup-system clean
+.PHONY: help demo test quick shuffle bench audit reference contributions setup-system clean
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
@@ -51,6 +51,9 @@ audit: $(VENV)/.installed-dev ## the slow statistical checks
 reference: $(VENV)/.installed-dev ## write docs/reference anew from the docstrings
 	$(BIN)/python docs/make_reference.py
 	$(BIN)/python docs/make_architecture.py
+
+contributions: $(VENV)/.installed-dev ## add a mechanism, an aggregate, an engine and a layer rule to a copy, and count
+	$(BIN)/python docs/make_contributions.py
 
 setup-system: ## install what the full suite wants (Debian, root): a JRE, PostgreSQL, Chromium
 	sh tests/setup_system.sh
