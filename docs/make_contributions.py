@@ -112,7 +112,7 @@ def main() -> None:
     _, end, after = rest.partition("<!-- /contributions -->")
     found = table()
     GUIDE.write_text(f"{before}{mark}{found}\n{end}{after}", encoding="utf-8")
-    print(found)  # noqa: T201
+    print(found)
 
 
 if __name__ == "__main__":
