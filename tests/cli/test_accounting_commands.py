@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from discreet.accounting import GaussianLoss, delta
 from discreet.cli import app
-from discreet.cli.accounting import digits
+from discreet.cli.numbers import digits
 
 RUN = ["--noise-multiplier", "4", "--rate", "0.01", "--steps", "10000"]
 

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 from discreet.accounting import GaussianLoss, LaplaceLoss, PureLoss
 from discreet.cli import app
 from discreet.cli.ledger.burn_down import bar, burn_down_lines
-from discreet.cli.ledger.commands import LONG
 from discreet.cli.ledger.opening import place
+from discreet.cli.ledger.pages import LONG
 from discreet.cli.ledger.words import about, loss_words
 from discreet.ledger import Ledger
 from discreet.ledger.plots import Point, burn_down

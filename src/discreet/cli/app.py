@@ -1,6 +1,5 @@
-"""The commands and their options. What they say lives beside, in ``_explain`` and ``_demo``."""
+"""The application: its commands put together, and every error told in one line."""
 
-import json
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -12,10 +11,12 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from discreet._version import __version__
-from discreet.cli.accounting import register as register_accounting
+from discreet.cli.accounting.commands import register as register_accounting
 from discreet.cli.explain import explanation, print_explanation
 from discreet.cli.ledger.commands import register as register_ledger
 from discreet.cli.numbers import parse, parse_exactly
+from discreet.cli.options import JsonOption
+from discreet.cli.output import echo_json
 from discreet.cli.tables.commands import register as register_tables
 from discreet.cli.train.commands import register as register_train
 from discreet.errors import DiscreetError, ParameterError, TamperingFound
@@ -180,7 +181,7 @@ def explain(
         str | None,
         typer.Option(metavar="P", help="What an observer believes beforehand, from 0 to 1."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Say in plain words and numbers what a guarantee means for one person.
 
@@ -193,7 +194,7 @@ def explain(
         prior=None if prior is None else parse_exactly(prior),
     )
     if as_json:
-        typer.echo(json.dumps(facts.to_dict(), indent=2, allow_nan=False))
+        echo_json(facts.to_dict())
     else:
         print_explanation(Console(), facts)
 

@@ -1,7 +1,7 @@
 """Numbers as people type and read them."""
 
 import math
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation
 from fractions import Fraction
 
 from discreet._exact import Number
@@ -67,3 +67,33 @@ def for_json(number: Number) -> int | float | str:
         return float(number)
     except OverflowError:
         return str(number)
+
+
+def digits(value: float, *, up: bool, places: int = 6) -> str:
+    """Write a number with some significant digits, rounded in the stated direction.
+
+    A number that is written exactly but for its 13th digit is: 0.1 * 100 is 10, not 10.0001.
+
+    >>> digits(0.94688298, up=True), digits(0.94688298, up=False), digits(1.234567e-7, up=True)
+    ('0.946883', '0.946882', '1.23457e-07')
+    >>> digits(10.000000000000002, up=True)
+    '10'
+    """
+    decimal = Decimal(value)
+    if not decimal or not decimal.is_finite():
+        return f"{value:g}"
+    nearest = float(f"{value:.{places}g}")
+    if abs(nearest - value) <= 1e-13 * abs(value):
+        return f"{nearest:.{places}g}"
+    step = Decimal(1).scaleb(decimal.adjusted() - places + 1)
+    rounded = decimal.quantize(step, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    return f"{float(rounded):.{places}g}"
+
+
+def shown(value: Number) -> str:
+    """Write a number as it was typed, never rounded to zero.
+
+    >>> shown(1e-7), shown(0)
+    ('1e-07', '0')
+    """
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -5,18 +5,10 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.ledger.opening import (
-    BUDGET,
-    KeyOption,
-    LedgerOption,
-    check_new,
-    place,
-    progress,
-    read_vkey,
-    reading,
-    refusals,
-    tell,
-)
+from discreet.cli.ledger.files import read_vkey
+from discreet.cli.ledger.opening import check_new, place, progress, reading, refusals
+from discreet.cli.options import BUDGET, KeyOption, LedgerOption
+from discreet.cli.output import tell
 
 FileArgument = Annotated[Path, typer.Argument(help="A new file.")]
 

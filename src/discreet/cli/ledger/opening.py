@@ -1,44 +1,19 @@
-"""What the ledger's commands share: their options, opening, files, progress, numbers."""
+"""Open a ledger for a command: where it is, what it refuses, how far it has come."""
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import typer
 from rich.console import Console
-from rich.text import Text
 
-from discreet.cli.numbers import parse
 from discreet.errors import DiscreetError, LedgerError, LedgerUnavailable, ParameterError
 
 if TYPE_CHECKING:
     from discreet.ledger import Ledger
-    from discreet.privacy import Guarantee
 
 Told = Callable[[int, int], None]
-
-LedgerOption = Annotated[
-    str,
-    typer.Option(
-        metavar="WHERE",
-        envvar="DISCREET_LEDGER",
-        help="The ledger: a file, or postgresql://...",
-    ),
-]
-KeyOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        envvar="DISCREET_LEDGER_KEY",
-        help="Its secret key; beside the ledger if not said.",
-    ),
-]
-EpsilonOption = Annotated[str, typer.Option(metavar="E", help="The privacy loss, such as 5.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-BUDGET = "budget.db"
 
 
 @contextmanager
@@ -132,93 +107,3 @@ def check_new(ledger: str) -> None:
             f"{ledger} exists already. Nothing was changed. Say another place with --ledger.",
             parameter="ledger",
         )
-
-
-def read_file(path: Path) -> str:
-    """Return the text of a file.
-
-    >>> read_file(Path("/no/such/file"))
-    Traceback (most recent call last):
-        ...
-    discreet.errors.ParameterError: /no/such/file cannot be read as text.
-    """
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise ParameterError(f"{path} cannot be read as text.", parameter="file") from None
-
-
-def read_vkey(path: Path) -> str:
-    """Return the public key in a file such as ledger.pub."""
-    from discreet.ledger.verifier import first_vkey
-
-    with refusals():
-        return first_vkey(read_file(path))
-
-
-def write_file(path: Path, text: str, *, over: bool = True) -> Path:
-    """Write a text file; ``over`` an old one or not."""
-    try:
-        with path.open("w" if over else "x", encoding="utf-8", newline="") as file:
-            file.write(text)
-    except FileExistsError:
-        raise ParameterError(
-            f"{path} exists already. It was not touched.", parameter="file"
-        ) from None
-    except OSError as error:
-        raise LedgerUnavailable(f"{path} cannot be written ({error.strerror}).") from error
-    return path
-
-
-def guarantee_of(
-    epsilon: str | None, delta: str | None, *, old: "Guarantee | None" = None
-) -> "Guarantee":
-    """Return the guarantee that was typed; what was not is as in the old one.
-
-    >>> old = guarantee_of("5", "1e-6")
-    >>> guarantee_of("8", None, old=old)
-    Guarantee(epsilon=8, delta=1e-06)
-    """
-    from discreet.privacy import Guarantee
-
-    before = Guarantee(epsilon=0) if old is None else old
-    return Guarantee(
-        epsilon=before.epsilon if epsilon is None else parse(epsilon),
-        delta=before.delta if delta is None else parse(delta),
-    )
-
-
-def echo_json(document: object) -> None:
-    """Print a document for programs.
-
-    >>> echo_json({"size": 3})
-    {
-      "size": 3
-    }
-    """
-    typer.echo(json.dumps(document, indent=2, allow_nan=False))
-
-
-def tell(text: str, *, console: Console | None = None, bold: bool = False) -> None:
-    """Print one line, never broken, so that what is in it can be copied.
-
-    >>> tell("Wrote receipt.json.")
-    Wrote receipt.json.
-    """
-    console = Console() if console is None else console
-    console.print(Text(readable(text, console), style="bold" if bold else ""), soft_wrap=True)
-
-
-def readable(text: str, console: Console) -> str:
-    r"""Return a text that cannot move the cursor, in letters that the terminal has.
-
-    >>> readable("a\x1b[2Jb", Console())
-    'a\\x1b[2Jb'
-    """
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return shown.encode("ascii", "backslashreplace").decode() if is_plain(console) else shown
-
-
-def is_plain(console: Console) -> bool:
-    """Say whether a terminal has nothing but ASCII."""
-    return bool(console.options.ascii_only)

@@ -8,19 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.ledger.opening import (
-    BUDGET,
-    JsonOption,
-    LedgerOption,
-    echo_json,
-    progress,
-    read_file,
-    read_vkey,
-    reading,
-    refusals,
-    tell,
-    write_file,
-)
+from discreet.cli.ledger.files import read_file, read_vkey, write_file
+from discreet.cli.ledger.opening import progress, reading, refusals
+from discreet.cli.options import BUDGET, JsonOption, LedgerOption
+from discreet.cli.output import echo_json, tell
 from discreet.errors import LedgerUnavailable, ParameterError, TamperingFound
 
 if TYPE_CHECKING:
@@ -62,23 +53,18 @@ def verify(
     """
     vkey = None if public is None else read_vkey(public)
     note = None if pinned is None else read_file(pinned)
-    kept: Path | None = None
     try:
-        if file is not None:
-            if incremental or state is not None:
-                raise ParameterError(
-                    "an export is always verified whole: leave --incremental and --state out.",
-                    parameter="incremental",
-                )
-            origin, done = _verified_export(file, note, vkey)
+        if file is None:
+            origin, done, kept = _verified_ledger(
+                ledger, note, vkey, incremental=incremental, state=state
+            )
+        elif incremental or state is not None:
+            raise ParameterError(
+                "an export is always verified whole: leave --incremental and --state out.",
+                parameter="incremental",
+            )
         else:
-            with reading(ledger) as book, progress("verifying") as told:
-                origin = book.origin
-                kept = _state_file(origin) if incremental and state is None else state
-                since = _remembered(kept) if incremental else None
-                done = book.verify(pinned=note, vkey=vkey, since=since, progress=told)
-            if kept is not None:
-                _remember(done, kept)
+            (origin, done), kept = _verified_export(file, note, vkey), None
     except TamperingFound as found:
         if not as_json:
             raise
@@ -98,12 +84,32 @@ def verify(
         return
     tell(f"{origin}: {done}.", bold=True)
     tell("Chain, tree, signatures, arithmetic, balances and kept answers are as they must be.")
-    if public is None and not done.start:
+    _tell_what_was_not_checked(done, kept, is_pinned=pinned is not None, has_key=public is not None)
+
+
+def _tell_what_was_not_checked(
+    done: "Verification", kept: Path | None, *, is_pinned: bool, has_key: bool
+) -> None:
+    if not has_key and not done.start:
         tell("Who signed it was taken from the ledger itself. Give its public key with --public.")
     if kept is not None:
         tell(f"Remembered in {kept}: the next --incremental goes on from here.")
-    elif pinned is None:
+    elif not is_pinned:
         tell("Whether it is the newest copy was not checked: that takes --pinned or --incremental.")
+
+
+def _verified_ledger(
+    ledger: str, note: str | None, vkey: str | None, *, incremental: bool, state: Path | None
+) -> "tuple[str, Verification, Path | None]":
+    """Verify a ledger and remember it; return its name, what was found, and where it is kept."""
+    with reading(ledger) as book, progress("verifying") as told:
+        kept = _state_file(book.origin) if incremental and state is None else state
+        since = _remembered(kept) if incremental else None
+        done = book.verify(pinned=note, vkey=vkey, since=since, progress=told)
+        origin = book.origin
+    if kept is not None:
+        _remember(done, kept)
+    return origin, done, kept
 
 
 def _verified_export(file: Path, note: str | None, vkey: str | None) -> "tuple[str, Verification]":

@@ -11,11 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from discreet.cli.accounting import digits, shown
 from discreet.cli.ledger.burn_down import bar, colour, print_burn_down
-from discreet.cli.ledger.opening import is_plain, readable
 from discreet.cli.ledger.words import about, counted
-from discreet.cli.numbers import for_json, of_100
+from discreet.cli.numbers import digits, for_json, of_100, shown
+from discreet.cli.output import is_plain, readable, say
 
 if TYPE_CHECKING:
     from discreet.accounting import Loss
@@ -59,9 +58,7 @@ def print_accounts(console: Console, ledger: "Ledger") -> None:
     _print_heading(console, ledger, f"{ledger.origin}, {counted(ledger.size, 'entry', 'entries')}")
     accounts = list(ledger)
     if not accounts:
-        _say(
-            console, "No account yet. Open one with: discreet ledger create NAME --unit record ..."
-        )
+        say(console, "No account yet. Open one with: discreet ledger create NAME --unit record ...")
         return
     rows = [
         (
@@ -112,18 +109,18 @@ def print_show(
     """Print one account: its terms, budgets, sources, jobs, what fits, and how it burned down."""
     _print_heading(console, ledger, account.name)
     terms = f"{account.unit}, {account.neighbours.value}, {guarantee_words(account.guarantee)}"
-    _say(console, f"Protects {terms}. Counts by a {now.kind} filter; at the end: {account.policy}.")
+    say(console, f"Protects {terms}. Counts by a {now.kind} filter; at the end: {account.policy}.")
     rows = [
         (unquote(name), guarantee_words(limit), _used(console, used))
         for name, limit, used in _budgets(account, now)
     ]
     _print_rows(console, ("budget", "limit", "used"), rows)
     for name, version in now.sources.items():
-        _say(console, f"Source {name}, version {version}.")
+        say(console, f"Source {name}, version {version}.")
     for job in now.jobs:
         left = counted(job.left, "step", "steps")
-        _say(console, f"Open job {job.entry}: {job.who}, {job.purpose}, {left} not begun.")
-    _say(console, fits_words(fits))
+        say(console, f"Open job {job.entry}: {job.who}, {job.purpose}, {left} not begun.")
+    say(console, fits_words(fits))
     console.print()
     of = "the total" if account.unit.period is None else f"the {account.unit.period} drawn on"
     print_burn_down(console, points, of=of)
@@ -262,13 +259,9 @@ def _used_after(shares: Mapping[str, float]) -> str:
 
 
 def _print_heading(console: Console, ledger: "Ledger", text: str) -> None:
-    console.print(Text(readable(text, console), style="bold"))
+    say(console, text, bold=True)
     if ledger.is_testing:
-        _say(console, "This ledger is for tests: its budgets protect nobody.")
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(Text(readable(text, console)))
+        say(console, "This ledger is for tests: its budgets protect nobody.")
 
 
 def _used(console: Console, share: float) -> Text:

@@ -6,18 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from discreet.cli.ledger.opening import (
-    BUDGET,
-    KeyOption,
-    LedgerOption,
-    read_file,
-    read_vkey,
-    reading,
-    refusals,
-    tell,
-    write_file,
-    writing,
-)
+from discreet.cli.ledger.files import read_file, read_vkey, write_file
+from discreet.cli.ledger.opening import reading, refusals, writing
+from discreet.cli.options import BUDGET, KeyOption, LedgerOption
+from discreet.cli.output import tell
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from discreet.cli.ledger.opening import BUDGET, EpsilonOption, JsonOption
 from discreet.cli.numbers import parse
+from discreet.cli.options import BUDGET, EpsilonOption, JsonOption
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:

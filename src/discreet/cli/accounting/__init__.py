@@ -1,0 +1,1 @@
+"""``discreet epsilon``, ``calibrate`` and ``tradeoff``: accounting by command."""

@@ -1,0 +1,152 @@
+"""Mechanisms as they are described on the command line: options in, a loss out.
+
+The accountants are imported when a command runs, so that ``--help`` stays quick.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from discreet._exact import Number, positive, whole
+from discreet.cli.numbers import parse
+from discreet.errors import ParameterError
+
+if TYPE_CHECKING:
+    from discreet.accounting import Loss
+
+
+class Mechanism(StrEnum):
+    """What runs at each step, as typed on the command line.
+
+    >>> Mechanism("discrete-gaussian").name
+    'discrete_gaussian'
+    """
+
+    gaussian = "gaussian"
+    laplace = "laplace"
+    discrete_gaussian = "discrete-gaussian"
+    discrete_laplace = "discrete-laplace"
+    randomized_response = "randomized-response"
+    exponential = "exponential"
+    pure = "pure"
+    approximate = "approximate"
+    zcdp = "zcdp"
+
+
+# Which options each mechanism is described by.
+TAKES: Final = {
+    Mechanism.gaussian: ("noise-multiplier",),
+    Mechanism.laplace: ("noise-multiplier",),
+    Mechanism.discrete_gaussian: ("noise-multiplier", "sensitivity"),
+    Mechanism.discrete_laplace: ("noise-multiplier", "sensitivity"),
+    Mechanism.randomized_response: ("epsilon-each", "categories"),
+    Mechanism.exponential: ("epsilon-each",),
+    Mechanism.pure: ("epsilon-each",),
+    Mechanism.approximate: ("epsilon-each", "delta-each"),
+    Mechanism.zcdp: ("rho",),
+}
+MAY_BE_LEFT_OUT: Final = {"sensitivity": "1", "categories": "2"}
+
+MechanismOption = Annotated[
+    Mechanism, typer.Option("--mechanism", "-m", help="What runs at each step.")
+]
+NoiseOption = Annotated[
+    str | None,
+    typer.Option(metavar="S", help="Noise (standard deviation or scale) over sensitivity."),
+]
+EachOption = Annotated[
+    str | None,
+    typer.Option(metavar="E", help="Epsilon of one step: pure, approximate, exponential, ..."),
+]
+DeltaEachOption = Annotated[
+    str | None, typer.Option(metavar="D", help="Delta of one step: approximate.")
+]
+RhoOption = Annotated[str | None, typer.Option(metavar="R", help="rho of one step: zcdp.")]
+CategoriesOption = Annotated[
+    str | None, typer.Option(metavar="K", help="Answers to choose from: randomized-response.")
+]
+SensitivityOption = Annotated[
+    str | None,
+    typer.Option(metavar="D", help="Largest change of the integer: discrete mechanisms."),
+]
+RateOption = Annotated[
+    str | None,
+    typer.Option(metavar="Q", help="Chance that a unit takes part in a step (Poisson sampling)."),
+]
+StepsOption = Annotated[str, typer.Option(metavar="T", help="How many steps.")]
+
+
+def run_of(
+    mechanism: Mechanism, given: Mapping[str, str | float | None], *, rate: str | None, steps: str
+) -> "Loss":
+    """Return the loss that the options describe; refuse options that do not belong together.
+
+    >>> run_of(Mechanism.gaussian, {"noise-multiplier": "4"}, rate="0.01", steps="100")
+    ComposedLoss(100 x SampledLoss(inner=GaussianLoss(noise_multiplier=4), rate=0.01))
+    """
+    takes = TAKES[mechanism]
+    for name, value in given.items():
+        if value is not None and name not in takes:
+            wanted = " and ".join(f"--{name}" for name in takes)
+            raise ParameterError(
+                f"--{name} does not describe {mechanism}, which takes {wanted}.",
+                parameter=name.replace("-", "_"),
+            )
+    values: dict[str, Number] = {}
+    for name in takes:
+        value = given.get(name)
+        if value is None:
+            value = MAY_BE_LEFT_OUT.get(name)
+        if value is None:
+            raise ParameterError(f"{mechanism} needs --{name}.", parameter=name.replace("-", "_"))
+        values[name] = parse(value) if isinstance(value, str) else value
+    step = _step(mechanism, values)
+    if rate is not None:
+        if mechanism is Mechanism.randomized_response:
+            raise ParameterError(
+                "--rate is for data that is sampled under add_remove; randomized response protects "
+                "the answer of somebody who takes part (replace_one).",
+                parameter="rate",
+            )
+        step = step.sampled(rate=parse(rate))
+    count = whole(parse(steps), name="steps")
+    return step if count == 1 else step * count
+
+
+def _step(mechanism: Mechanism, values: dict[str, Number]) -> "Loss":
+    from discreet import accounting as a
+
+    noise, each = values.get("noise-multiplier", 0), values.get("epsilon-each", 0)
+    if mechanism in (Mechanism.discrete_gaussian, Mechanism.discrete_laplace):
+        shift = whole(values["sensitivity"], name="sensitivity")
+    makers: dict[Mechanism, Callable[[], Loss]] = {
+        Mechanism.gaussian: lambda: a.GaussianLoss(noise_multiplier=noise),
+        Mechanism.laplace: lambda: a.LaplaceLoss(noise_multiplier=noise),
+        Mechanism.discrete_gaussian: lambda: a.DiscreteGaussianLoss(
+            sigma=positive(noise, name="noise_multiplier") * shift, sensitivity=shift, dimension=1
+        ),
+        Mechanism.discrete_laplace: lambda: a.DiscreteLaplaceLoss(
+            noise_multiplier=noise, sensitivity=shift
+        ),
+        Mechanism.randomized_response: lambda: a.RandomizedResponseLoss(
+            epsilon=each, categories=whole(values["categories"], name="categories", minimum=2)
+        ),
+        Mechanism.exponential: lambda: a.BoundedRangeLoss(epsilon=each),
+        Mechanism.pure: lambda: a.PureLoss(epsilon=each),
+        Mechanism.approximate: lambda: a.ApproximateLoss(epsilon=each, delta=values["delta-each"]),
+        Mechanism.zcdp: lambda: a.ZCDPLoss(rho=values["rho"]),
+    }
+    return makers[mechanism]()
+
+
+def described(mechanism: Mechanism, rate: str | None, steps: str) -> str:
+    """Say in a few words what runs.
+
+    >>> described(Mechanism.gaussian, "0.01", "10000")
+    '10,000 steps of gaussian on samples of rate 0.01'
+    """
+    count = whole(parse(steps), name="steps")
+    many = f"{count:,} steps of {mechanism}" if count > 1 else f"one step of {mechanism}"
+    return many if rate is None else f"{many} on samples of rate {rate}"

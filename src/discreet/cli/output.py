@@ -1,0 +1,52 @@
+"""Lines, paragraphs and JSON, for any terminal."""
+
+import json
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+
+def echo_json(document: object) -> None:
+    """Print a document for programs.
+
+    >>> echo_json({"size": 3})
+    {
+      "size": 3
+    }
+    """
+    typer.echo(json.dumps(document, indent=2, allow_nan=False))
+
+
+def tell(text: str, *, console: Console | None = None, bold: bool = False) -> None:
+    """Print one line, never broken, so that what is in it can be copied.
+
+    >>> tell("Wrote receipt.json.")
+    Wrote receipt.json.
+    """
+    console = Console() if console is None else console
+    console.print(Text(readable(text, console), style="bold" if bold else ""), soft_wrap=True)
+
+
+def say(console: Console, text: str, *, bold: bool = False) -> None:
+    """Print one paragraph.
+
+    >>> say(Console(width=40), "epsilon is at most 1")
+    epsilon is at most 1
+    """
+    console.print(Text(readable(text, console), style="bold" if bold else ""))
+
+
+def readable(text: str, console: Console) -> str:
+    r"""Return a text that cannot move the cursor, in letters that the terminal has.
+
+    >>> readable("a\x1b[2Jb", Console())
+    'a\\x1b[2Jb'
+    """
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return shown.encode("ascii", "backslashreplace").decode() if is_plain(console) else shown
+
+
+def is_plain(console: Console) -> bool:
+    """Say whether a terminal has nothing but ASCII."""
+    return bool(console.options.ascii_only)
