@@ -35,7 +35,7 @@ from discreet.ledger.log.keyring import Keyring
 from discreet.ledger.stores.sqlite.store import SqliteStore, connect_sqlite
 from discreet.ledger.verifier import check_receipt
 from discreet.ledger.writing.request import loss_document, new_key, request
-from discreet.ledger.writing.scribe import Book
+from discreet.ledger.writing.scribe import Scribe
 from discreet.privacy import Guarantee, Unit
 from discreet.testing import PostgresServer
 
@@ -348,7 +348,7 @@ def fill(path: str, count: int) -> None:
     """Write many charges in large batches."""
     store = SqliteStore(Path(path), create=False)
     keyring = Keyring(Path(path + ".key"))
-    book = Book(keyring)
+    scribe = Scribe(keyring)
     entry = {
         "kind": "charge",
         "account": "people",
@@ -363,7 +363,7 @@ def fill(path: str, count: int) -> None:
             keyring.any().seal(request({**entry, "key": new_key()}))
             for _ in range(min(count, 5_000))
         ]
-        store.combine(batch, book.work)
+        store.commit_together(batch, scribe.work)
         count -= len(batch)
     store.close()
 

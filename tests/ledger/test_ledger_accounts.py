@@ -303,7 +303,7 @@ class TestPeriods:
         here = date.fromisoformat(ledger.history()[-1]["time"][:10])
         ahead = here + timedelta(days=60)
         clock = [f"{ahead}T00:00:00.000000Z"]
-        ledger._book._clock = lambda: clock[0]
+        ledger._scribe._clock = lambda: clock[0]
         account.charge(TENTH, **ASK)
         clock[0] = f"{here - timedelta(days=300)}T00:00:00.000000Z"
         with pytest.raises(BudgetExceeded, match=f"{ahead:%Y-%m}"):  # not a fresh month

@@ -45,17 +45,16 @@ from discreet.ledger.log.keyring import Keyring
 from discreet.ledger.log.keys import SigningKey
 from discreet.ledger.log.notes import add_signature, cosign, sign_checkpoint
 from discreet.ledger.log.tree import Tree
-from discreet.ledger.rules import account_terms as _definitions
+from discreet.ledger.rules import definition as definitions
 from discreet.ledger.rules import entry as _entries
 from discreet.ledger.rules import hold as _holds
-from discreet.ledger.rules import state as _view
+from discreet.ledger.rules import state as ledger_state
 from discreet.ledger.rules.balance import Balance
 from discreet.ledger.stores.sqlite import mailbox as _mailbox
 from discreet.ledger.stores.sqlite.mailbox import SLOTS, Mailbox
 from discreet.ledger.verifier import leaf_hash
-from discreet.ledger.writing import group_commit as _combining
-from discreet.ledger.writing import scribe as _book
-from discreet.ledger.writing.group_commit import Combiner
+from discreet.ledger.writing import group_commit, scribe
+from discreet.ledger.writing.group_commit import GroupCommit
 from discreet.ledger.writing.request import loss_document, new_key
 from discreet.mechanisms import DiscreteLaplace
 from discreet.privacy import Guarantee, Unit
@@ -179,7 +178,7 @@ def refuse(batch):
 def stranger(path):
     """Open the mailbox as somebody who may write the files."""
     box = Mailbox(path)
-    box.combine([], lambda batch: [])
+    box.commit_together([], lambda batch: [])
     try:
         yield box
     finally:
@@ -188,7 +187,7 @@ def stranger(path):
 
 def carried_out_for(ledger, account, box, requests) -> list[bytes]:
     """Let a stranger post while the ledger writes; return what it was answered."""
-    work, has_entered = ledger._book.work, threading.Event()
+    work, has_entered = ledger._scribe.work, threading.Event()
 
     def slow(transaction, batch):
         if not has_entered.is_set():
@@ -196,16 +195,16 @@ def carried_out_for(ledger, account, box, requests) -> list[bytes]:
             wait_until(lambda: posted(box))
         return work(transaction, batch)
 
-    ledger._book.work = slow
+    ledger._scribe.work = slow
     try:
         with ThreadPoolExecutor(2) as pool:
             mine = pool.submit(account.charge, PureLoss(epsilon=0.1), **ASKED)
             assert has_entered.wait(LONG)
-            theirs = pool.submit(box.combine, requests, refuse)
+            theirs = pool.submit(box.commit_together, requests, refuse)
             mine.result(LONG)
             return theirs.result(LONG)
     finally:
-        ledger._book.work = work
+        ledger._scribe.work = work
 
 
 @needs_mailbox
@@ -268,7 +267,7 @@ class TestWithoutTheKeyInTheMailbox:
             return [forged(request) for request in batch]
 
         with stranger(path) as box, ThreadPoolExecutor(2) as pool:
-            lying = pool.submit(box.combine, [b"hold"], lie)
+            lying = pool.submit(box.commit_together, [b"hold"], lie)
             assert has_entered.wait(LONG)
             receipt = pool.submit(account.charge, PureLoss(epsilon=0.2), **ASKED).result(LONG)
             lying.result(LONG)
@@ -279,7 +278,7 @@ class TestWithoutTheKeyInTheMailbox:
 
     def test_who_is_only_ever_lied_to_is_told(self, ledger, account):
         true = account.charge(PureLoss(epsilon=0.1), **ASKED).bodies[0].encode()
-        ledger._combiner = Combiner(lambda batch: [b"+" + true for _ in batch])
+        ledger._group = GroupCommit(lambda batch: [b"+" + true for _ in batch])
         with pytest.raises(TamperingFound):
             account.charge(PureLoss(epsilon=0.1), **ASKED)
 
@@ -308,7 +307,7 @@ class TestAKeyThatWasRotatedOut:
         stolen = ledger._keyring.key(ledger.vkey)
         ledger.rotate()
         body = account.charge(PureLoss(epsilon=0.1), **ASKED).bodies[0].encode()
-        ledger._combiner = Combiner(lambda batch: [stolen.seal(b"+" + body, to=r) for r in batch])
+        ledger._group = GroupCommit(lambda batch: [stolen.seal(b"+" + body, to=r) for r in batch])
         with pytest.raises(TamperingFound):
             account.charge(PureLoss(epsilon=0.1), **ASKED)
 
@@ -618,7 +617,7 @@ class TestEntriesOfBadForm:
             place = copied(template, path.with_name(f"{number}.db"))
             with Ledger.open(place) as hacked:
                 with monkeypatch.context() as patch, suppress(Exception):
-                    patch.setattr(_book, "check_form", lambda entry, *, is_new: None)
+                    patch.setattr(scribe, "check_form", lambda entry, *, is_new: None)
                     submit(hacked, bad)
                 if hacked.size == 6:
                     continue  # a rule refuses it, too
@@ -752,9 +751,9 @@ class TestPricesOfARequester:
         old = filter_costs._laplace_renyi
 
         def forget():
-            _view._prices.clear()
-            _definitions._read.cache_clear()
-            _definitions.rules_of.cache_clear()
+            ledger_state._prices.clear()
+            definitions._read.cache_clear()
+            definitions.rules_of.cache_clear()
 
         def change(factor):
             changed = lambda epsilon, order: old(epsilon, order) * factor  # noqa: E731
@@ -991,17 +990,17 @@ class TestClocks:
         account.limit(Guarantee(epsilon=1), analyst="*", every="month")
         account.charge(PureLoss(epsilon=1), **ASKED)
         for year in (2031, 2099, 9999):
-            ledger._book._clock = lambda year=year: f"{year}-01-01T00:00:00.000000Z"
+            ledger._scribe._clock = lambda year=year: f"{year}-01-01T00:00:00.000000Z"
             with pytest.raises(LedgerError, match="clock"):
                 account.charge(PureLoss(epsilon=1), **ASKED)
-        ledger._book._clock = _entries.now
+        ledger._scribe._clock = _entries.now
         with pytest.raises(BudgetExceeded):
             account.charge(PureLoss(epsilon=1), **ASKED)
         assert ledger.verify().size == 4
 
     def test_somebody_may_confirm_it(self, ledger, account):
         account.charge(PureLoss(epsilon=0.1), **ASKED)
-        ledger._book._clock = lambda: "2031-01-01T00:00:00.000000Z"
+        ledger._scribe._clock = lambda: "2031-01-01T00:00:00.000000Z"
         ledger.accept_clock(who="chris", reason="back from the archive")
         account.charge(PureLoss(epsilon=0.1), **ASKED)
         assert ledger.verify().size == 5
@@ -1132,7 +1131,7 @@ class Interruption:
         return self._left <= 0
 
     def __call__(self, frame, event, arg):
-        if frame.f_code.co_filename != _combining.__file__:
+        if frame.f_code.co_filename != group_commit.__file__:
             return None
         frame.f_trace_opcodes = True
         if event == "opcode":
@@ -1166,7 +1165,7 @@ class TestThreadsThatShareACommit:
                 assert may_go_on.wait(LONG)
             return [request.upper() for request in batch]
 
-        together, answers = Combiner(carry_out), {}
+        together, answers = GroupCommit(carry_out), {}
 
         def ask(request):
             answers[request] = together.submit(request)
@@ -1202,8 +1201,8 @@ class TestThreadsThatShareACommit:
 
     @pytest.mark.parametrize("among_others", [False, True])
     def test_an_interruption_anywhere_leaves_the_others_served(self, monkeypatch, among_others):
-        if hasattr(_combining, "_NAP"):
-            monkeypatch.setattr(_combining, "_NAP", 0.01)
+        if hasattr(group_commit, "_NAP"):
+            monkeypatch.setattr(group_commit, "_NAP", 0.01)
         before = sys.gettrace()
         try:
             struck = [self.interrupted(n, among_others=among_others) for n in range(1, 60)]
@@ -1213,7 +1212,7 @@ class TestThreadsThatShareACommit:
 
     @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers that signal")
     def test_a_real_ctrl_c_leaves_the_others_served(self):
-        together = Combiner(lambda batch: [request.upper() for request in batch])
+        together = GroupCommit(lambda batch: [request.upper() for request in batch])
         is_armed, struck = [], 0
 
         def strike(number, frame):
@@ -1247,7 +1246,7 @@ class TestThreadsThatShareACommit:
                 raise LedgerUnavailable("the disk is full")
             return list(batch)
 
-        together = Combiner(carry_out)
+        together = GroupCommit(carry_out)
         with pytest.raises(LedgerUnavailable):
             together.submit(b"bad")
         assert together.submit(b"good") == b"good"
@@ -1300,7 +1299,7 @@ class TestOneBatchOfMany:
         def broken(entry, view, cost):
             return 1 // 0
 
-        monkeypatch.setattr(_book, "RULES", {**_book.RULES, "clock": broken})
+        monkeypatch.setattr(scribe, "RULES", {**scribe.RULES, "clock": broken})
         clock = {"kind": "clock", "who": "chris", "reason": "x", "key": new_key()}
         assert self.carried_out(ledger, charge_of(), clock, charge_of()) == [b"+", b"!", b"+"]
         assert ledger.verify().size == 4

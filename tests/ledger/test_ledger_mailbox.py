@@ -34,7 +34,7 @@ def database(tmp_path):
 def make(database):
     """Open a mailbox that has a slot already."""
     box = Mailbox(database)
-    box.combine([], upper)
+    box.commit_together([], upper)
     return box
 
 
@@ -63,7 +63,7 @@ def held(box, transact=upper):
         return transact(requests)
 
     with ThreadPoolExecutor(1) as pool:
-        done = pool.submit(box.combine, [b"holder"], work)
+        done = pool.submit(box.commit_together, [b"holder"], work)
         try:
             assert entered.wait(LONG)
             yield batches
@@ -83,7 +83,7 @@ class Waiting:
             return transact(given)
 
         self._pool = ThreadPoolExecutor(1)
-        self._result = self._pool.submit(box.combine, requests, work)
+        self._result = self._pool.submit(box.commit_together, requests, work)
 
     def result(self):
         try:
@@ -188,7 +188,7 @@ def test_a_poisonous_request_harms_only_who_asked(database):
         bad.result()
     tried = [batch for batch in batches + good.batches + bad.batches if b"poison" in batch]
     assert len(tried) == 2  # by the holder, then by who asked, and not by others in between
-    assert boxes[0].combine([b"next"], work) == [b"NEXT"]
+    assert boxes[0].commit_together([b"next"], work) == [b"NEXT"]
     for box in boxes:
         box.close()
 
@@ -204,8 +204,8 @@ def test_own_requests_are_carried_out_when_a_joint_batch_fails(database):
 
     with closing(make(database)) as one, closing(make(database)) as two:
         two._post([b"poison"])
-        assert one.combine([b"mine"], work) == [b"MINE"]
-        assert one.combine([b"again"], work) == [b"AGAIN"]
+        assert one.commit_together([b"mine"], work) == [b"MINE"]
+        assert one.commit_together([b"again"], work) == [b"AGAIN"]
     assert batches == [[b"mine", b"poison"], [b"mine"], [b"again"]]
 
 
@@ -216,9 +216,9 @@ def test_a_storage_that_fails_is_reported_and_posts_stay(database):
     with closing(make(database)) as one, closing(make(database)) as two:
         ticket = two._post([b"theirs"])
         with pytest.raises(LedgerUnavailable):
-            one.combine([b"mine"], fail)
+            one.commit_together([b"mine"], fail)
         assert posted(one)
-        assert one.combine([b"mine"], upper) == [b"MINE"]
+        assert one.commit_together([b"mine"], upper) == [b"MINE"]
         assert two._collect(ticket, 1) == [b"THEIRS"]
 
 
@@ -234,7 +234,7 @@ def test_serving_others_never_costs_the_own_answer(database):
 
     with closing(make(database)) as one, closing(make(database)) as two:
         two._post([b"early"])
-        assert one.combine([b"mine"], fail_later) == [b"MINE"]
+        assert one.commit_together([b"mine"], fail_later) == [b"MINE"]
         assert calls == [[b"mine", b"early"], [b"late"]]
 
 
@@ -276,7 +276,9 @@ def test_what_the_dead_left_is_forgotten_when_all_are_gone(database):
     box.close()
     batches = []
     with closing(Mailbox(database)) as later:
-        later.combine([b"now"], lambda requests: batches.append(requests) or upper(requests))
+        later.commit_together(
+            [b"now"], lambda requests: batches.append(requests) or upper(requests)
+        )
     assert batches == [[b"now"]]
 
 
@@ -297,7 +299,7 @@ def test_a_link_in_its_place_is_not_followed(database, tmp_path):
     database.with_name("ledger.db-mailbox").symlink_to(precious)
     with closing(make(database)) as box:
         assert box._slot is None
-        assert box.combine([b"a"], upper) == [b"A"]
+        assert box.commit_together([b"a"], upper) == [b"A"]
     assert precious.read_text() == "keep"
 
 
@@ -306,7 +308,9 @@ def test_both_files_may_be_deleted(database):
         for name in ("ledger.db-mailbox", "ledger.db-lock"):
             database.with_name(name).unlink()
         with closing(make(database)) as two:
-            assert one.combine([b"a"], upper) == two.combine([b"a"], upper) == [b"A"]
+            assert (
+                one.commit_together([b"a"], upper) == two.commit_together([b"a"], upper) == [b"A"]
+            )
 
 
 def test_the_files_are_for_those_who_may_write_the_database(database):
@@ -342,7 +346,7 @@ def test_racing_threads_all_get_their_own_answers(database, monkeypatch, has_fut
         with closing(Mailbox(database)) as box:
             for turn in range(60):
                 request = b"%d-%d-x" % (number, turn)
-                assert box.combine([request], work) == [request.upper()]
+                assert box.commit_together([request], work) == [request.upper()]
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(race, range(8)))
@@ -354,15 +358,15 @@ import signal, sys
 from pathlib import Path
 from discreet.ledger.stores.sqlite.mailbox import Mailbox
 box = Mailbox(Path(sys.argv[1]))
-box.combine([], lambda requests: [])
+box.commit_together([], lambda requests: [])
 print("ready", flush=True)
 sys.stdin.readline()
 try:
-    box.combine([b"never"], lambda requests: [b"done"])
+    box.commit_together([b"never"], lambda requests: [b"done"])
 except KeyboardInterrupt:
     print("stopped", flush=True)
 sys.stdin.readline()
-print(box.combine([b"later"], lambda requests: [b"well"]), flush=True)
+print(box.commit_together([b"later"], lambda requests: [b"well"]), flush=True)
 """
     with closing(make(database)) as box:
         child = subprocess.Popen(
@@ -390,7 +394,7 @@ import os, sys, time
 from pathlib import Path
 from discreet.ledger.stores.sqlite.mailbox import Mailbox
 box = Mailbox(Path(sys.argv[1]))
-box.combine([], lambda requests: [])
+box.commit_together([], lambda requests: [])
 def fork(requests):
     if os.fork() == 0:
         box.close()
@@ -398,7 +402,7 @@ def fork(requests):
         sys.stdin.readline()
         os._exit(0)
     os.kill(os.getpid(), 9)
-box.combine([b"x"], fork)
+box.commit_together([b"x"], fork)
 """
     child = subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", script, str(database)],
@@ -410,7 +414,7 @@ box.combine([b"x"], fork)
     child.wait(LONG)
     # The grandchild lives; the lock of its dead parent is free all the same.
     with closing(make(database)) as box:
-        assert box.combine([b"a"], upper) == [b"A"]
+        assert box.commit_together([b"a"], upper) == [b"A"]
     child.communicate("done\n")
 
 
@@ -419,12 +423,12 @@ def test_no_content_of_the_first_page_stops_anybody(database):
         for _ in range(20):
             size = _mailbox._PAGE - _mailbox._TURN
             os.pwrite(one._file, os.urandom(size), _mailbox._TURN)
-            assert one.combine([b"a"], upper) == [b"A"]
+            assert one.commit_together([b"a"], upper) == [b"A"]
             with held(one):
                 waiting = Waiting(two, [b"b"], upper)
             assert waiting.result() == [b"B"]
             with closing(make(database)) as three:
-                assert three.combine([b"c"], upper) == [b"C"]
+                assert three.commit_together([b"c"], upper) == [b"C"]
 
 
 @settings(max_examples=60, deadline=None)
@@ -458,6 +462,6 @@ def test_a_full_disk_never_kills(tmp_path):
         database.with_name("ledger.db-mailbox").unlink()
         (place / "filler").write_bytes(bytes(60 << 10))
         with closing(make(database)) as one:
-            assert one.combine([b"a"], upper) == [b"A"]
+            assert one.commit_together([b"a"], upper) == [b"A"]
     finally:
         subprocess.run(["umount", "-l", str(place)], check=True)

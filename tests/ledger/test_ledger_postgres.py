@@ -24,9 +24,9 @@ from discreet.errors import (
 )
 from discreet.ledger.stores.postgres import statements as _postgres_statements
 from discreet.ledger.stores.postgres import store as _postgres
+from discreet.ledger.stores.postgres.snapshot import explained
 from discreet.ledger.stores.postgres.store import PostgresStore
-from discreet.ledger.stores.postgres.views import explained
-from discreet.ledger.stores.postgres.wire import ConnectionLost, Refused
+from discreet.ledger.stores.postgres.wire import ConnectionLost, ServerError
 from discreet.ledger.stores.schema import VERSION, migrations
 from discreet.testing._postgres import PostgresServer
 
@@ -128,7 +128,7 @@ def test_those_who_wait_share_one_commit(store, url):
     with ThreadPoolExecutor(6) as pool:
         with locked(store, url):
             asked = [
-                pool.submit(other.combine, [f"{n}-a".encode(), f"{n}-b".encode()], work)
+                pool.submit(other.commit_together, [f"{n}-a".encode(), f"{n}-b".encode()], work)
                 for n, other in enumerate(others)
             ]
             eventually(lambda: posts(url) == 6)
@@ -148,7 +148,7 @@ def test_what_is_too_large_to_post_waits_for_its_turn(store, url):
     large = [b"x" * 40_000, b"y" * 40_000]
     with ThreadPoolExecutor(1) as pool:
         with locked(store, url):
-            waiting = pool.submit(store.combine, large, lambda _, requests: list(requests))
+            waiting = pool.submit(store.commit_together, large, lambda _, requests: list(requests))
             with pytest.raises(TimeoutError):
                 waiting.result(0.2)
             assert posts(url) == 0
@@ -167,7 +167,7 @@ def test_one_leader_carries_out_so_many_and_leaves_the_rest(store, url, monkeypa
     with ThreadPoolExecutor(6) as pool:
         with locked(store, url):
             asked = [
-                pool.submit(other.combine, [str(n).encode()], work)
+                pool.submit(other.commit_together, [str(n).encode()], work)
                 for n, other in enumerate(others)
             ]
             eventually(lambda: posts(url) == 6)
@@ -186,7 +186,7 @@ def race(url, writer, rounds, start, answers):
     for turn in range(rounds):
         keys = [f"{writer}-{turn}", f"both-{writer // 2}-{turn}"]
         given.update(
-            zip(keys, store.combine([key.encode() for key in keys], note_down), strict=True)
+            zip(keys, store.commit_together([key.encode() for key in keys], note_down), strict=True)
         )
     store.close()
     answers.put(given)
@@ -217,11 +217,11 @@ def hang(url, is_reached, request):
         time.sleep(60)
         return answers
 
-    PostgresStore(url, create=False).combine([request], work)
+    PostgresStore(url, create=False).commit_together([request], work)
 
 
 def wait_in_line(url, request):
-    PostgresStore(url, create=False).combine([request], note_down)
+    PostgresStore(url, create=False).commit_together([request], note_down)
 
 
 def test_a_client_killed_with_the_lock_leaves_nothing_and_stops_nobody(store, url):
@@ -233,10 +233,10 @@ def test_a_client_killed_with_the_lock_leaves_nothing_and_stops_nobody(store, ur
             # It waits in line first, so that its request is posted, and it takes that of others.
             victim.start()
             eventually(lambda: posts(url) == 1)
-            waiting = pool.submit(store.combine, [b"patient"], note_down)
+            waiting = pool.submit(store.commit_together, [b"patient"], note_down)
             eventually(lambda: posts(url) == 2)
         assert is_reached.wait(20)
-        late = pool.submit(other.combine, [b"late"], note_down)
+        late = pool.submit(other.commit_together, [b"late"], note_down)
         eventually(lambda: posts(url) == 3)
         victim.kill()
         victim.join()
@@ -255,8 +255,8 @@ def test_a_client_killed_in_line_is_swept_away(store, url):
         eventually(lambda: posts(url) == 1)
         victim.kill()
         victim.join()
-    assert store.combine([b"next"], note_down)[0] in (b"0", b"1")
-    assert store.combine([b"last"], note_down)[0] in (b"1", b"2")
+    assert store.commit_together([b"next"], note_down)[0] in (b"0", b"1")
+    assert store.commit_together([b"last"], note_down)[0] in (b"1", b"2")
     eventually(
         lambda: (
             sql(url, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'advisory'")
@@ -282,12 +282,12 @@ def test_ctrl_c_while_waiting_leaves_the_store_usable(store, url):
         with locked(store, url):
             signal.setitimer(signal.ITIMER_REAL, 0.2)
             with pytest.raises(KeyboardInterrupt):
-                store.combine([b"x"], note_down)
+                store.commit_together([b"x"], note_down)
     finally:
         signal.signal(signal.SIGALRM, before)
-    store.combine([b"y"], note_down)
+    store.commit_together([b"y"], note_down)
     other = PostgresStore(url, create=False)
-    other.combine([b"z"], note_down)
+    other.commit_together([b"z"], note_down)
     other.close()
     assert {"y", "z"} <= set(contents(url)) <= {"x", "y", "z"}
 
@@ -297,19 +297,19 @@ def test_a_ledger_locked_for_too_long_names_who_holds_it(url, monkeypatch):
     store = PostgresStore(url, create=True)
     with locked(store, url) as holder:
         with pytest.raises(LedgerUnavailable, match=f"process {holder} has kept it locked") as told:
-            store.combine([b"x"], note_down)
+            store.commit_together([b"x"], note_down)
         assert told.value.may_be_recorded
         with pytest.raises(LedgerUnavailable, match="Nothing was written") as told:
-            store.combine([b"x" * 100_000], note_down)
+            store.commit_together([b"x" * 100_000], note_down)
         assert not told.value.may_be_recorded
     # Who gave up is not carried out later.
-    assert store.combine([b"y"], note_down) == [b"0"]
+    assert store.commit_together([b"y"], note_down) == [b"0"]
     assert contents(url) == {"y": b"0"}
     store.close()
 
 
 def test_a_fork_leaves_the_parents_connections_alone(store, url):
-    store.combine([b"before"], note_down)
+    store.commit_together([b"before"], note_down)
     with store.read() as view, warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # on threads, in newer Pythons
         child = os.fork()
@@ -318,7 +318,7 @@ def test_a_fork_leaves_the_parents_connections_alone(store, url):
             try:
                 with pytest.raises(LedgerUnavailable, match="parent"):
                     view.row(0)
-                assert store.combine([b"child"], note_down) == [b"1"]
+                assert store.commit_together([b"child"], note_down) == [b"1"]
                 with store.read() as own:
                     assert size_of(own) == 2
                 store.close()
@@ -330,7 +330,7 @@ def test_a_fork_leaves_the_parents_connections_alone(store, url):
         assert os.waitpid(child, 0)[1] == 0
         assert view.row(0).key == "before"
         assert size_of(view) == 1
-    assert store.combine([b"after"], note_down) == [b"2"]
+    assert store.commit_together([b"after"], note_down) == [b"2"]
     assert set(contents(url)) == {"before", "child", "after"}
 
 
@@ -340,13 +340,13 @@ def test_a_fork_leaves_the_parents_connections_alone(store, url):
 @pytest.mark.parametrize("mode", ["fast", "immediate", "kill"])
 def test_a_server_may_restart_between_two_requests(fragile, mode):
     store = PostgresStore(fragile.new_database(), create=True)
-    assert store.combine([b"x"], note_down) == [b"0"]
+    assert store.commit_together([b"x"], note_down) == [b"0"]
     with store.read() as view:
         fragile.kill() if mode == "kill" else fragile.stop(mode=mode)
         fragile.start()
         with pytest.raises(LedgerUnavailable, match="went away"):
             view.row(0)
-    assert store.combine([b"y", b"x"], note_down) == [b"1", b"0"]
+    assert store.commit_together([b"y", b"x"], note_down) == [b"1", b"0"]
     with store.read() as view:
         assert size_of(view) == 2
     store.close()
@@ -362,7 +362,7 @@ def test_no_acknowledged_entry_is_lost_when_the_server_crashes(fragile):
         while not is_over.is_set():
             keys = [f"{writer}-{turn}-{part}" for part in range(writer)]
             given.update(
-                zip(keys, mine.combine([k.encode() for k in keys], note_down), strict=True)
+                zip(keys, mine.commit_together([k.encode() for k in keys], note_down), strict=True)
             )
             turn += 1
         mine.close()
@@ -386,18 +386,18 @@ def test_no_acknowledged_entry_is_lost_when_the_server_crashes(fragile):
 def test_a_server_that_stays_away_is_given_up(fragile, monkeypatch):
     monkeypatch.setattr(_postgres, "PATIENCE", 0.3)
     store = PostgresStore(fragile.new_database(), create=True)
-    store.combine([b"x"], note_down)
+    store.commit_together([b"x"], note_down)
     fragile.stop()
     with pytest.raises(LedgerUnavailable, match="ask again with the same key") as told:
-        store.combine([b"y"], note_down)
+        store.commit_together([b"y"], note_down)
     assert told.value.may_be_recorded
     with pytest.raises(LedgerUnavailable, match="Nothing was written") as told:
-        store.combine([b"y"], note_down)  # it never came to sending anything
+        store.commit_together([b"y"], note_down)  # it never came to sending anything
     assert not told.value.may_be_recorded
     with pytest.raises(LedgerUnavailable, match="cannot be reached"), store.read():
         pass
     fragile.start()
-    assert store.combine([b"y"], note_down) == [b"1"]
+    assert store.commit_together([b"y"], note_down) == [b"1"]
     store.close()
 
 
@@ -411,7 +411,7 @@ def test_a_connection_that_was_ended_is_made_again(store, url):
     sql(url, end_all)
     with store.read() as view:
         assert size_of(view) == 0
-    assert store.combine([b"x"], note_down) == [b"0"]
+    assert store.commit_together([b"x"], note_down) == [b"0"]
     attempts = []
 
     def work(tx, requests):
@@ -420,7 +420,7 @@ def test_a_connection_that_was_ended_is_made_again(store, url):
             sql(url, end_all)
         return note_down(tx, requests)
 
-    assert store.combine([b"y"], work) == [b"1"]
+    assert store.commit_together([b"y"], work) == [b"1"]
     assert attempts == [[b"y"], [b"y"]]
     assert contents(url) == {"x": b"0", "y": b"1"}
 
@@ -436,7 +436,7 @@ def test_a_commit_whose_answer_was_lost_is_found_again(store, url):
         return answers
 
     session.ask = ask_and_lose
-    assert store.combine([b"x"], note_down) == [b"0"]
+    assert store.commit_together([b"x"], note_down) == [b"0"]
     assert store._writer is not session
     assert contents(url) == {"x": b"0"}
 
@@ -451,7 +451,7 @@ def test_only_a_server_that_may_write_is_written_to(url):
     with reader.read() as view:
         assert view.head() is None
     with pytest.raises(LedgerUnavailable, match="opened to be read only"):
-        reader.combine([b"x"], note_down)
+        reader.commit_together([b"x"], note_down)
     reader.close()
 
 
@@ -536,8 +536,8 @@ def test_a_user_without_rights_is_told_so(store, url):
 def test_two_schemas_do_not_disturb_each_other(store, url):
     other = PostgresStore(f"{url}?schema=other", create=True)
     with locked(store, url):
-        assert other.combine([b"theirs"], note_down) == [b"0"]
-    assert store.combine([b"ours"], note_down) == [b"0"]
+        assert other.commit_together([b"theirs"], note_down) == [b"0"]
+    assert store.commit_together([b"ours"], note_down) == [b"0"]
     assert set(contents(url)) == {"ours"}
     assert set(contents(f"{url}?schema=other")) == {"theirs"}
     other.close()
@@ -549,9 +549,9 @@ def test_two_schemas_do_not_disturb_each_other(store, url):
 def test_creating_at_once_makes_one_ledger(url):
     with ThreadPoolExecutor(5) as pool:
         stores = list(pool.map(lambda _: PostgresStore(url, create=True), range(5)))
-    assert sorted(store.combine([b"%d" % n], note_down)[0] for n, store in enumerate(stores)) == [
-        b"%d" % n for n in range(5)
-    ]
+    assert sorted(
+        store.commit_together([b"%d" % n], note_down)[0] for n, store in enumerate(stores)
+    ) == [b"%d" % n for n in range(5)]
     for store in stores:
         store.close()
 
@@ -579,7 +579,7 @@ def test_older_tables_are_brought_up_to_date(url):
 
 
 def test_what_the_server_refuses_is_explained():
-    full = explained(Refused("53100", "could not extend file"), "schema s of database d")
+    full = explained(ServerError("53100", "could not extend file"), "schema s of database d")
     assert isinstance(full, LedgerUnavailable)
     assert str(full) == (
         "the ledger in schema s of database d: the server's disk is full. Free some space there "

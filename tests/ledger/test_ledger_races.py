@@ -18,7 +18,7 @@ import pytest
 from discreet.accounting import PureLoss
 from discreet.errors import BudgetExceeded
 from discreet.ledger import Ledger
-from discreet.ledger.writing import scribe as book
+from discreet.ledger.writing import scribe
 from discreet.privacy import Guarantee, Unit
 
 EACH = Fraction(1, 7)  # no float is a seventh
@@ -251,13 +251,13 @@ def test_two_ledgers_that_do_not_read_each_other_would_overspend(tmp_path, monke
 
     def stale(self, transaction, head):
         self._transaction = transaction
-        if self._view is None:
+        if self._state is None:
             self._at = None
             return fresh(self, transaction, head)
-        return self._view
+        return self._state
 
-    fresh = book.Book._fresh_view
-    monkeypatch.setattr(book.Book, "_fresh_view", stale)
+    fresh = scribe.Scribe._fresh_state
+    monkeypatch.setattr(scribe.Scribe, "_fresh_state", stale)
     with Ledger.open(place[0]) as one, Ledger.open(place[0]) as other:
         for n in range(20):
             try:

@@ -7,7 +7,7 @@ import pytest
 from discreet.accounting import GaussianLoss, LaplaceLoss, PureLoss
 from discreet.errors import TamperingFound
 from discreet.ledger import Ledger
-from discreet.ledger.checking.replay_cache import Repeats
+from discreet.ledger.checking.replay_cache import ReplayCache
 from discreet.privacy import Guarantee, Unit
 
 
@@ -55,20 +55,20 @@ def charge_at_random(ledger, times):
 def test_it_comes_to_what_the_rules_come_to(ledger, monkeypatch):
     charge_at_random(ledger, 300)
     quick = ledger.verify()
-    monkeypatch.setattr(Repeats, "replay", lambda *_: None)
+    monkeypatch.setattr(ReplayCache, "replay", lambda *_: None)
     assert ledger.verify() == quick
 
 
 def test_it_is_taken_wherever_a_charge_repeats(tmp_path, monkeypatch):
     taken = []
-    replay = Repeats.replay
+    replay = ReplayCache.replay
 
     def counted(self, row, last, time):
         found = replay(self, row, last, time)
         taken.append(found is not None)
         return found
 
-    monkeypatch.setattr(Repeats, "replay", counted)
+    monkeypatch.setattr(ReplayCache, "replay", counted)
     with Ledger.open(tmp_path / "plain.db") as ledger:
         account = plain_account(ledger)
         for _ in range(50):

@@ -80,7 +80,7 @@ def race(path, number, turns, start):
     for turn in range(turns):
         # Every tenth request is made by all processes.
         key = f"all-{turn}" if turn % 10 == 0 else f"{number}-{turn}"
-        (given,) = store.combine([key.encode()], note_down)
+        (given,) = store.commit_together([key.encode()], note_down)
         with store.read() as view:
             assert view.row(int(given)).key == key
     store.close()
@@ -115,7 +115,7 @@ from discreet.ledger.stores.sqlite.store import SqliteStore
 
 point = sys.argv[2]
 store = SqliteStore(sys.argv[1], create=False)
-store.combine([b"child first"], note_down)
+store.commit_together([b"child first"], note_down)
 box = store._mailbox
 
 def die(at):
@@ -147,17 +147,17 @@ def _unlock(self):
     die("told")
     unlock(self)
 Mailbox._write_area, Mailbox._tell, Mailbox._unlock = _write_area, _tell, _unlock
-store.combine([b"child"], work)
+store.commit_together([b"child"], work)
 """
 
 
 @ON_POSIX
 @pytest.mark.parametrize("point", ["begun", "written", "committed", "answered", "told"])
 def test_whoever_serves_us_may_die_at_any_point(store, path, point):
-    store.combine([b"parent first"], note_down)
+    store.commit_together([b"parent first"], note_down)
     child = run(KILLED, path, point)
     assert child.stdout.readline() == "holding\n"
-    (place,) = store.combine([b"parent"], note_down)
+    (place,) = store.commit_together([b"parent"], note_down)
     finish(child)
     assert child.returncode == -signal.SIGKILL
     with store.read() as view:
@@ -172,7 +172,7 @@ from store_conformance import note_down, size_of
 from discreet.ledger.stores.sqlite.store import SqliteStore
 
 store = SqliteStore(sys.argv[1], create=True)
-store.combine([b"before"], note_down)
+store.commit_together([b"before"], note_down)
 with store.read() as view:
     size_of(view)
 children = []
@@ -180,7 +180,7 @@ for number in range(4):
     child = os.fork()
     if not child:
         for turn in range(50):
-            store.combine([b"child %d %d" % (number, turn)], note_down)
+            store.commit_together([b"child %d %d" % (number, turn)], note_down)
             with store.read() as view:
                 assert size_of(view) > turn
         if number % 2:
@@ -188,7 +188,7 @@ for number in range(4):
         sys.exit()  # which tidies up what it believes to own
     children.append(child)
 for turn in range(50):
-    store.combine([b"parent %d" % turn], note_down)
+    store.commit_together([b"parent %d" % turn], note_down)
 assert all(os.waitpid(child, 0)[1] == 0 for child in children)
 # A fork in the middle of a view: the child drops it.
 with store.read() as view:
@@ -196,10 +196,10 @@ with store.read() as view:
     size = size_of(view) if child else 251
     assert size == 251
 if not child:
-    store.combine([b"late child"], note_down)
+    store.commit_together([b"late child"], note_down)
     sys.exit()
 assert os.waitpid(child, 0)[1] == 0
-store.combine([b"after"], note_down)
+store.commit_together([b"after"], note_down)
 store.close()
 print("well")
 """
@@ -225,7 +225,7 @@ def work(tx, requests):
         sys.stdin.readline()
         os._exit(0)
     os.kill(os.getpid(), 9)
-store.combine([b"x"], work)
+store.commit_together([b"x"], work)
 """
 
 
@@ -235,7 +235,7 @@ def test_a_child_that_does_nothing_keeps_no_lock(path):
     assert program.stdout.readline() == "child\n"
     program.wait(LONG)
     with closing(SqliteStore(path, create=False)) as store:
-        assert store.combine([b"y"], note_down) == [b"0"]
+        assert store.commit_together([b"y"], note_down) == [b"0"]
     finish(program, "\n")
 
 
@@ -270,7 +270,7 @@ def test_an_old_ledger_is_brought_up_to_date(path):
         with store.read() as view:
             assert view.head() == head(1)
             assert view.row(0) == row(0, key="old")
-        assert store.combine([b"new", b"old"], note_down) == [b"1", b"0"]
+        assert store.commit_together([b"new", b"old"], note_down) == [b"1", b"0"]
     assert version_of(path) == (str(VERSION), True)
     assert check(path) == ["old", "new"]
 
@@ -409,7 +409,7 @@ def test_a_missing_file_is_created_only_when_asked(path):
 def test_a_path_with_awkward_signs_is_taken_literally(tmp_path):
     path = tmp_path / "100% #1? & caf\u00e9 mode=ro.db"
     with closing(SqliteStore(path, create=True)) as store:
-        store.combine([b"x"], note_down)
+        store.commit_together([b"x"], note_down)
     assert check(path) == ["x"]
 
 
@@ -433,7 +433,7 @@ def test_a_full_file_is_reported_and_nothing_is_written(path):
             return getattr(self.real, name)
 
     with closing(SqliteStore(path, create=True, connect=Limited)) as store:
-        store.combine([b"small"], note_down)
+        store.commit_together([b"small"], note_down)
         full["is"] = True
         with pytest.raises(LedgerUnavailable, match=r"no room left.*Nothing was written") as caught:
             write(store, row(1, body="x" * 1_000_000), fact="x")
@@ -441,7 +441,7 @@ def test_a_full_file_is_reported_and_nothing_is_written(path):
         assert isinstance(caught.value.__cause__, sqlite3.OperationalError)
         with store.read() as view:
             assert view.facts(["fact"]) == {}
-        assert store.combine([b"small", b"other"], note_down) == [b"0", b"1"]
+        assert store.commit_together([b"small", b"other"], note_down) == [b"0", b"1"]
     assert check(path) == ["small", "other"]
 
 
@@ -458,7 +458,7 @@ def test_a_full_disk_is_reported_and_nothing_is_lost(tmp_path):
             def fill():
                 for turn in range(10_000):
                     key = f"{turn} {'x' * 1_000}"
-                    store.combine([key.encode()], note_down)
+                    store.commit_together([key.encode()], note_down)
                     stored.append(key)
 
             with pytest.raises(LedgerUnavailable, match="Nothing was written") as caught:
@@ -482,15 +482,15 @@ def test_a_full_disk_is_reported_and_nothing_is_lost(tmp_path):
 def test_a_lock_held_too_long_is_reported(path, monkeypatch):
     monkeypatch.setattr(_sqlite, "PATIENCE", 0.05)
     with closing(SqliteStore(path, create=True)) as store:
-        store.combine([b"x"], note_down)
+        store.commit_together([b"x"], note_down)
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             with pytest.raises(LedgerUnavailable, match=r"locked.*Nothing was written"):
-                store.combine([b"y"], note_down)
+                store.commit_together([b"y"], note_down)
             with store.read() as view:
                 assert size_of(view) == 1
             other.execute("ROLLBACK")
-        assert store.combine([b"y"], note_down) == [b"1"]
+        assert store.commit_together([b"y"], note_down) == [b"1"]
 
 
 READ_ONLY = """
@@ -505,7 +505,7 @@ if os.geteuid() == 0:
 path = sys.argv[1]
 for create in (False, True):
     try:
-        SqliteStore(path, create=create).combine([b"x"], note_down)
+        SqliteStore(path, create=create).commit_together([b"x"], note_down)
     except LedgerUnavailable as error:
         assert "writable" in str(error) and "Nothing was written" in str(error), error
         assert not error.may_be_recorded
@@ -536,7 +536,7 @@ def test_a_read_only_folder_can_still_be_read(is_in_use):
     path = folder / "ledger.db"
     store = SqliteStore(path, create=True)
     try:
-        store.combine([b"x"], note_down)
+        store.commit_together([b"x"], note_down)
         if not is_in_use:
             store.close()
         for each in folder.iterdir():
@@ -546,7 +546,7 @@ def test_a_read_only_folder_can_still_be_read(is_in_use):
         assert "cannot be written" in program.stdout.readline()
         assert program.stdout.readline() == f"1 {not is_in_use}\n"
         if is_in_use:
-            store.combine([b"y"], note_down)
+            store.commit_together([b"y"], note_down)
             assert finish(program, "\n\n") == "2\n"
         elif os.geteuid() == 0:
             # Somebody who may write here does so while it is read without any lock.
@@ -554,7 +554,7 @@ def test_a_read_only_folder_can_still_be_read(is_in_use):
             program.stdin.flush()
             assert program.stdout.readline() == "1\n"
             with closing(SqliteStore(path, create=False)) as other:
-                other.combine([b"y"], note_down)
+                other.commit_together([b"y"], note_down)
             assert finish(program, "\n") == "noticed\n"
         else:
             assert finish(program, "\n\n") == "1\n"
@@ -566,11 +566,11 @@ def test_a_read_only_folder_can_still_be_read(is_in_use):
 
 
 def test_a_store_opened_to_read_does_not_write(store, path):
-    store.combine([b"x"], note_down)
+    store.commit_together([b"x"], note_down)
     with closing(SqliteStore(path, create=False, read_only=True)) as reader:
         with pytest.raises(LedgerUnavailable, match="read only"):
-            reader.combine([b"y"], note_down)
-        store.combine([b"y"], note_down)
+            reader.commit_together([b"y"], note_down)
+        store.commit_together([b"y"], note_down)
         with reader.read() as view:
             assert size_of(view) == 2
 
@@ -578,18 +578,18 @@ def test_a_store_opened_to_read_does_not_write(store, path):
 @ON_POSIX
 @pytest.mark.parametrize("how", ["moved", "replaced"])
 def test_a_file_that_was_moved_or_replaced_is_noticed(store, path, how):
-    store.combine([b"x"], note_down)
+    store.commit_together([b"x"], note_down)
     path.rename(path.with_name("elsewhere.db"))
     if how == "replaced":
         path.write_bytes(b"")
     with pytest.raises(LedgerUnavailable, match="moved or replaced"):
-        store.combine([b"y"], note_down)
+        store.commit_together([b"y"], note_down)
     with pytest.raises(LedgerUnavailable, match="moved or replaced"), store.read():
         pass
 
 
 def test_a_view_is_over_when_its_block_is(store):
-    store.combine([b"x"], note_down)
+    store.commit_together([b"x"], note_down)
     with store.read() as view:
         walk = view.rows(0, 10)
     with pytest.raises(LedgerUnavailable, match="view"):
@@ -600,7 +600,7 @@ def test_a_view_is_over_when_its_block_is(store):
 
 def test_a_transaction_is_over_when_its_work_is(store):
     kept = []
-    store.combine([b"x"], lambda tx, requests: kept.append(tx) or [b""])
+    store.commit_together([b"x"], lambda tx, requests: kept.append(tx) or [b""])
     with pytest.raises(LedgerUnavailable, match="view"):
         kept[0].put_facts({"a": "1"})
 
@@ -643,7 +643,7 @@ def faulty(path):
 
 def test_a_store_works_with_other_connections(faulty, path):
     store, _ = faulty
-    assert store.combine([b"x", b"y"], note_down) == [b"0", b"1"]
+    assert store.commit_together([b"x", b"y"], note_down) == [b"0", b"1"]
     put(store, {"fact": "1"})
     with store.read() as view:
         assert view.head() == head(2)
@@ -655,37 +655,37 @@ def test_a_store_works_with_other_connections(faulty, path):
 
 def test_a_commit_that_failed_and_was_undone_is_said_to_be(faulty):
     store, fail = faulty
-    store.combine([b"x"], note_down)
+    store.commit_together([b"x"], note_down)
     fail["times"] = 1
     with pytest.raises(LedgerUnavailable, match=r"read or written.*Nothing was written") as caught:
-        store.combine([b"y"], note_down)
+        store.commit_together([b"y"], note_down)
     assert not caught.value.may_be_recorded
     with store.read() as view:
         assert size_of(view) == 1
-    assert store.combine([b"z", b"x"], note_down) == [b"1", b"0"]
+    assert store.commit_together([b"z", b"x"], note_down) == [b"1", b"0"]
 
 
 def test_a_commit_that_failed_and_cannot_be_undone_is_said_to_be(faulty):
     store, fail = faulty
-    store.combine([b"x"], note_down)
+    store.commit_together([b"x"], note_down)
     fail["times"] = 1_000
     with pytest.raises(LedgerUnavailable, match="same key") as caught:
-        store.combine([b"y"], note_down)
+        store.commit_together([b"y"], note_down)
     assert caught.value.may_be_recorded
     fail["times"] = 0
-    assert store.combine([b"y"], note_down) == [b"1"]
+    assert store.commit_together([b"y"], note_down) == [b"1"]
     with store.read() as view:
         assert [each.key for each in view.rows(0, 9)] == ["x", "y"]
 
 
 def test_a_failed_commit_does_not_come_back_after_a_crash(faulty, path):
     store, fail = faulty
-    store.combine([b"x"], note_down)
+    store.commit_together([b"x"], note_down)
     fail["times"] = 1
     copy = path.with_name("copy.db")
     with store.read():  # somebody keeps the log open, so that it is not simply deleted
         with pytest.raises(LedgerUnavailable):
-            store.combine([b"y"], note_down)
+            store.commit_together([b"y"], note_down)
         # What a crash would leave: the files as they are, without the index of the log.
         for suffix in ("", "-wal"):
             subprocess.run(["cp", f"{path}{suffix}", f"{copy}{suffix}"], check=True)
@@ -725,14 +725,14 @@ def test_the_log_stays_small_and_shrinks_again_after_a_long_view(store, path):
 
 def test_a_backup_is_a_ledger_of_one_moment(store, path):
     for turn in range(50):
-        store.combine([b"%d" % turn], note_down)
+        store.commit_together([b"%d" % turn], note_down)
     stop = threading.Event()
 
     def go_on():
         with closing(SqliteStore(path, create=False)) as other:
             turn = 50
             while not stop.is_set():
-                other.combine([b"%d" % turn], note_down)
+                other.commit_together([b"%d" % turn], note_down)
                 turn += 1
 
     writer = threading.Thread(target=go_on)
@@ -761,21 +761,21 @@ def test_a_backup_overwrites_nothing(store, path):
 
 
 def test_a_restored_backup_goes_on(store, path):
-    store.combine([b"x"], note_down)
+    store.commit_together([b"x"], note_down)
     copy = path.with_name("copy.db")
     store.backup(copy)
-    store.combine([b"lost"], note_down)
+    store.commit_together([b"lost"], note_down)
     store.close()
     for suffix in ("-wal", "-shm"):
         path.with_name(f"ledger.db{suffix}").unlink(missing_ok=True)
     os.replace(copy, path)
     with closing(SqliteStore(path, create=False)) as restored:
-        assert restored.combine([b"y"], note_down) == [b"1"]
+        assert restored.commit_together([b"y"], note_down) == [b"1"]
     assert check(path) == ["x", "y"]
 
 
 def test_closing_while_somebody_reads_lets_them_finish(store):
-    store.combine([b"x"], note_down)
+    store.commit_together([b"x"], note_down)
     with store.read() as view:
         store.close()
         assert size_of(view) == 1

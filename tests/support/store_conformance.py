@@ -94,7 +94,7 @@ def write(store: Store, *rows: Row, **facts: str | None) -> None:
         tx.put_head(head(size_of(tx) + len(rows)))
         return [b"" for _ in requests]
 
-    store.combine([b"write"], work)
+    store.commit_together([b"write"], work)
 
 
 def put(store: Store, facts: dict[str, str | None]) -> None:
@@ -104,7 +104,7 @@ def put(store: Store, facts: dict[str, str | None]) -> None:
         tx.put_facts(facts)
         return [b"" for _ in requests]
 
-    store.combine([b"put"], work)
+    store.commit_together([b"put"], work)
 
 
 class StoreConformance:
@@ -259,7 +259,7 @@ class StoreConformance:
 
     def test_the_head_is_replaced(self, store):
         for size in (1, 2, 7):
-            store.combine([b""], lambda tx, _, size=size: tx.put_head(head(size)) or [b""])
+            store.commit_together([b""], lambda tx, _, size=size: tx.put_head(head(size)) or [b""])
             with store.read() as view:
                 assert view.head() == head(size)
                 assert type(view.head().last) is bytes
@@ -267,7 +267,7 @@ class StoreConformance:
 
     def test_answers_are_kept(self, store):
         answers = {5: b"", 2: bytes(range(256)), 900: b"\x00" * 1_000_000}
-        store.combine([b""], lambda tx, _: tx.put_answers(answers.items()) or [b""])
+        store.commit_together([b""], lambda tx, _: tx.put_answers(answers.items()) or [b""])
         with store.read() as view:
             assert list(view.answers()) == sorted(answers.items())
             assert view.answer(5) == b""
@@ -277,16 +277,16 @@ class StoreConformance:
 
     def test_many_answers_come_in_order(self, store):
         answers = [(index * 3, str(index).encode()) for index in range(300)]
-        store.combine([b""], lambda tx, _: tx.put_answers(iter(answers)) or [b""])
+        store.commit_together([b""], lambda tx, _: tx.put_answers(iter(answers)) or [b""])
         with store.read() as view:
             assert list(view.answers()) == answers
 
     # Transactions
 
     def test_answers_to_requests_come_in_order(self, store):
-        assert store.combine([b"x", b"y"], note_down) == [b"0", b"1"]
-        assert store.combine([b"z", b"x"], note_down) == [b"2", b"0"]
-        assert store.combine([], note_down) == []
+        assert store.commit_together([b"x", b"y"], note_down) == [b"0", b"1"]
+        assert store.commit_together([b"z", b"x"], note_down) == [b"2", b"0"]
+        assert store.commit_together([], note_down) == []
 
     def test_requests_of_any_size_arrive_whole(self, store):
         requests = [b"", bytes(range(256)), b"\x00" * 300_000, b"x"]
@@ -295,7 +295,7 @@ class StoreConformance:
             assert all(type(request) is bytes for request in requests)
             return list(requests)
 
-        assert store.combine(requests, echo) == requests
+        assert store.commit_together(requests, echo) == requests
 
     def test_a_transaction_sees_what_it_writes(self, store):
         write(store, row(0, key="old"), a="1", b="2")
@@ -316,7 +316,7 @@ class StoreConformance:
             assert tx.answer(1) == b"kept"
             return [b"seen" for _ in requests]
 
-        assert store.combine([b"look"], work) == [b"seen"]
+        assert store.commit_together([b"look"], work) == [b"seen"]
 
     def test_facts_may_change_while_going_through_them(self, store):
         put(store, {f"f/{index:04}": "old" for index in range(1_200)})
@@ -327,7 +327,7 @@ class StoreConformance:
                 tx.put_facts({name: None, f"g{name[1:]}": "new"})
             return [b"" for _ in requests]
 
-        store.combine([b""], work)
+        store.commit_together([b""], work)
         with store.read() as view:
             assert {value for _, value in view.facts_under("")} == {"new"}
             assert len(list(view.facts_under("g/"))) == 1_200
@@ -344,7 +344,7 @@ class StoreConformance:
             raise error
 
         with pytest.raises(type(error)) as caught:
-            store.combine([b""], work)
+            store.commit_together([b""], work)
         assert caught.value is error
         with store.read() as view:
             assert view.head() == head(1)
@@ -360,7 +360,7 @@ class StoreConformance:
             return [b""] * count
 
         with pytest.raises(Exception):  # noqa: B017
-            store.combine([b"one", b"two"], work)
+            store.commit_together([b"one", b"two"], work)
         with store.read() as view:
             assert view.row(0) is None
         write(store, row(0))
@@ -420,7 +420,7 @@ class StoreConformance:
             looking = [pool.submit(look) for _ in range(4)]
             try:
                 for index in range(60):
-                    store.combine([f"request {index}".encode()], note_down)
+                    store.commit_together([f"request {index}".encode()], note_down)
             finally:
                 stop.set()
             assert all(each.result() > 0 for each in looking)
@@ -430,8 +430,8 @@ class StoreConformance:
     def test_what_one_wrote_another_sees(self, store, tmp_path):
         other = self.make_store(tmp_path)
         try:
-            assert store.combine([b"x"], note_down) == [b"0"]
-            assert other.combine([b"y", b"x"], note_down) == [b"1", b"0"]
+            assert store.commit_together([b"x"], note_down) == [b"0"]
+            assert other.commit_together([b"y", b"x"], note_down) == [b"1", b"0"]
             with store.read() as one, other.read() as two:
                 assert list(one.rows(0, 9)) == list(two.rows(0, 9))
                 assert size_of(one) == 2
@@ -440,8 +440,8 @@ class StoreConformance:
 
     def test_what_was_written_is_there_later(self, tmp_path):
         first = self.make_store(tmp_path)
-        first.combine([b"x", b"y"], note_down)
-        first.combine([b""], lambda tx, _: tx.put_answers([(1, b"kept")]) or [b""])
+        first.commit_together([b"x", b"y"], note_down)
+        first.commit_together([b""], lambda tx, _: tx.put_answers([(1, b"kept")]) or [b""])
         first.close()
         second = self.make_store(tmp_path)
         try:
@@ -450,7 +450,7 @@ class StoreConformance:
                 assert [each.key for each in view.rows(0, 9)] == ["x", "y"]
                 assert view.facts(["size"]) == {"size": "2"}
                 assert view.answer(1) == b"kept"
-            assert second.combine([b"y", b"z"], note_down) == [b"1", b"2"]
+            assert second.commit_together([b"y", b"z"], note_down) == [b"1", b"2"]
         finally:
             second.close()
 
@@ -467,7 +467,7 @@ class StoreConformance:
                     # Every second request is also made by the next writer.
                     keys = [f"{writer}-{turn}", f"{(writer + turn % 2) % writers}-{turn}-both"]
                     asked = [key.encode() for key in keys]
-                    given.update(zip(keys, mine.combine(asked, note_down), strict=True))
+                    given.update(zip(keys, mine.commit_together(asked, note_down), strict=True))
                 return given
             finally:
                 mine.close()
@@ -499,7 +499,7 @@ class StoreConformance:
                 for turn in range(25):
                     request = b"poison" if writer < 2 else f"{writer}-{turn}".encode()
                     try:
-                        mine.combine([request], note_down)
+                        mine.commit_together([request], note_down)
                     except ValueError:
                         refused += 1
                 return refused
@@ -527,6 +527,6 @@ class StoreConformance:
         write(store, row(0))
         store.close()
         with pytest.raises(LedgerUnavailable, match="closed"):
-            store.combine([b"x"], note_down)
+            store.commit_together([b"x"], note_down)
         with pytest.raises(LedgerUnavailable, match="closed"), store.read():
             pass

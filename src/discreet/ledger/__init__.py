@@ -22,22 +22,22 @@ from discreet.ledger.plots import (
     shares,
     standing,
 )
-from discreet.ledger.quotes import Budget, BudgetQuote, Offer, Quote
+from discreet.ledger.quotes import AccountQuote, Budget, BudgetQuote, NoisierOffer
 from discreet.ledger.receipts import Receipt
 from discreet.ledger.releases import Mechanism, Release
 
 __all__ = [
     "Account",
+    "AccountQuote",
     "Budget",
     "BudgetQuote",
     "Export",
     "Job",
     "Ledger",
     "Mechanism",
-    "Offer",
+    "NoisierOffer",
     "OpenJob",
     "Point",
-    "Quote",
     "Receipt",
     "Release",
     "Standing",

@@ -13,11 +13,11 @@ from discreet.accounting.filters.rules import PRICING
 from discreet.errors import BudgetExceeded, LedgerError, ParameterError
 from discreet.ledger import answers as answering
 from discreet.ledger.jobs import Job
-from discreet.ledger.quotes import Budget, BudgetQuote, Offer, Quote, least_noise
+from discreet.ledger.quotes import AccountQuote, Budget, BudgetQuote, NoisierOffer, least_noise
 from discreet.ledger.receipts import Receipt
 from discreet.ledger.releases import Mechanism, Release
-from discreet.ledger.rules.account_terms import EACH, TOTAL, Definition, Line
 from discreet.ledger.rules.balance import Balance
+from discreet.ledger.rules.definition import EACH, TOTAL, Definition, Line
 from discreet.ledger.rules.entry import Entry, now, period_label
 from discreet.ledger.rules.spending import check_periods
 from discreet.ledger.writing import request as requests
@@ -116,10 +116,10 @@ class Account:
         [('total', 0.25), ('analyst=ana', 0.5)]
         """
         prefix = f"budget/{self.name}/"
-        with self._ledger._read() as view:
+        with self._ledger._read() as snapshot:
             definition = self._definition(fresh=True)
             found = {}
-            for fact, text in view.facts_under(prefix):
+            for fact, text in snapshot.facts_under(prefix):
                 name = fact.removeprefix(prefix)
                 rules = definition.lines[name.partition(":")[0]]
                 found[name] = (rules, Balance.read(text).checked(rules))
@@ -140,7 +140,7 @@ class Account:
         purpose: str | None = None,
         periods: Periods = None,
         error: float | None = None,
-    ) -> Quote:
+    ) -> AccountQuote:
         """Say whether a loss would fit, what is left, and in whose budget. Nothing is charged.
 
         Without ``who`` and ``purpose`` only the total is looked at. Where it does not fit and the
@@ -173,7 +173,7 @@ class Account:
                 loss, lambda one: all(budget.fits for budget in look(one)), error=error
             )
         in_order = sorted(found, key=lambda budget: not Line.is_total(budget.name))
-        return Quote(account=self.name, budgets=tuple(in_order), offer=offer)
+        return AccountQuote(account=self.name, budgets=tuple(in_order), offer=offer)
 
     def charge(
         self,
@@ -261,10 +261,10 @@ class Account:
         """
         index = whole(index, name="index", minimum=0)
         fact = f"job/{index}"
-        with self._ledger._read() as view:
-            job = json.loads(view.facts([fact]).get(fact, "null"))
+        with self._ledger._read() as snapshot:
+            job = json.loads(snapshot.facts([fact]).get(fact, "null"))
             is_open = job is not None and job["account"] == self.name and "over" not in job
-            row = view.row(index) if is_open else None
+            row = snapshot.row(index) if is_open else None
             if row is not None:
                 return Job(self, Receipt(bodies=(row.body,)), job["left"])
         raise LedgerError(
@@ -436,10 +436,10 @@ class Account:
         {'payroll': '1'}
         """
         prefix = f"registered/{self.name}/"
-        with self._ledger._read() as view:
+        with self._ledger._read() as snapshot:
             return {
                 fact.removeprefix(prefix): str(json.loads(text)["version"])
-                for fact, text in view.facts_under(prefix)
+                for fact, text in snapshot.facts_under(prefix)
             }
 
     def limit(
@@ -540,8 +540,8 @@ class Account:
 
     def _balances(self, budgets: Sequence[tuple[str, FilterRules]]) -> list[Balance]:
         names = [f"budget/{self.name}/{name}" for name, _ in budgets]
-        with self._ledger._read() as view:
-            found = view.facts(names)
+        with self._ledger._read() as snapshot:
+            found = snapshot.facts(names)
         return [
             Balance.read(found[name]).checked(rules) if name in found else Balance.empty(rules)
             for name, (_, rules) in zip(names, budgets, strict=True)
@@ -573,7 +573,7 @@ class Account:
                 refusal.offer = self._offer(entry, loss, periods)
             raise
 
-    def _offer(self, entry: Entry, loss: Loss, periods: Periods) -> Offer | None:
+    def _offer(self, entry: Entry, loss: Loss, periods: Periods) -> NoisierOffer | None:
         who, purpose = entry["who"], entry["purpose"]
         return self.quote(loss, who=who, purpose=purpose, periods=periods).offer
 

@@ -98,12 +98,12 @@ def reread(
     """Return what was kept for a question and its receipt; pay only for what is acceptable."""
     who, purpose = text(who, name="who"), text(purpose, name="purpose")
     name = f"ask/{account.name}/{fingerprint}"
-    with account.ledger._read() as view:
-        ask = json.loads(view.facts([name]).get(name, "null"))
+    with account.ledger._read() as snapshot:
+        ask = json.loads(snapshot.facts([name]).get(name, "null"))
         if ask is None:
             return None
-        kept = view.answer(ask["release"])
-        rows = (view.row(ask["charge"]), view.row(ask["release"]))
+        kept = snapshot.answer(ask["release"])
+        rows = (snapshot.row(ask["charge"]), snapshot.row(ask["release"]))
         bodies = tuple(row.body for row in rows if row is not None)
         has_seen = who in ask["who"]
         if kept is None or len(bodies) != 2:

@@ -31,8 +31,8 @@ from discreet.ledger.log.keyring import Keyring
 from discreet.ledger.log.notes import add_signature
 from discreet.ledger.log.proofs import Log
 from discreet.ledger.receipts import Receipt
-from discreet.ledger.rules.account_terms import POLICIES, Definition, Policy
 from discreet.ledger.rules.balance import unreadable
+from discreet.ledger.rules.definition import POLICIES, Definition, Policy
 from discreet.ledger.rules.entry import Entry, decode
 from discreet.ledger.rules.entry_forms import REASON
 from discreet.ledger.stores.protocol import Snapshot, Store
@@ -45,8 +45,8 @@ from discreet.ledger.verifier import (
 )
 from discreet.ledger.writing import opening
 from discreet.ledger.writing import request as requests
-from discreet.ledger.writing.group_commit import Combiner
-from discreet.ledger.writing.scribe import Book, read_answer
+from discreet.ledger.writing.group_commit import GroupCommit
+from discreet.ledger.writing.scribe import Scribe, read_answer
 from discreet.privacy import Guarantee, Neighbours, Unit
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 __all__ = ["Ledger"]
 
 _logger = logging.getLogger("discreet.ledger")
-_FRESH = 1.0  # seconds for which an account's terms are believed unchanged when pricing a charge
+_FRESH = 1.0  # seconds for which an account is believed unchanged when pricing a charge
 
 
 @final
@@ -121,8 +121,8 @@ class Ledger:
         keyring = opening.keyring_at(place, key)
         store = opening.store_at(place, keyring, create=create, read_only=read_only)
         try:
-            with store.read() as view:
-                known = view.facts(["ledger"])
+            with store.read() as snapshot:
+                known = snapshot.facts(["ledger"])
             if not known:
                 opening.check_never_used(store, keyring)
                 if read_only or keyring is None or not create:
@@ -156,8 +156,8 @@ class Ledger:
     @property
     def size(self) -> int:
         """How many entries it has."""
-        with self._read() as view:
-            return Log(view).head().size
+        with self._read() as snapshot:
+            return Log(snapshot).head().size
 
     def create(
         self,
@@ -221,8 +221,8 @@ class Ledger:
         return any(account.name == name for account in self)
 
     def __iter__(self) -> Iterator[Account]:
-        with self._read() as view:
-            names = [name.partition("/")[2] for name, _ in view.facts_under("account/")]
+        with self._read() as snapshot:
+            names = [name.partition("/")[2] for name, _ in snapshot.facts_under("account/")]
         return iter([Account(self, name) for name in names])
 
     def history(self, account: str | None = None, *, last: int | None = None) -> list[Entry]:
@@ -233,12 +233,12 @@ class Ledger:
         ...     [entry["kind"] for entry in ledger.history()]
         ['ledger']
         """
-        with self._read() as view:
-            size = Log(view).head().size
+        with self._read() as snapshot:
+            size = Log(snapshot).head().size
             if last is not None:
                 last = whole(last, name="last", minimum=0)
             start = 0 if last is None or account is not None else max(0, size - last)
-            rows = deque(view.rows(start, size, account=account), maxlen=last)
+            rows = deque(snapshot.rows(start, size, account=account), maxlen=last)
             return [decode(row.body) for row in rows]
 
     def checkpoint(self) -> str:
@@ -249,8 +249,8 @@ class Ledger:
         ...     ledger.checkpoint().splitlines()[1]  # how many entries it signs
         '1'
         """
-        with self._read() as view:
-            return Log(view).head().note
+        with self._read() as snapshot:
+            return Log(snapshot).head().note
 
     def prove(self, receipt: Receipt | int, *, witnessed: bool = False) -> Receipt:
         """Return a receipt, or an entry, with the proof that it is in the log.
@@ -262,8 +262,8 @@ class Ledger:
         ...     ledger.prove(0).is_proven
         True
         """
-        with self._read() as view:
-            log = Log(view)
+        with self._read() as snapshot:
+            log = Log(snapshot)
             if isinstance(receipt, Receipt):
                 indices = [int(entry["index"]) for entry in receipt.entries]
             else:
@@ -286,8 +286,8 @@ class Ledger:
         b'42'
         """
         index = whole(release, name="release", minimum=0)
-        with self._read() as view:
-            kept = view.answer(index) if index < Log(view).head().size else None
+        with self._read() as snapshot:
+            kept = snapshot.answer(index) if index < Log(snapshot).head().size else None
         if kept is None:
             raise LedgerError(f"entry {index} is no release, so no answer was kept with it.")
         return kept
@@ -300,8 +300,8 @@ class Ledger:
         ...     ledger.witnessed()
         []
         """
-        with self._read() as view:
-            log = Log(view)
+        with self._read() as snapshot:
+            log = Log(snapshot)
             found = [log.entry(index) for index in log.witnessed()]
             return [(str(entry["note"]), str(entry["vkey"])) for entry in found]
 
@@ -314,8 +314,8 @@ class Ledger:
         []
         """
         old = whole(old, name="old", minimum=0)
-        with self._read() as view:
-            log = Log(view)
+        with self._read() as snapshot:
+            log = Log(snapshot)
             return log.consistency(old, log.head().size)
 
     def verify(
@@ -338,8 +338,8 @@ class Ledger:
         1 entries verified
         """
         notes = [] if pinned is None else [opening.note_at(pinned)]
-        with self._read() as view:
-            return verify(view, pinned=notes, vkey=vkey, since=since, progress=progress)
+        with self._read() as snapshot:
+            return verify(snapshot, pinned=notes, vkey=vkey, since=since, progress=progress)
 
     def rotate(self) -> Receipt:
         """Sign with a new key from now on. The entry is signed by the old one and the new one.
@@ -389,8 +389,8 @@ class Ledger:
         """
         self._writing()
         seen = witness.last(self.origin)
-        with self._read() as view:
-            log = Log(view)
+        with self._read() as snapshot:
+            log = Log(snapshot)
             head = log.head()
             old = seen.size if seen is not None and seen.size <= head.size else 0
             proof = log.consistency(old, head.size)
@@ -422,8 +422,8 @@ class Ledger:
             raise ParameterError(why, parameter="note") from error
         if not is_signed:
             raise ParameterError("this key has not signed this checkpoint.", parameter="vkey")
-        with self._read() as view:
-            Log(view).extends(checkpoint)
+        with self._read() as snapshot:
+            Log(snapshot).extends(checkpoint)
         self._submit({"kind": "witness", "note": note, "vkey": vkey, "key": requests.new_key()})
         return note
 
@@ -439,8 +439,8 @@ class Ledger:
         1
         """
         try:
-            with self._read() as view, Path(path).open("xb") as out:
-                return exports.write(view, out, progress=progress)
+            with self._read() as snapshot, Path(path).open("xb") as out:
+                return exports.write(snapshot, out, progress=progress)
         except FileExistsError:
             raise ParameterError(f"{path} exists already.", parameter="path") from None
         except OSError as error:
@@ -545,8 +545,8 @@ class Ledger:
 
     def _start(self) -> None:
         self._pid = os.getpid()
-        self._book = None if self._keyring is None else Book(self._keyring)
-        self._combiner = Combiner(self._carry_out)
+        self._scribe = None if self._keyring is None else Scribe(self._keyring)
+        self._group = GroupCommit(self._carry_out)
 
     def _check(self, *, testing: bool, pinned: str | os.PathLike[str] | None) -> None:
         if testing and not self.is_testing:
@@ -559,27 +559,27 @@ class Ledger:
             self._sealing = self._keyring.key(self.vkey)
             self._keyring.settle(self.vkey)  # a crash may have kept it from its place
         if pinned is not None:
-            with self._read() as view:
-                Log(view).extends(opening.checkpoint_at(pinned))
+            with self._read() as snapshot:
+                Log(snapshot).extends(opening.checkpoint_at(pinned))
 
     @contextmanager
     def _read(self) -> Iterator[Snapshot]:
-        """Open a view; what is stored in it and makes no sense was not put there by us."""
-        with self._store.read() as view:
+        """Open a snapshot; what is stored in it and makes no sense was not put there by us."""
+        with self._store.read() as snapshot:
             try:
-                yield view
+                yield snapshot
             except DiscreetError:
                 raise
             except (LookupError, ValueError, TypeError, AttributeError) as error:
                 raise unreadable("") from error
 
     def _time(self) -> str:
-        with self._read() as view:
-            return str(max("", Log(view).head().time))  # raises here if it is no text
+        with self._read() as snapshot:
+            return str(max("", Log(snapshot).head().time))  # raises here if it is no text
 
     def _known_of(self, *path: str | int) -> Any:
-        with self._read() as view:
-            found = json.loads(view.facts(["ledger"])["ledger"])
+        with self._read() as snapshot:
+            found = json.loads(snapshot.facts(["ledger"])["ledger"])
             for step in path:
                 found = found[step]
             return found
@@ -589,8 +589,8 @@ class Ledger:
         if known is not None and not fresh and time.monotonic() - at < _FRESH:
             return known
         fact = f"account/{name}"
-        with self._read() as view:
-            text = view.facts([fact]).get(fact)
+        with self._read() as snapshot:
+            text = snapshot.facts([fact]).get(fact)
         if text is None:
             raise AccountNotFound(
                 f"this ledger has no account {name!r}. List them with: discreet ledger accounts"
@@ -659,15 +659,15 @@ class Ledger:
         for _ in range(3):
             key = self._sealing = self._sealing or keyring.key(self.vkey)
             sealed = key.seal(request)
-            found = read_answer(key, sealed, self._combiner.submit(sealed))
+            found = read_answer(key, sealed, self._group.submit(sealed))
             if found is not None:
                 return found
             self._sealing = None  # somebody has rotated it
         raise TamperingFound("answers come from somebody who does not have the ledger's key.")
 
     def _carry_out(self, batch: Sequence[bytes]) -> list[bytes]:
-        assert self._book is not None
-        return self._store.combine(batch, self._book.work)
+        assert self._scribe is not None
+        return self._store.commit_together(batch, self._scribe.work)
 
     def _with_its_charge(self, log: Log, index: int) -> list[int]:
         """Return the entry itself, and before it the charge that paid for it."""

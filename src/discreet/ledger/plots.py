@@ -16,8 +16,8 @@ from discreet._exact import whole
 from discreet.errors import MissingExtra, ParameterError
 from discreet.ledger.accounts import Account
 from discreet.ledger.log.proofs import Log
-from discreet.ledger.rules.account_terms import Definition, Line
 from discreet.ledger.rules.balance import Balance
+from discreet.ledger.rules.definition import Definition, Line
 from discreet.ledger.rules.entry import Entry, decode
 from discreet.ledger.stores.protocol import Snapshot
 from discreet.privacy import Guarantee
@@ -74,13 +74,13 @@ def standing(account: Account) -> Standing:
     {'total': Guarantee(epsilon=5, delta=0)}
     """
     definition = account._definition(fresh=True)
-    with account._ledger._read() as view:
+    with account._ledger._read() as snapshot:
         prefix = f"registered/{account.name}/"
         sources = {
             name.removeprefix(prefix): str(json.loads(text)["version"])
-            for name, text in view.facts_under(prefix)
+            for name, text in snapshot.facts_under(prefix)
         }
-        jobs = tuple(sorted(_jobs(view, account.name)))
+        jobs = tuple(sorted(_jobs(snapshot, account.name)))
     limits = {name: rules.guarantee for name, rules in definition.lines.items()}
     return Standing(kind=definition.total.kind, limits=limits, sources=sources, jobs=jobs)
 
@@ -113,16 +113,16 @@ def burn_down(account: Account, *, points: int = 200) -> list[Point]:
     """
     most = whole(points, name="points")
     definition = account._definition(fresh=True)
-    with account._ledger._read() as view:
-        size = Log(view).head().size
-        born = decode(next(view.rows(0, size, account=account.name)).body)
+    with account._ledger._read() as snapshot:
+        size = Log(snapshot).head().size
+        born = decode(next(snapshot.rows(0, size, account=account.name)).body)
         found = [Point(int(born["index"]), str(born["time"]), 0.0)]
         start = found[0].entry + 1
         # A window has one point, its last: only the ends of windows are read, so that an account
         # with millions of entries is shown as quickly as any.
         step = max(1, -(-(size - start) // most))
         for begin in range(start, size, step):
-            found += _last_in(view, definition, begin, min(begin + step, size))
+            found += _last_in(snapshot, definition, begin, min(begin + step, size))
     return found
 
 
@@ -184,25 +184,25 @@ def _shares(definition: Definition, entry: Entry) -> dict[str, float]:
     return found
 
 
-def _jobs(view: Snapshot, account: str) -> Iterator[OpenJob]:
-    for name, text in view.facts_under("job/"):
+def _jobs(snapshot: Snapshot, account: str) -> Iterator[OpenJob]:
+    for name, text in snapshot.facts_under("job/"):
         job = json.loads(text)
         if job.get("over"):
             continue
         index = int(name.removeprefix("job/"))
-        row = view.row(index) if job["account"] == account else None
+        row = snapshot.row(index) if job["account"] == account else None
         if row is not None:
             entry = decode(row.body)
             yield OpenJob(index, str(entry["who"]), str(entry["purpose"]), sum(job["left"]))
 
 
-def _last_in(view: Snapshot, definition: Definition, begin: int, end: int) -> Sequence[Point]:
+def _last_in(snapshot: Snapshot, definition: Definition, begin: int, end: int) -> Sequence[Point]:
     """Return the last point of a window, looking back from its end in growing strides."""
     stride = 64
     while begin < end:
         low = max(begin, end - stride)
         found: list[Point] = []
-        for row in view.rows(low, end, account=definition.name):
+        for row in snapshot.rows(low, end, account=definition.name):
             entry = decode(row.body)
             totals = [s for name, s in _shares(definition, entry).items() if Line.is_total(name)]
             if totals:

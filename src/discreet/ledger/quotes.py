@@ -8,7 +8,7 @@ from typing import Any, Final, final
 from discreet.accounting import ComposedLoss, Loss, compose
 from discreet.privacy import Guarantee
 
-__all__ = ["Budget", "BudgetQuote", "Offer", "Quote", "least_noise", "noisier"]
+__all__ = ["AccountQuote", "Budget", "BudgetQuote", "NoisierOffer", "least_noise", "noisier"]
 
 _MOST_NOISE: Final = 1e6  # nobody wants an answer with error bars a million times wider
 _TOLERANCE: Final = 1e-6
@@ -47,14 +47,14 @@ class BudgetQuote:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class NoisierOffer:
     """The same release with the least noise that still fits: ``factor`` times as much.
 
     ``error`` is the new error bar, where the old one was given. Nothing is charged: to accept an
     offer, charge ``loss``, and release with that noise.
 
     >>> from discreet.accounting import PureLoss
-    >>> print(Offer(loss=PureLoss(epsilon=0.5), factor=2.0, error=24.0))
+    >>> print(NoisierOffer(loss=PureLoss(epsilon=0.5), factor=2.0, error=24.0))
     2 times the noise would fit: an error bar of 24
     """
 
@@ -69,12 +69,12 @@ class Offer:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quote:
+class AccountQuote:
     """Say whether a loss fits, and in whose budgets; true where it fits. Nothing was charged.
 
     >>> overall = BudgetQuote(name="total", fits=True, used=0.25, used_after=0.5)
     >>> ana = BudgetQuote(name="analyst=ana", fits=False, used=0.9, used_after=1.2)
-    >>> quote = Quote(account="salaries", budgets=(overall, ana))
+    >>> quote = AccountQuote(account="salaries", budgets=(overall, ana))
     >>> bool(quote), quote.tightest.name
     (False, 'analyst=ana')
     >>> print(quote)
@@ -85,7 +85,7 @@ class Quote:
 
     account: str
     budgets: tuple[BudgetQuote, ...]
-    offer: Offer | None = None
+    offer: NoisierOffer | None = None
 
     @property
     def fits(self) -> bool:
@@ -154,7 +154,7 @@ def noisier(loss: Loss, factor: float) -> Loss | None:
 
 def least_noise(
     loss: Loss, fits: Callable[[Loss], bool], *, error: float | None = None
-) -> Offer | None:
+) -> NoisierOffer | None:
     """Return the least noise with which ``loss`` fits, to a millionth, or None.
 
     >>> from discreet.accounting import PureLoss
@@ -179,4 +179,4 @@ def least_noise(
             high, candidate = middle, trial
         else:
             low = middle
-    return Offer(loss=candidate, factor=high, error=None if error is None else error * high)
+    return NoisierOffer(loss=candidate, factor=high, error=None if error is None else error * high)

@@ -30,16 +30,16 @@ _CHUNK: Final = 5_000
 Progress = Callable[[int, int], None]
 
 
-def write(view: Snapshot, out: BinaryIO, *, progress: Progress | None = None) -> int:
+def write(snapshot: Snapshot, out: BinaryIO, *, progress: Progress | None = None) -> int:
     """Write the log that a snapshot shows, and return how many entries it has."""
-    head = Log(view).head()
-    origin = json.loads(view.facts(["ledger"])["ledger"])["origin"]
+    head = Log(snapshot).head()
+    origin = json.loads(snapshot.facts(["ledger"])["ledger"])["origin"]
     out.write(_line({"format": FORM, "origin": origin, "size": head.size}))
-    for row in view.rows(0, head.size):
+    for row in snapshot.rows(0, head.size):
         out.write(row.body.encode() + b"\n")
         if progress is not None and row.index % 10_000 == 0:
             progress(row.index, head.size)
-    for index, answer in view.answers():
+    for index, answer in snapshot.answers():
         out.write(_line({"answer": b64encode(answer).decode(), "release": index}))
     out.write(_line({"checkpoint": head.note}))
     if progress is not None:
@@ -238,4 +238,4 @@ def load_into(store: Store, export: Export, verified: Verification) -> None:
         )
         return [b""] * len(requests)
 
-    store.combine([b"import"], work)
+    store.commit_together([b"import"], work)

@@ -15,10 +15,10 @@ from discreet.accounting import FilterRules
 from discreet.accounting.filters.rules import Sums
 from discreet.ledger.rules.entry import Entry
 from discreet.ledger.rules.entry_forms import PAID, is_time
-from discreet.ledger.rules.state import Value, View, price
+from discreet.ledger.rules.state import State, Value, price
 from discreet.ledger.stores.protocol import Row
 
-__all__ = ["Repeats"]
+__all__ = ["ReplayCache"]
 
 _REMEMBERED = 65_536
 _TIME = '"time":"'
@@ -28,11 +28,11 @@ _Draw = tuple[str, str, FilterRules, Sums]  # budget as JSON, its fact, its rule
 
 
 @final
-class Repeats:
+class ReplayCache:
     """Charges that were replayed by the rules, without what is different each time."""
 
-    def __init__(self, view: View) -> None:
-        self._view = view
+    def __init__(self, state: State) -> None:
+        self._state = state
         self._known: dict[_Parts, tuple[str, str, Value, tuple[_Draw, ...]]] = {}
 
     def replay(self, row: Row, last: str, time: str) -> str | None:
@@ -45,26 +45,28 @@ class Repeats:
         if split is None or known is None:
             return None
         head, now, _ = split
-        opening, account, terms, draws = known
-        view = self._view
-        if view.get(account) is not terms or not (now == time or (now > time and is_time(now))):
+        opening, account, definition, draws = known
+        state = self._state
+        if state.get(account) is not definition or not (
+            now == time or (now > time and is_time(now))
+        ):
             return None
         facts: dict[str, Value] = {}
         told = []
         for budget, fact, rules, cost in draws:
-            after = facts[fact] = view.balance(fact, rules).after_charge(cost)
+            after = facts[fact] = state.balance(fact, rules).after_charge(cost)
             if not rules.fits(after.total):
                 return None
             told.append(f'{budget}:"{after.text}"')
         if head != f'{opening}{",".join(told)}}},"index":{row.index},"key":"':
             return None
-        view.put(facts)
+        state.put(facts)
         return now
 
     def learn(self, entry: Entry, row: Row, last: str) -> None:
         """Remember a charge that the rules have just accepted."""
         split = _split(row, last)
-        definition = self._view.definition(entry["account"])
+        definition = self._state.definition(entry["account"])
         drawn = definition.budgets(
             who=entry["who"], purpose=entry["purpose"], periods=(), time=entry["time"]
         )
@@ -79,7 +81,7 @@ class Repeats:
             for budget, _, rules in sorted(drawn, key=lambda one: one[0])
         )
         opening, account = f'{{"account":{json.dumps(name)},"after":{{', f"account/{name}"
-        self._known[split[2]] = (opening, account, self._view.get(account), draws)
+        self._known[split[2]] = (opening, account, self._state.get(account), draws)
 
 
 def _split(row: Row, last: str) -> tuple[str, str, _Parts] | None:

@@ -17,16 +17,16 @@ from discreet.errors import (
     ParameterError,
     TamperingFound,
 )
-from discreet.ledger.checking.replay_cache import Repeats
+from discreet.ledger.checking.replay_cache import ReplayCache
 from discreet.ledger.log.keys import write_file
 from discreet.ledger.log.proofs import Log
 from discreet.ledger.log.tree import Tree, inclusion, root
 from discreet.ledger.rules.balance import Balance, write_sums
-from discreet.ledger.rules.effects import Changes
+from discreet.ledger.rules.effects import Effects
 from discreet.ledger.rules.entry import NOTHING_BEFORE, Entry, decode, encode, latest
 from discreet.ledger.rules.entry_forms import check_form, is_time
 from discreet.ledger.rules.hold import is_priced
-from discreet.ledger.rules.state import View, price
+from discreet.ledger.rules.state import State, price
 from discreet.ledger.rules.table import RULES
 from discreet.ledger.stores.protocol import Row, Snapshot
 from discreet.ledger.verifier import (
@@ -107,7 +107,7 @@ class Verification:
 
 
 def verify(
-    view: Snapshot,
+    snapshot: Snapshot,
     *,
     pinned: Sequence[str] = (),
     vkey: str | None = None,
@@ -116,7 +116,7 @@ def verify(
 ) -> Verification:
     """Check what a store holds; see :meth:`discreet.ledger.Ledger.verify`."""
     try:
-        return _verify(view, pinned=pinned, vkey=vkey, since=since, progress=progress)
+        return _verify(snapshot, pinned=pinned, vkey=vkey, since=since, progress=progress)
     except DiscreetError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
@@ -124,14 +124,14 @@ def verify(
 
 
 def _verify(
-    view: Snapshot,
+    snapshot: Snapshot,
     *,
     pinned: Sequence[str],
     vkey: str | None,
     since: Verification | None,
     progress: Callable[[int, int], None] | None,
 ) -> Verification:
-    head, counts = view.head(), view.counts()
+    head, counts = snapshot.head(), snapshot.counts()
     if head is None:
         if any(counts):
             raise TamperingFound("the stored end of the log is gone.")
@@ -139,18 +139,18 @@ def _verify(
     start = since.size if since else 0
     if head.size < start:
         raise _rolled_back(head.size, start)
-    replay = Replay(view.row, pinned=pinned, vkey=vkey, since=since)
-    _watch_witnessed(replay, Log(view), start)
-    replay.add_all(view.rows(start, _BEYOND), size=head.size, progress=progress)
+    replay = Replay(snapshot.row, pinned=pinned, vkey=vkey, since=since)
+    _watch_witnessed(replay, Log(snapshot), start)
+    replay.add_all(snapshot.rows(start, _BEYOND), size=head.size, progress=progress)
     result = replay.finish(head.note)
     if counts[0] != result.size:
         raise TamperingFound("there are entries outside of the log, where nothing was signed.")
     stored = (head.size, head.time, head.last.hex(), head.frontier.hex())
     if stored != (result.size, result.time, result.last, result.frontier):
         raise TamperingFound("the stored end of the log is not where it ends.", entry=result.size)
-    _check_facts(replay, view)
-    _check_answers(view, counts[1], result.releases)
-    view.check()
+    _check_facts(replay, snapshot)
+    _check_answers(snapshot, counts[1], result.releases)
+    snapshot.check()
     return result
 
 
@@ -188,7 +188,7 @@ class Replay:
         self._vkey = vkey
         self._since = since
         facts = since.facts if since else {}
-        self.view = View(
+        self.state = State(
             read=lambda names: {name: facts[name] for name in names if name in facts},
             entry=self._entry,
         )
@@ -198,7 +198,7 @@ class Replay:
         self._recent: dict[int, str] = {}
         self._roots: dict[int, bytes | None] = {}  # of the sizes that witnesses have signed
         self._releases = since.releases if since else 0
-        self._repeats = Repeats(self.view)
+        self._cache = ReplayCache(self.state)
         self._pins = _pins(pinned, since)
         self._check_pin()
 
@@ -214,7 +214,7 @@ class Replay:
     def facts(self) -> dict[str, str]:
         """Return the state that the entries lead to."""
         before = self._since.facts if self._since else {}
-        now = {**before, **self.view.pending()}
+        now = {**before, **self.state.pending()}
         return {name: value for name, value in now.items() if value is not None}
 
     def add_all(
@@ -256,7 +256,7 @@ class Replay:
             raise TamperingFound(f"entry {index} is no text.", entry=index) from None
         if tree.add(leaf) != stored and stored is not None:
             raise TamperingFound(f"entry {index} is not what was hashed.", entry=index)
-        time = self._repeats.replay(row, self._last, self._time)
+        time = self._cache.replay(row, self._last, self._time)
         if time is None:
             time = self._replay(index, row)
         elif time[:10] != self._time[:10] and time > latest(self._time):
@@ -281,7 +281,7 @@ class Replay:
             self._check_place(index, entry)
             self._apply(index, entry)
             if entry["kind"] == "charge":
-                self._repeats.learn(entry, row, self._last)
+                self._cache.learn(entry, row, self._last)
             return str(entry["time"])
         except TamperingFound as error:
             if error.entry is None:
@@ -295,9 +295,9 @@ class Replay:
     def _apply(self, index: int, entry: Entry) -> None:
         """Let the rules decide anew about an entry, and compare what they say with the record."""
         check_form(entry, is_new=False)
-        changes = RULES[entry["kind"]](entry, self.view, _cost)
-        self._check_after(entry, changes)
-        self.view.put(changes.facts)
+        effects = RULES[entry["kind"]](entry, self.state, _cost)
+        self._check_after(entry, effects)
+        self.state.put(effects.facts)
         if entry["kind"] == "release":
             self._releases += 1
         elif entry["kind"] == "witness":
@@ -308,7 +308,7 @@ class Replay:
         last = max(self.size - 1, 0)
         if not self.size:
             raise TamperingFound("there is no entry in it, not even the first.", entry=0)
-        known = json.loads(self.view.text("ledger") or "{}")
+        known = json.loads(self.state.text("ledger") or "{}")
         if self._vkey not in (None, *known["vkeys"]):
             raise TamperingFound(
                 "this ledger was never signed with the public key that was given.", entry=0
@@ -361,20 +361,20 @@ class Replay:
         if is_new_day and entry["kind"] != "clock" and time > latest(self._time):
             raise _unconfirmed(index)
 
-    def _check_after(self, entry: Entry, changes: Changes) -> None:
+    def _check_after(self, entry: Entry, effects: Effects) -> None:
         """Compare the balances on record with those that the rules lead to."""
         recorded = entry.get("after", {})
-        if recorded.keys() != changes.after.keys():
+        if recorded.keys() != effects.after.keys():
             raise LedgerError("it draws on other budgets than it should.")
-        for budget, balance in changes.after.items():
+        for budget, balance in effects.after.items():
             text = recorded[budget]
             if text == balance.text:
                 continue
             name = f"budget/{entry['account']}/{budget}"
-            before = self.view.text(name) or write_sums((0,) * len(balance.spent))
+            before = self.state.text(name) or write_sums((0,) * len(balance.spent))
             if not _covers(entry, Balance.read(before), Balance.read(text), balance):
                 raise LedgerError(f"its balance of {budget!r} is wrong.")
-            changes.facts[name] = Balance.read(text)
+            effects.facts[name] = Balance.read(text)
 
     def _entry(self, index: int) -> Entry:
         recent = self._recent.get(index)
@@ -475,10 +475,10 @@ def _rolled_back(size: int, once: int) -> TamperingFound:
     )
 
 
-def _check_facts(replay: Replay, view: Snapshot) -> None:
+def _check_facts(replay: Replay, snapshot: Snapshot) -> None:
     """Compare the stored state with the one that the log leads to, both ways."""
     expected = replay.facts()
-    for name, value in view.facts_under(""):
+    for name, value in snapshot.facts_under(""):
         if expected.pop(name, None) != value:
             raise TamperingFound(
                 f"the stored {name.partition('/')[0]} state is not what the log leads to."
@@ -488,15 +488,15 @@ def _check_facts(replay: Replay, view: Snapshot) -> None:
         raise TamperingFound(f"the stored {kind} state lacks what the log leads to.")
 
 
-def _check_answers(view: Snapshot, count: int, releases: int) -> None:
+def _check_answers(snapshot: Snapshot, count: int, releases: int) -> None:
     seen = 0
-    for index, answer in view.answers():
-        row = view.row(index)
+    for index, answer in snapshot.answers():
+        row = snapshot.row(index)
         check_answer({} if row is None else decode(row.body), index, answer)
         seen += 1
     if not count == seen == releases:
-        rows = (row for row in view.rows(0, _BEYOND) if decode(row.body)["kind"] == "release")
-        gone = next((row.index for row in rows if view.answer(row.index) is None), None)
+        rows = (row for row in snapshot.rows(0, _BEYOND) if decode(row.body)["kind"] == "release")
+        gone = next((row.index for row in rows if snapshot.answer(row.index) is None), None)
         why = "the answer to a release is gone, or there is one too many."
         raise TamperingFound(why, entry=gone)
 

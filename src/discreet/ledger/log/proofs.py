@@ -21,19 +21,19 @@ RECEIPT = "discreet-receipt/1"
 class Log:
     """The log as a snapshot shows it."""
 
-    def __init__(self, view: Snapshot) -> None:
-        self._view = view
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
 
     def head(self) -> Head:
         """Return where the log ends."""
-        head = self._view.head()
+        head = self._snapshot.head()
         if head is None:
             raise LedgerError("this ledger is empty.")
         return head
 
     def row(self, index: int) -> Row:
         """Return one entry."""
-        row = self._view.row(index)
+        row = self._snapshot.row(index)
         if row is None:
             raise LedgerError(f"this ledger has no entry {index}; it has {self.head().size}.")
         return row
@@ -118,7 +118,7 @@ class Log:
         return self._indices("witnessed")
 
     def _indices(self, fact: str) -> list[int]:
-        found = json.loads(self._view.facts([fact]).get(fact, "[]"))
+        found = json.loads(self._snapshot.facts([fact]).get(fact, "[]"))
         if type(found) is not list or not all(type(one) is int and one >= 0 for one in found):
             raise unreadable(fact)
         return found

@@ -1,4 +1,4 @@
-"""Rules of entries that set terms: ledgers, keys, witnesses, accounts, sources, limits, grants."""
+"""Rules of entries of custodians: ledgers, keys, witnesses, accounts, sources, limits, grants."""
 
 import json
 from base64 import b64decode
@@ -6,34 +6,34 @@ from collections.abc import Mapping
 from typing import Any
 
 from discreet.errors import LedgerError, ParameterError
-from discreet.ledger.rules.account_terms import TOTAL, Definition, Line, rules_of
-from discreet.ledger.rules.effects import Changes, Cost
+from discreet.ledger.rules.definition import TOTAL, Definition, Line, rules_of
+from discreet.ledger.rules.effects import Cost, Effects
 from discreet.ledger.rules.entry import Entry, encode
-from discreet.ledger.rules.state import Value, View
+from discreet.ledger.rules.state import State, Value
 from discreet.ledger.verifier import LOG, parse_checkpoint, parse_vkey, rotation_text
 
 __all__ = ["account", "budget", "clock", "grant", "ledger", "rotate", "source", "witness"]
 
 
-def ledger(entry: Entry, view: View, cost: Cost) -> Changes:
+def ledger(entry: Entry, state: State, cost: Cost) -> Effects:
     """Found the ledger."""
     if entry["index"] != 0 or parse_vkey(entry["vkey"])[:2] != (entry["origin"], LOG):
         raise LedgerError("a ledger is founded by its first entry, under the name of its key.")
     known = {"origin": entry["origin"], "testing": entry["testing"], "vkeys": [entry["vkey"]]}
-    return Changes({"ledger": encode(known)})
+    return Effects({"ledger": encode(known)})
 
 
-def rotate(entry: Entry, view: View, cost: Cost) -> Changes:
+def rotate(entry: Entry, state: State, cost: Cost) -> Effects:
     """Go on with another key."""
-    known = json.loads(view.text("ledger") or "{}")
+    known = json.loads(state.text("ledger") or "{}")
     if parse_vkey(entry["vkey"])[:2] != (known["origin"], LOG):
         raise LedgerError("a new key has the name of the ledger.")
     said = rotation_text(known["origin"], entry["index"], entry["vkey"])
     for vkey, by in ((known["vkeys"][-1], "by_old"), (entry["vkey"], "by_new")):
         if not parse_vkey(vkey).has_signed(said, b64decode(entry[by])):
             raise LedgerError("a rotation must be signed by the old and the new key for its place.")
-    before = json.loads(view.text("rotations") or "[]")
-    return Changes(
+    before = json.loads(state.text("rotations") or "[]")
+    return Effects(
         {
             "ledger": encode({**known, "vkeys": [*known["vkeys"], entry["vkey"]]}),
             "rotations": json.dumps([*before, entry["index"]]),
@@ -41,25 +41,25 @@ def rotate(entry: Entry, view: View, cost: Cost) -> Changes:
     )
 
 
-def witness(entry: Entry, view: View, cost: Cost) -> Changes:
+def witness(entry: Entry, state: State, cost: Cost) -> Effects:
     """Put on record what a witness signed."""
     if not 0 < parse_checkpoint(entry["note"]).size <= entry["index"]:
         raise LedgerError("a witness signs entries that are there.")
-    before = json.loads(view.text("witnessed") or "[]")
-    return Changes({"witnessed": json.dumps([*before, entry["index"]])})
+    before = json.loads(state.text("witnessed") or "[]")
+    return Effects({"witnessed": json.dumps([*before, entry["index"]])})
 
 
-def account(entry: Entry, view: View, cost: Cost) -> Changes:
+def account(entry: Entry, state: State, cost: Cost) -> Effects:
     """Open an account."""
     name = entry["name"]
-    if view.get(f"account/{name}") is not None:
+    if state.get(f"account/{name}") is not None:
         raise ParameterError(
             f"this ledger already has an account {name!r}. Use ledger[{name!r}]: the same "
             "population never gets a second budget.",
             parameter="name",
         )
-    terms = {key: entry[key] for key in ("name", "unit", "neighbours", "policy")}
-    text = encode({**terms, "lines": {TOTAL: entry["filter"]}})
+    given = {key: entry[key] for key in ("name", "unit", "neighbours", "policy")}
+    text = encode({**given, "lines": {TOTAL: entry["filter"]}})
     definition = Definition.read(text)
     if definition.total.neighbours is not definition.neighbours:
         raise LedgerError("an account and its budget must have the same neighbours.")
@@ -67,22 +67,22 @@ def account(entry: Entry, view: View, cost: Cost) -> Changes:
         raise LedgerError("only an account whose unit has a period can wait for the next one.")
     facts: dict[str, Value] = {f"account/{name}": text}
     for source in entry.get("sources") or ():
-        facts |= _registered(view, str(name), source, entry)
-    return Changes(facts)
+        facts |= _registered(state, str(name), source, entry)
+    return Effects(facts)
 
 
-def source(entry: Entry, view: View, cost: Cost) -> Changes:
+def source(entry: Entry, state: State, cost: Cost) -> Effects:
     """Register a source of data."""
-    definition = view.definition(entry["account"])
-    return Changes(_registered(view, definition.name, entry["source"], entry))
+    definition = state.definition(entry["account"])
+    return Effects(_registered(state, definition.name, entry["source"], entry))
 
 
 def _registered(
-    view: View, account: str, source: Mapping[str, Any], entry: Entry
+    state: State, account: str, source: Mapping[str, Any], entry: Entry
 ) -> dict[str, Value]:
     facts: dict[str, Value] = {}
     for identity in source["identities"]:
-        owners = json.loads(view.text(f"source/{identity}") or "[]")
+        owners = json.loads(state.text(f"source/{identity}") or "[]")
         if owners and account not in owners and not entry.get("override"):
             raise LedgerError(
                 f"this source, or one that it was made from, belongs to account {owners[0]!r}. "
@@ -96,9 +96,9 @@ def _registered(
     return facts
 
 
-def budget(entry: Entry, view: View, cost: Cost) -> Changes:
+def budget(entry: Entry, state: State, cost: Cost) -> Effects:
     """Limit an analyst, a purpose or a period."""
-    definition = view.definition(entry["account"])
+    definition = state.definition(entry["account"])
     line = str(entry["line"])
     if line in definition.lines:
         raise ParameterError(
@@ -115,12 +115,12 @@ def budget(entry: Entry, view: View, cost: Cost) -> Changes:
     if rules.neighbours is not definition.neighbours:
         raise LedgerError("an account and its budget must have the same neighbours.")
     lines = {**definition.lines, line: rules}
-    return Changes({f"account/{definition.name}": definition.text(lines)})
+    return Effects({f"account/{definition.name}": definition.text(lines)})
 
 
-def grant(entry: Entry, view: View, cost: Cost) -> Changes:
+def grant(entry: Entry, state: State, cost: Cost) -> Effects:
     """Widen a limit."""
-    definition = view.definition(entry["account"])
+    definition = state.definition(entry["account"])
     line = str(entry["line"])
     if line not in definition.lines:
         raise ParameterError(
@@ -135,9 +135,9 @@ def grant(entry: Entry, view: View, cost: Cost) -> Changes:
         raise LedgerError("a grant must keep the kind and the units of what was counted.")
     old.widened(new.guarantee)  # refuses to take something back
     lines = {**definition.lines, line: new}
-    return Changes({f"account/{definition.name}": definition.text(lines)})
+    return Effects({f"account/{definition.name}": definition.text(lines)})
 
 
-def clock(entry: Entry, view: View, cost: Cost) -> Changes:
+def clock(entry: Entry, state: State, cost: Cost) -> Effects:
     """Confirm that much time has passed since the last entry."""
-    return Changes()
+    return Effects()

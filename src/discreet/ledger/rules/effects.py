@@ -7,16 +7,16 @@ from discreet.accounting import FilterRules
 from discreet.accounting.filters.rules import Sums
 from discreet.ledger.rules.balance import Balance
 from discreet.ledger.rules.entry import Entry
-from discreet.ledger.rules.state import Value, View
+from discreet.ledger.rules.state import State, Value
 
-__all__ = ["Changes", "Cost", "Rule"]
+__all__ = ["Cost", "Effects", "Rule"]
 
 Cost = Callable[[Entry, str, FilterRules], Sums]
 """What an entry's loss costs by a line's rules. Whoever asks may know it already."""
 
 
 @final
-class Changes:
+class Effects:
     """Facts to set, balances that the entry records, and fields that the rules add to it."""
 
     __slots__ = ("after", "facts", "fields")
@@ -32,4 +32,4 @@ class Changes:
         self.fields = {} if fields is None else fields
 
 
-Rule = Callable[[Entry, View, Cost], Changes]
+Rule = Callable[[Entry, State, Cost], Effects]

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, Final, final
 
 from discreet.errors import LedgerError
-from discreet.ledger.rules.account_terms import EACH, POLICIES, Line
+from discreet.ledger.rules.definition import EACH, POLICIES, Line
 from discreet.ledger.rules.entry import FORMAT, Entry
 from discreet.privacy import Neighbours
 

@@ -3,29 +3,29 @@
 import json
 
 from discreet.errors import LedgerError
-from discreet.ledger.rules.effects import Changes, Cost
+from discreet.ledger.rules.effects import Cost, Effects
 from discreet.ledger.rules.entry import Entry, encode
 from discreet.ledger.rules.spending import budget_facts, drawn, fitting
-from discreet.ledger.rules.state import View
+from discreet.ledger.rules.state import State
 
 __all__ = ["reask", "release"]
 
 
-def release(entry: Entry, view: View, cost: Cost) -> Changes:
+def release(entry: Entry, state: State, cost: Cost) -> Effects:
     """Commit to the answer that a charge paid for."""
     index = entry["charge"]
-    paid = _payment(entry, view)
+    paid = _payment(entry, state)
     if entry["key"] != f"release/{index}":
         raise LedgerError("a charge pays for one release only.")
     if paid["kind"] == "reserve":
-        job = json.loads(view.text(f"job/{index}") or "null")
+        job = json.loads(state.text(f"job/{index}") or "null")
         if job is None or not (job.get("over") or job.get("started")):
             raise LedgerError(
                 "no step of this job was begun, so nothing can have come out of it. Spend a step "
                 "before it touches data."
             )
     if "query" not in paid:
-        return Changes()
+        return Effects()
     ask = {
         "charge": index,
         "loss": paid["loss"],
@@ -34,14 +34,14 @@ def release(entry: Entry, view: View, cost: Cost) -> Changes:
         "release": entry["index"],
         "who": [paid["who"]],
     }
-    return Changes({f"ask/{entry['account']}/{paid['query']}": encode(ask)})
+    return Effects({f"ask/{entry['account']}/{paid['query']}": encode(ask)})
 
 
-def reask(entry: Entry, view: View, cost: Cost) -> Changes:
+def reask(entry: Entry, state: State, cost: Cost) -> Effects:
     """Let another analyst read an answer that was released before."""
-    definition = view.definition(entry["account"])
+    definition = state.definition(entry["account"])
     name = f"ask/{definition.name}/{entry['query']}"
-    ask = json.loads(view.text(name) or "null")
+    ask = json.loads(state.text(name) or "null")
     if ask is None or ask["release"] != entry["release"]:
         raise LedgerError("nothing was released for this question, so it cannot be asked again.")
     after = {}
@@ -49,21 +49,21 @@ def reask(entry: Entry, view: View, cost: Cost) -> Changes:
     for budget, line, rules in drawn(definition, asked):
         # Whoever has paid for this release never pays again; the total has, for everybody.
         if budget not in ask["paid"]:
-            balance = view.balance(f"budget/{definition.name}/{budget}", rules)
+            balance = state.balance(f"budget/{definition.name}/{budget}", rules)
             priced = cost(asked, line, rules)
             after[budget] = fitting(definition, budget, rules, balance, priced)
     ask["who"] = sorted({*ask["who"], entry["who"]})
     ask["paid"] = sorted({*ask["paid"], *after})
     facts = budget_facts(definition, after)
     facts[name] = encode(ask)
-    return Changes(facts, after)
+    return Effects(facts, after)
 
 
-def _payment(entry: Entry, view: View) -> Entry:
+def _payment(entry: Entry, state: State) -> Entry:
     """Return the entry that paid for a release."""
     if entry["charge"] >= entry["index"]:
         raise LedgerError("an entry refers to one that does not exist.")
-    found = view.entry(entry["charge"])
+    found = state.entry(entry["charge"])
     if found["kind"] not in ("charge", "reserve") or found["account"] != entry["account"]:
         raise LedgerError("an entry refers to one of another kind or account.")
     return found

@@ -8,12 +8,12 @@ from typing import Any
 from discreet.accounting import ComposedLoss, FilterRules
 from discreet.accounting.filters.rules import Sums
 from discreet.errors import BudgetExceeded, LedgerError, ParameterError
-from discreet.ledger.rules.account_terms import Definition
 from discreet.ledger.rules.balance import Balance, add
-from discreet.ledger.rules.effects import Changes, Cost
+from discreet.ledger.rules.definition import Definition
+from discreet.ledger.rules.effects import Cost, Effects
 from discreet.ledger.rules.entry import Entry, encode, following, period_label
 from discreet.ledger.rules.hold import Hold
-from discreet.ledger.rules.state import Value, View, loss_of
+from discreet.ledger.rules.state import State, Value, loss_of
 
 __all__ = [
     "budget_facts",
@@ -27,27 +27,27 @@ __all__ = [
 ]
 
 
-def charge(entry: Entry, view: View, cost: Cost) -> Changes:
+def charge(entry: Entry, state: State, cost: Cost) -> Effects:
     """Spend a loss."""
-    definition = view.definition(entry["account"])
-    _check_noise(entry, view)
+    definition = state.definition(entry["account"])
+    _check_noise(entry, state)
     after = {}
     for budget, line, rules in drawn(definition, entry):
-        balance = view.balance(f"budget/{definition.name}/{budget}", rules)
+        balance = state.balance(f"budget/{definition.name}/{budget}", rules)
         after[budget] = fitting(definition, budget, rules, balance, cost(entry, line, rules))
-    return Changes(budget_facts(definition, after), after)
+    return Effects(budget_facts(definition, after), after)
 
 
-def reserve(entry: Entry, view: View, cost: Cost) -> Changes:
+def reserve(entry: Entry, state: State, cost: Cost) -> Effects:
     """Set aside a loss for a job."""
-    definition = view.definition(entry["account"])
-    _check_noise(entry, view)
+    definition = state.definition(entry["account"])
+    _check_noise(entry, state)
     loss = loss_of(entry["loss"])
     parts = loss.parts if isinstance(loss, ComposedLoss) else ((loss, 1),)
     after, holds = {}, {}
     recorded = entry.get("holds")
     for budget, line, rules in drawn(definition, entry):
-        balance = view.balance(f"budget/{definition.name}/{budget}", rules)
+        balance = state.balance(f"budget/{definition.name}/{budget}", rules)
         whole = cost(entry, line, rules)
         hold = Hold.of(rules, whole, parts, by_steps=entry["by_steps"])
         if recorded is not None:
@@ -63,12 +63,12 @@ def reserve(entry: Entry, view: View, cost: Cost) -> Changes:
     }
     facts = budget_facts(definition, after)
     facts[f"job/{entry['index']}"] = encode(job)
-    return Changes(facts, after, {"holds": holds})
+    return Effects(facts, after, {"holds": holds})
 
 
-def spend(entry: Entry, view: View, cost: Cost) -> Changes:
+def spend(entry: Entry, state: State, cost: Cost) -> Effects:
     """Begin steps of a job."""
-    definition, job = _job(entry, view)
+    definition, job = _job(entry, state)
     left, steps = list(job["left"]), entry["steps"]
     if len(steps) != len(left):
         raise ParameterError("these are not the steps of this job.", parameter="loss")
@@ -83,30 +83,30 @@ def spend(entry: Entry, view: View, cost: Cost) -> Changes:
         hold = Hold.read(document)
         spent = hold.spent(steps, first=not job["started"])
         name = f"budget/{definition.name}/{budget}"
-        balance = Balance.read(view.text(name) or "")
+        balance = Balance.read(state.text(name) or "")
         after[budget] = balance.moved(to_held=_negative(spent), to_spent=spent)
     job["left"] = [have - n for n, have in zip(steps, left, strict=True)]
     job["started"] = True
     facts = budget_facts(definition, after)
     facts[f"job/{entry['job']}"] = encode(job)
-    return Changes(facts, after)
+    return Effects(facts, after)
 
 
-def settle(entry: Entry, view: View, cost: Cost) -> Changes:
+def settle(entry: Entry, state: State, cost: Cost) -> Effects:
     """End a job."""
-    definition, job = _job(entry, view)
+    definition, job = _job(entry, state)
     after = {}
     for budget, document in job["holds"].items():
         hold = Hold.read(document)
         returned = hold.unspent(job["left"], started=job["started"])
-        balance = Balance.read(view.text(f"budget/{definition.name}/{budget}") or "")
+        balance = Balance.read(state.text(f"budget/{definition.name}/{budget}") or "")
         nothing = (0,) * len(returned)
         after[budget] = balance.moved(to_held=_negative(returned), to_spent=nothing)
     facts = budget_facts(definition, after)
     # That it began is remembered: only then can something have been released by it.
     over = encode({"account": definition.name, "over": True}) if job["started"] else None
     facts[f"job/{entry['job']}"] = over
-    return Changes(facts, after)
+    return Effects(facts, after)
 
 
 def check_periods(definition: Definition, are_named: bool) -> None:
@@ -165,16 +165,16 @@ def budget_facts(definition: Definition, after: Mapping[str, Balance]) -> dict[s
     return {f"budget/{definition.name}/{budget}": balance for budget, balance in after.items()}
 
 
-def _job(entry: Entry, view: View) -> tuple[Definition, dict[str, Any]]:
-    definition = view.definition(entry["account"])
-    job = json.loads(view.text(f"job/{entry['job']}") or "null")
+def _job(entry: Entry, state: State) -> tuple[Definition, dict[str, Any]]:
+    definition = state.definition(entry["account"])
+    job = json.loads(state.text(f"job/{entry['job']}") or "null")
     if job is None or job["account"] != definition.name or job.get("over"):
         raise LedgerError("this job is over, or was never begun in this account.")
     return definition, job
 
 
-def _check_noise(entry: Entry, view: View) -> None:
-    if entry["noise"] != "secure" and not json.loads(view.text("ledger") or "{}").get("testing"):
+def _check_noise(entry: Entry, state: State) -> None:
+    if entry["noise"] != "secure" and not json.loads(state.text("ledger") or "{}").get("testing"):
         raise LedgerError(
             "this noise comes from a seeded source, which anybody who knows the seed can take "
             "away. Only a ledger opened for testing takes such charges: "

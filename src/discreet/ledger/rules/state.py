@@ -6,11 +6,11 @@ from typing import Any
 from discreet.accounting import FilterRules, Loss, from_json
 from discreet.accounting.filters.rules import Sums
 from discreet.errors import AccountNotFound
-from discreet.ledger.rules.account_terms import Definition
 from discreet.ledger.rules.balance import Balance
+from discreet.ledger.rules.definition import Definition
 from discreet.ledger.rules.entry import Entry, encode
 
-__all__ = ["Value", "View", "loss_of", "price"]
+__all__ = ["State", "Value", "loss_of", "price"]
 
 Value = str | Balance | None
 
@@ -35,7 +35,7 @@ def loss_of(document: object) -> Loss:
     return known
 
 
-class View:
+class State:
     """Facts by name, parsed once. Nothing is written before :meth:`take` hands out the changes.
 
     ``read`` fetches facts, ``entry`` an earlier entry.
@@ -74,7 +74,7 @@ class View:
         return {n: v.text if isinstance(v, Balance) else v for n, v in values.items()}
 
     def definition(self, account: object) -> Definition:
-        """Return an account's terms."""
+        """Return an account's definition."""
         text = self.text(f"account/{account}")
         if text is None:
             raise AccountNotFound(

@@ -41,7 +41,7 @@ class Head:
 
 
 class Snapshot(Protocol):
-    """A consistent view of everything; later writes do not show in it."""
+    """A consistent snapshot of everything; later writes do not show in it."""
 
     def head(self) -> Head | None:
         """Return where the log ends, or None where nothing was ever written."""
@@ -75,7 +75,7 @@ class Snapshot(Protocol):
 
 
 class Transaction(Snapshot, Protocol):
-    """A view that also writes; all of it becomes durable together, or none of it."""
+    """A snapshot that also writes; all of it becomes durable together, or none of it."""
 
     def append(self, rows: Sequence[Row], /) -> None:
         """Add entries behind the last one."""
@@ -96,7 +96,7 @@ Work = Callable[[Transaction, Sequence[bytes]], list[bytes]]
 class Store(Protocol):
     """A database that several threads, processes or hosts may use at once."""
 
-    def combine(self, requests: Sequence[bytes], work: Work, /) -> list[bytes]:
+    def commit_together(self, requests: Sequence[bytes], work: Work, /) -> list[bytes]:
         """Carry out requests in one durable transaction and return their answers in order.
 
         Where other processes wait for the lock, their requests may be carried out in the same
@@ -109,7 +109,7 @@ class Store(Protocol):
         """
 
     def read(self) -> AbstractContextManager[Snapshot]:
-        """Open a consistent view. Any thread may, at any time."""
+        """Open a consistent snapshot. Any thread may, at any time."""
 
     def close(self) -> None:
         """Let go of everything. Calling it twice does no harm."""

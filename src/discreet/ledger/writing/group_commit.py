@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import final
 
-__all__ = ["Combiner"]
+__all__ = ["GroupCommit"]
 
 _MOST = 2000  # requests in one batch: bounds memory, and how long the last one waits
 _NAP = 0.2  # seconds after which a waiting thread looks whether somebody still leads
@@ -46,10 +46,10 @@ class _Waiting:
 
 
 @final
-class Combiner:
+class GroupCommit:
     """Turn calls of many threads into few calls of ``carry_out``, one at a time.
 
-    >>> together = Combiner(lambda requests: [request.upper() for request in requests])
+    >>> together = GroupCommit(lambda requests: [request.upper() for request in requests])
     >>> together.submit(b"charge")
     b'CHARGE'
     """
@@ -64,7 +64,7 @@ class Combiner:
     def submit(self, request: bytes) -> bytes:
         """Return the answer to a request once it is durable, or raise what went wrong.
 
-        >>> Combiner(lambda requests: list(requests)).submit(b"echo")
+        >>> GroupCommit(lambda requests: list(requests)).submit(b"echo")
         b'echo'
         """
         mine = _Waiting(request)

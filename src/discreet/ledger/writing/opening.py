@@ -12,7 +12,7 @@ from discreet.ledger.stores.protocol import Store
 from discreet.ledger.stores.sqlite.store import SqliteStore
 from discreet.ledger.verifier import Checkpoint, NotProven, parse_checkpoint
 from discreet.ledger.writing.request import request
-from discreet.ledger.writing.scribe import Book, read_answer
+from discreet.ledger.writing.scribe import Scribe, read_answer
 
 __all__ = [
     "KEY_VARIABLE",
@@ -71,20 +71,20 @@ def found(store: Store, keyring: Keyring, *, testing: bool, name: str | None) ->
         "key": "ledger",
     }
     asked = key.seal(request(entry))
-    (answer,) = store.combine([asked], Book(keyring).work)
+    (answer,) = store.commit_together([asked], Scribe(keyring).work)
     read_answer(key, asked, answer)  # raises why it was refused
-    with store.read() as view:
-        vkeys = json.loads(view.facts(["ledger"])["ledger"])["vkeys"]
+    with store.read() as snapshot:
+        vkeys = json.loads(snapshot.facts(["ledger"])["ledger"])["vkeys"]
     keyring.settle(vkeys[-1])  # ours, or that of who was faster
 
 
 def check_never_used(store: Store, keyring: Keyring | None) -> None:
     """Refuse to found a ledger where there was one: that would be a fresh budget for old data."""
     is_keyed = keyring is not None and keyring.exists  # first: whoever founds it settles it last
-    with store.read() as view:
-        if view.facts(["ledger"]):
+    with store.read() as snapshot:
+        if snapshot.facts(["ledger"]):
             return  # another process has just founded it
-        if view.head() is not None or any(view.counts()):
+        if snapshot.head() is not None or any(snapshot.counts()):
             raise TamperingFound("this ledger has lost what it began with. Verify a backup of it.")
     if is_keyed:
         raise LedgerError(

@@ -19,8 +19,8 @@ from discreet.accounting import (
     to_json,
 )
 from discreet.errors import ParameterError
-from discreet.ledger.rules.account_terms import Definition
 from discreet.ledger.rules.balance import write_sums
+from discreet.ledger.rules.definition import Definition
 from discreet.ledger.rules.entry import Entry, encode
 from discreet.ledger.rules.entry_forms import NAME, is_name
 from discreet.noise import Source

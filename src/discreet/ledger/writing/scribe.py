@@ -1,6 +1,6 @@
 """Carry out requests: decide, chain, hash, sign, and write, in one transaction.
 
-A request proposes an entry. Whoever holds the store's lock runs :meth:`Book.work` on everything
+A request proposes an entry. Whoever holds the store's lock runs :meth:`Scribe.work` on everything
 that waits. A request that is refused leaves no trace; one that was carried out before, recognised
 by its key, gets the answer it got then.
 
@@ -37,12 +37,12 @@ from discreet.ledger.rules import entry as entries
 from discreet.ledger.rules.balance import read_sums, unreadable
 from discreet.ledger.rules.entry import Entry, decode, encode
 from discreet.ledger.rules.entry_forms import check_form
-from discreet.ledger.rules.state import View, price
+from discreet.ledger.rules.state import State, price
 from discreet.ledger.rules.table import RULES
 from discreet.ledger.stores.protocol import Head, Row, Transaction
 from discreet.ledger.verifier import leaf_hash
 
-__all__ = ["Book", "account_of", "read_answer"]
+__all__ = ["Scribe", "account_of", "read_answer"]
 
 _WRITTEN, _REPEATED, _REFUSED = b"+", b"=", b"!"
 _REMEMBERED: Final = 100_000  # facts kept between transactions
@@ -56,14 +56,14 @@ def account_of(entry: Entry) -> str | None:
     return name
 
 
-class Book:
+class Scribe:
     """Writes the log of one ledger."""
 
     def __init__(self, keyring: Keyring, *, clock: Callable[[], str] = entries.now) -> None:
         self._keyring = keyring
         self._clock = clock
-        self._view: View | None = None
-        self._at: tuple[int, bytes] | None = None  # where the log ended when the view was read
+        self._state: State | None = None
+        self._at: tuple[int, bytes] | None = None  # where the log ended when the state was read
         self._transaction: Transaction | None = None
 
     def work(self, transaction: Transaction, requests: Sequence[bytes]) -> list[bytes]:
@@ -71,7 +71,7 @@ class Book:
         try:
             return self._work(transaction, requests)
         except BaseException as error:
-            self._view = None  # it may hold changes that will never be written
+            self._state = None  # it may hold changes that will never be written
             is_ours = isinstance(error, DiscreetError)
             if not is_ours and isinstance(error, LookupError | ValueError | TypeError):
                 raise unreadable("") from error
@@ -79,8 +79,8 @@ class Book:
 
     def _work(self, transaction: Transaction, requests: Sequence[bytes]) -> list[bytes]:
         head = transaction.head()
-        view = self._fresh_view(transaction, head)
-        seal = self._key(view)
+        state = self._fresh_state(transaction, head)
+        seal = self._key(state)
         proposals = [_opened(seal.unsealed(request)) for request in requests]
         done = self._done(transaction, head, proposals)
         draft = _Draft(head, self._clock())
@@ -88,12 +88,12 @@ class Book:
         kept: list[tuple[int, bytes]] = []
         for request, proposal in zip(requests, proposals, strict=True):
             size = draft.size
-            answer = self._answer(proposal, view, draft, done)
+            answer = self._answer(proposal, state, draft, done)
             if proposal and "answer" in proposal and draft.size > size:
                 kept.append((size, b64decode(proposal["answer"])))
             answers.append(seal.seal(answer, to=request))
         if draft.rows:
-            self._write(transaction, view, draft, kept)
+            self._write(transaction, state, draft, kept)
         return answers
 
     def _done(
@@ -110,20 +110,20 @@ class Book:
                 raise TamperingFound("an entry lies outside of the log.", entry=row.index)
         return {key: row.body for key, row in found.items()}
 
-    def _fresh_view(self, transaction: Transaction, head: Head | None) -> View:
+    def _fresh_state(self, transaction: Transaction, head: Head | None) -> State:
         self._transaction = transaction
         here = (head.size, head.last) if head else (0, b"")
-        if self._view is None or self._at != here or len(self._view) > _REMEMBERED:
-            self._view = View(
+        if self._state is None or self._at != here or len(self._state) > _REMEMBERED:
+            self._state = State(
                 read=lambda names: self._open().facts(names),
                 entry=self._entry,
             )
             self._at = here
-        return self._view
+        return self._state
 
-    def _key(self, view: View) -> SigningKey:
+    def _key(self, state: State) -> SigningKey:
         """Return the key that the log names now; another process may have rotated it."""
-        known = view.text("ledger")
+        known = state.text("ledger")
         if known is None:
             return self._keyring.any()
         return self._keyring.key(json.loads(known)["vkeys"][-1])
@@ -139,7 +139,7 @@ class Book:
         return decode(row.body)
 
     def _answer(
-        self, proposal: dict[str, Any] | None, view: View, draft: "_Draft", done: dict[str, str]
+        self, proposal: dict[str, Any] | None, state: State, draft: "_Draft", done: dict[str, str]
     ) -> bytes:
         """Carry out one request, whatever is wrong with it; nobody else's must suffer."""
         try:
@@ -148,7 +148,7 @@ class Book:
             entry: Entry = proposal["entry"]
             if entry["key"] in done:
                 return _REPEATED + _same_request(entry, done[entry["key"]]).encode()
-            return _WRITTEN + self._carry_out(proposal, view, draft, done).encode()
+            return _WRITTEN + self._carry_out(proposal, state, draft, done).encode()
         except LedgerUnavailable:
             raise
         except DiscreetError as refusal:
@@ -158,10 +158,10 @@ class Book:
             return _write_refusal(LedgerError("this request could not be carried out."))
 
     def _carry_out(
-        self, proposal: dict[str, Any], view: View, draft: "_Draft", done: dict[str, str]
+        self, proposal: dict[str, Any], state: State, draft: "_Draft", done: dict[str, str]
     ) -> str:
         entry: Entry = proposal["entry"]
-        cost = _cost_of(proposal, view)  # before the entry gets our own pricing
+        cost = _cost_of(proposal, state)  # before the entry gets our own pricing
         kept = proposal.get("answer")
         if kept is not None and sha256(b64decode(kept)).hexdigest() != entry.get("answer"):
             raise LedgerError("this is not the answer that the entry commits to.")
@@ -172,26 +172,26 @@ class Book:
         if "pricing" in entry:
             entry["pricing"] = PRICING
         check_form(entry, is_new=True)
-        changes = RULES[entry["kind"]](entry, view, cost)
-        if changes.after:
-            entry["after"] = {name: balance.text for name, balance in changes.after.items()}
-        entry |= changes.fields
+        effects = RULES[entry["kind"]](entry, state, cost)
+        if effects.after:
+            entry["after"] = {name: balance.text for name, balance in effects.after.items()}
+        entry |= effects.fields
         body = encode(entry)
         draft.add(entry, body)
-        view.put(changes.facts)
+        state.put(effects.facts)
         done[entry["key"]] = body
         return body
 
     def _write(
         self,
         transaction: Transaction,
-        view: View,
+        state: State,
         draft: "_Draft",
         kept: Sequence[tuple[int, bytes]],
     ) -> None:
-        key = self._key(view)  # again: the draft may have rotated it
+        key = self._key(state)  # again: the draft may have rotated it
         transaction.append(draft.rows)
-        transaction.put_facts(view.take())
+        transaction.put_facts(state.take())
         if kept:
             transaction.put_answers(kept)
         transaction.put_head(
@@ -248,18 +248,18 @@ def _opened(request: bytes | None) -> dict[str, Any] | None:
         return None  # of a program that writes other requests
 
 
-def _cost_of(proposal: dict[str, Any], view: View) -> Callable[[Entry, str, FilterRules], Sums]:
-    """Use the prices that came with a request while terms and program are still the same.
+def _cost_of(proposal: dict[str, Any], state: State) -> Callable[[Entry, str, FilterRules], Sums]:
+    """Use the prices that came with a request while account and program are still the same.
 
     Pricing a training run takes milliseconds; that must not happen while everybody waits.
     """
     costs = proposal.get("costs") or {}
     # Entries say by which formulas they were priced: ours, since we write them.
     is_ours = proposal.get("code") == __version__ and proposal["entry"].get("pricing") == PRICING
-    terms = proposal.get("terms")
+    version = proposal.get("terms")
 
     def cost(entry: Entry, line: str, rules: FilterRules) -> Sums:
-        if is_ours and line in costs and terms == view.definition(entry["account"]).version:
+        if is_ours and line in costs and version == state.definition(entry["account"]).version:
             found = read_sums(costs[line])
             if len(found) == len(rules.units) and all(_is_price(one) for one in found):
                 return found

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 from discreet.accounting import Loss, risk
-from discreet.ledger import Quote as LedgerQuote
+from discreet.ledger import AccountQuote
 
 __all__ = ["Expected", "Quote"]
 
@@ -39,8 +39,8 @@ class Quote:
     tells the error of each aggregate from public facts alone.
 
     >>> from discreet.accounting import PureLoss
-    >>> from discreet.ledger import BudgetQuote, Quote as LedgerQuote
-    >>> room = LedgerQuote(account="people", budgets=(
+    >>> from discreet.ledger import AccountQuote, BudgetQuote
+    >>> room = AccountQuote(account="people", budgets=(
     ...     BudgetQuote(name="total", fits=True, used=0.1, used_after=0.15),))
     >>> print(Quote(question="SELECT COUNT(*) FROM people", epsilon=0.5, delta=0.0,
     ...             loss=PureLoss(epsilon=0.5), budgets=room, confidence=0.95, noise="laplace",
@@ -55,7 +55,7 @@ class Quote:
     epsilon: float
     delta: float
     loss: Loss
-    budgets: LedgerQuote
+    budgets: AccountQuote
     confidence: float
     noise: str
     expected: tuple[Expected, ...]

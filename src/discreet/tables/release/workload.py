@@ -8,7 +8,7 @@ from typing import Final, final
 from discreet._exact import Number, positive
 from discreet.accounting import Loss, compose, delta
 from discreet.errors import BudgetExceeded, ParameterError
-from discreet.ledger import Quote as LedgerQuote
+from discreet.ledger import AccountQuote
 from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.payment import DELTA_SHARE, Terms
 from discreet.tables.pricing.prepared import Prepared
@@ -51,7 +51,7 @@ class Plan:
     asker: answering.Asker
 
     @property
-    def quote(self) -> LedgerQuote:
+    def quote(self) -> AccountQuote:
         """Whether all of it fits into the budget, and what would be left."""
         return self.asker.account.quote(
             self.loss, who=self.asker.who, purpose=self.asker.purpose, periods=self.asker.periods

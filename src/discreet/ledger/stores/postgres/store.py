@@ -31,13 +31,13 @@ from typing import NamedTuple, final
 
 from discreet.errors import LedgerUnavailable, ParameterError, PrivacyWarning
 from discreet.ledger.stores.postgres import statements as sql
-from discreet.ledger.stores.postgres.views import (
+from discreet.ledger.stores.postgres.snapshot import (
     ADVICE,
     LOCK_NOT_AVAILABLE,
     NO_PRIVILEGE,
     READ_ONLY,
-    Changes,
-    View,
+    PostgresSnapshot,
+    PostgresTransaction,
     explained,
     head_of,
 )
@@ -45,7 +45,7 @@ from discreet.ledger.stores.postgres.wire import (
     Address,
     ConnectionLost,
     Question,
-    Refused,
+    ServerError,
     Session,
     Statement,
     number,
@@ -127,7 +127,7 @@ and begins with a letter, but not with pg_.
             self._check_tables(create=create)
         except ConnectionLost as lost:
             raise self._went_away(lost) from None
-        except Refused as refused:
+        except ServerError as refused:
             raise explained(refused, self._where) from None
 
     def _reset(self) -> None:
@@ -143,7 +143,7 @@ and begins with a letter, but not with pg_.
 
     # The protocol
 
-    def combine(self, requests: Sequence[bytes], work: Work, /) -> list[bytes]:
+    def commit_together(self, requests: Sequence[bytes], work: Work, /) -> list[bytes]:
         """Carry out requests in one durable transaction, with those other clients wait for."""
         self._leave_parent()
         with self._writing:
@@ -158,15 +158,15 @@ and begins with a letter, but not with pg_.
 
     @contextmanager
     def read(self) -> Iterator[Snapshot]:
-        """Open a consistent view. Any thread may, at any time."""
+        """Open a consistent snapshot. Any thread may, at any time."""
         self._leave_parent()
         self._check_open()
         session, head = self._borrow()
-        view = View(session, self._where, head)
+        snapshot = PostgresSnapshot(session, self._where, head)
         try:
-            yield view
+            yield snapshot
         finally:
-            view._end()
+            snapshot._end()
             self._give_back(session)
 
     def close(self) -> None:
@@ -179,7 +179,7 @@ and begins with a letter, but not with pg_.
             for session in sessions:
                 session.close()
             if self._writer is not None:
-                with contextlib.suppress(ConnectionLost, Refused):
+                with contextlib.suppress(ConnectionLost, ServerError):
                     self._writer.ask((sql.LEAVE, ()))
                 self._writer.close()
                 self._writer = None
@@ -193,14 +193,14 @@ and begins with a letter, but not with pg_.
             try:
                 if self._writer is None:
                     self._writer = self._connect()
-                return self._combine(self._writer, requests, work)
+                return self._commit_together(self._writer, requests, work)
             except ConnectionLost as lost:
                 # Perhaps the commit came through and only its answer was lost. The requests carry
                 # keys, so the next attempt finds out.
                 may_be_recorded |= lost.sent
                 if not patience.wait():
                     raise self._went_away(lost, may_be_recorded=may_be_recorded) from None
-            except Refused as refused:
+            except ServerError as refused:
                 raise explained(refused, self._where) from None
             except BaseException as error:
                 if self._writer is not None and not isinstance(error, Exception):
@@ -210,7 +210,7 @@ and begins with a letter, but not with pg_.
                 if self._writer is not None and not self._writer.is_usable:
                     self._writer = None
 
-    def _combine(self, session: Session, requests: list[bytes], work: Work) -> list[bytes]:
+    def _commit_together(self, session: Session, requests: list[bytes], work: Work) -> list[bytes]:
         """Return the answers that somebody else gave, or give them."""
         post, key = _packed(requests), self._key
         ticket = number(secrets.randbits(62))
@@ -224,7 +224,7 @@ and begins with a letter, but not with pg_.
                 # Whoever can write the table can write anything: seals tell, numbers must fit.
                 return (answers + [b""] * len(requests))[: len(requests)]
             return self._lead(session, requests, work, has_posted=has_posted)
-        except Refused as refused:
+        except ServerError as refused:
             if refused.code != LOCK_NOT_AVAILABLE:
                 raise
             raise self._locked_out(session, may_be_recorded=len(post) <= LARGEST_POST) from None
@@ -267,10 +267,10 @@ and begins with a letter, but not with pg_.
         closing: list[Question],
     ) -> list[bytes]:
         """Carry out requests and posts in one transaction, and let go of the lock."""
-        changes = Changes(session, self._where, *state)
+        transaction = PostgresTransaction(session, self._where, *state)
         batch = [*requests, *(request for post in posts for request in post.requests)]
         try:
-            answers = work(changes, batch)
+            answers = work(transaction, batch)
             if len(answers) != len(batch):
                 raise RuntimeError(f"{len(batch)} requests got {len(answers)} answers")
             rest = iter(answers)
@@ -278,11 +278,11 @@ and begins with a letter, but not with pg_.
             theirs = [(post, list(islice(rest, len(post.requests)))) for post in posts]
             if theirs:
                 closing = [*closing, _replies((post, _packed(each)) for post, each in theirs)]
-            changes.commit(*closing)
+            transaction.commit(*closing)
         except BaseException:
-            changes.roll_back()
+            transaction.roll_back()
             raise
-        self._hot = list(dict.fromkeys(changes.asked))[:MOST_HOT]
+        self._hot = list(dict.fromkeys(transaction.asked))[:MOST_HOT]
         return mine
 
     def _locked_out(self, session: Session, *, may_be_recorded: bool) -> LedgerUnavailable:
@@ -310,7 +310,7 @@ and begins with a letter, but not with pg_.
                 with session.closed_on_error():
                     _, heads = session.ask((sql.BEGIN_READING, ()), (sql.HEAD, ()))
                 return session, head_of(heads)
-            except Refused as refused:
+            except ServerError as refused:
                 raise explained(refused, self._where) from None
             except ConnectionLost as lost:
                 if not patience.wait():
@@ -318,7 +318,7 @@ and begins with a letter, but not with pg_.
 
     def _give_back(self, session: Session) -> None:
         if session.is_usable:
-            with contextlib.suppress(ConnectionLost, Refused), session.closed_on_error():
+            with contextlib.suppress(ConnectionLost, ServerError), session.closed_on_error():
                 session.ask((sql.ROLLBACK, ()))
         with self._pooling:
             if session.is_usable and len(self._idle) < IDLE_READERS and not self._is_closed:

@@ -22,7 +22,7 @@ __all__ = [
     "ConnectionLost",
     "Parameter",
     "Question",
-    "Refused",
+    "ServerError",
     "Session",
     "Statement",
     "number",
@@ -54,7 +54,7 @@ class ConnectionLost(Exception):
         super().__init__(reason)
 
 
-class Refused(Exception):
+class ServerError(Exception):
     """The server answered with an error; its DETAIL, which may show values, is left out."""
 
     def __init__(self, code: str, reason: str) -> None:
@@ -323,9 +323,9 @@ class Session:
 
     def _receive(
         self, wanted: Iterable[bool]
-    ) -> tuple[list[list[tuple[Any, ...]]], Refused | None]:
+    ) -> tuple[list[list[tuple[Any, ...]]], ServerError | None]:
         rows: list[list[tuple[Any, ...]]] = []
-        error: Refused | None = None
+        error: ServerError | None = None
         expected, status = iter(wanted), self._status
         while True:
             while self._pg.is_busy():
@@ -345,10 +345,10 @@ class Session:
             if next(expected):
                 rows.append(_rows(result) if result.status == status.TUPLES_OK else [])
 
-    def _refused(self, result: "PGresult") -> Refused:
+    def _refused(self, result: "PGresult") -> ServerError:
         code = result.error_field(self._field.SQLSTATE) or b"?"
         reason = result.error_field(self._field.MESSAGE_PRIMARY) or b"no reason given"
-        return Refused(code.decode(), reason.decode(errors="replace"))
+        return ServerError(code.decode(), reason.decode(errors="replace"))
 
 
 # Connections of a parent process, kept so that nothing ever closes them.

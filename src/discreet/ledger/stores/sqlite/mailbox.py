@@ -72,7 +72,7 @@ class Mailbox:
     >>> path = Path(tempfile.mkdtemp()) / "budget.db"
     >>> path.touch()
     >>> box = Mailbox(path)
-    >>> box.combine([b"one", b"two"], lambda requests: [each.upper() for each in requests])
+    >>> box.commit_together([b"one", b"two"], lambda requests: [each.upper() for each in requests])
     [b'ONE', b'TWO']
     >>> box.close()
     """
@@ -90,7 +90,7 @@ class Mailbox:
         self._turns = 0
         self._try_again = 0.0
 
-    def combine(self, requests: Sequence[bytes], transact: Transact) -> list[bytes]:
+    def commit_together(self, requests: Sequence[bytes], transact: Transact) -> list[bytes]:
         """Return the answers to these requests, given by ``transact`` here or elsewhere.
 
         ``transact`` carries out any number of requests durably, or raises and leaves nothing.

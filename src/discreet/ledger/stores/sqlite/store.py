@@ -1,8 +1,8 @@
 """A store in one SQLite file, for any number of threads and processes of one machine.
 
-The write-ahead log is synced at every commit (``synchronous=FULL``), so what ``combine`` returned
-is on the disk. Readers look at a snapshot and neither wait for writers nor hold them up. Writers
-of all processes share their commits through the mailbox beside the file.
+The write-ahead log is synced at every commit (``synchronous=FULL``), so what ``commit_together``
+returned is on the disk. Readers look at a snapshot and neither wait for writers nor hold them up.
+Writers of all processes share their commits through the mailbox beside the file.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ from discreet.ledger.stores.sqlite.errors import (
     fail,
 )
 from discreet.ledger.stores.sqlite.mailbox import Mailbox
-from discreet.ledger.stores.sqlite.views import Changes, Connection, View
+from discreet.ledger.stores.sqlite.snapshot import Connection, SqliteSnapshot, SqliteTransaction
 
 __all__ = ["SqliteStore", "connect_sqlite"]
 
@@ -76,10 +76,10 @@ class SqliteStore:
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "budget.db"
     >>> store = SqliteStore(path, create=True)
-    >>> store.combine([b"x"], lambda tx, requests: tx.put_facts({"a": "1"}) or [b"done"])
+    >>> store.commit_together([b"x"], lambda tx, requests: tx.put_facts({"a": "1"}) or [b"done"])
     [b'done']
-    >>> with store.read() as view:
-    ...     view.facts(["a", "b"])
+    >>> with store.read() as snapshot:
+    ...     snapshot.facts(["a", "b"])
     {'a': '1'}
     >>> store.close()
     """
@@ -115,7 +115,7 @@ class SqliteStore:
 
     # The protocol
 
-    def combine(self, requests: Sequence[bytes], work: Work, /) -> list[bytes]:
+    def commit_together(self, requests: Sequence[bytes], work: Work, /) -> list[bytes]:
         """Carry out requests in one durable transaction, with those other processes wait for."""
         if self._pid != os.getpid():
             self._forget_parent()
@@ -128,23 +128,25 @@ class SqliteStore:
                 )
             if self._mailbox is None:
                 self._mailbox = self._open_mailbox()
-            return self._mailbox.combine(requests, lambda batch: self._transact(batch, work))
+            return self._mailbox.commit_together(
+                requests, lambda batch: self._transact(batch, work)
+            )
 
     @contextmanager
     def read(self) -> Iterator[Snapshot]:
-        """Open a consistent view. Any thread may, at any time."""
+        """Open a consistent snapshot. Any thread may, at any time."""
         if self._pid != os.getpid():
             self._forget_parent()
         self._check_open()
         self._check_same_file()
         stamp = self._stamp() if self._is_frozen else None
         connection = self._borrow()
-        view = View(connection, self._path)
+        snapshot = SqliteSnapshot(connection, self._path)
         is_sound = False
         try:
-            view._all("BEGIN")
-            view.head()  # the first look fixes the view
-            yield view
+            snapshot._all("BEGIN")
+            snapshot.head()  # the first look fixes it
+            yield snapshot
             if stamp is not None and self._stamp() != stamp:
                 raise LedgerUnavailable(
                     f"the ledger {self._path} was written by somebody else while it was being "
@@ -155,7 +157,7 @@ class SqliteStore:
             is_sound = not isinstance(error, LedgerUnavailable)
             raise
         finally:
-            view._end()
+            snapshot._end()
             self._give_back(connection, is_sound=is_sound)
 
     def close(self) -> None:
@@ -188,8 +190,8 @@ class SqliteStore:
                 "Give the path of a file that does not exist yet, in a folder you may write."
             ) from error
         try:
-            with self.read() as view:
-                source = view._db if isinstance(view, View) else None
+            with self.read() as snapshot:
+                source = snapshot._db if isinstance(snapshot, SqliteSnapshot) else None
                 if not isinstance(source, sqlite3.Connection):
                     raise TypeError("a backup needs the connections of sqlite3")
                 copy = sqlite3.connect(path.as_uri(), uri=True, isolation_level=None)
@@ -213,26 +215,26 @@ class SqliteStore:
         """Carry out requests in one transaction; if anything fails, nothing is written."""
         self._check_same_file()
         connection = self._writer or self._open_writer()
-        changes = Changes(connection, self._path)
+        transaction = SqliteTransaction(connection, self._path)
         is_committing = False
         try:
             connection.execute("BEGIN IMMEDIATE")
-            answers = work(changes, requests)
+            answers = work(transaction, requests)
             if len(answers) != len(requests):
                 raise RuntimeError(f"{len(requests)} requests got {len(answers)} answers")
             is_committing = True
             connection.execute("COMMIT")
         except BaseException as error:
-            changes._end()
+            transaction._end()
             self._roll_back(connection)
             if not isinstance(error, Exception):
                 raise
             if is_committing and code_of(error) not in (FULL, BUSY, READONLY):
-                raise self._after_failed_commit(error, changes.put) from error
+                raise self._after_failed_commit(error, transaction.put) from error
             if code_of(error.__cause__ or error) in DISTRUSTED:
                 self._drop_writer()
             fail(error, self._path)
-        changes._end()
+        transaction._end()
         return answers
 
     def _roll_back(self, connection: Connection) -> None:
@@ -257,7 +259,7 @@ class SqliteStore:
         with contextlib.suppress(Exception):
             self._drop_writer()
             connection = self._open_writer()
-            if put is not None and View(connection, self._path).head() != put:
+            if put is not None and SqliteSnapshot(connection, self._path).head() != put:
                 (number,) = connection.execute("PRAGMA user_version").fetchone()
                 connection.execute(f"PRAGMA user_version = {(number + 1) % 1_000_000}")
                 may_be_recorded = False

@@ -13,7 +13,7 @@ from discreet.ledger.rules.balance import unreadable
 from discreet.ledger.rules.entry import encode, label
 from discreet.privacy import Neighbours, Period, Unit
 
-__all__ = ["EACH", "TOTAL", "Definition", "Line", "Policy", "POLICIES"]
+__all__ = ["EACH", "POLICIES", "TOTAL", "Definition", "Line", "Policy"]
 
 Policy = Literal["deny", "degrade", "wait"]
 POLICIES: Final = ("deny", "degrade", "wait")
@@ -88,7 +88,7 @@ _Drawn = tuple[str, str, Period | None, FilterRules]
 @final
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """An account's terms at some moment, read from its fact. Equal texts share one object."""
+    """An account at some moment, read from its fact. Equal texts share one object."""
 
     name: str
     unit: Unit
@@ -101,7 +101,7 @@ class Definition:
 
     @cached_property
     def version(self) -> str:
-        """A short name of exactly these terms."""
+        """A short name of exactly this definition."""
         return sha256(self.text().encode()).hexdigest()[:16]
 
     @property

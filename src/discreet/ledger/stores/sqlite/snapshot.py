@@ -10,7 +10,7 @@ from discreet.errors import LedgerUnavailable, TamperingFound
 from discreet.ledger.stores.protocol import Head, Row
 from discreet.ledger.stores.sqlite.errors import fail
 
-__all__ = ["Changes", "Connection", "View"]
+__all__ = ["Connection", "SqliteSnapshot", "SqliteTransaction"]
 
 PAGE = 500  # rows fetched at a time when going through many
 MOST_ROWS = 128  # in one statement
@@ -46,8 +46,8 @@ class Connection(Protocol):
 _as_row = functools.partial(tuple.__new__, Row)  # as Row(*found), without a detour
 
 
-class View:
-    """One consistent view through one connection."""
+class SqliteSnapshot:
+    """One consistent snapshot through one connection."""
 
     def __init__(self, connection: Connection, path: Path) -> None:
         self._connection: Connection | None = connection
@@ -153,8 +153,8 @@ class View:
             yield from self._all(f"{sql}({','.join('?' * room)})", some)
 
 
-class Changes(View):
-    """A view that also writes."""
+class SqliteTransaction(SqliteSnapshot):
+    """A snapshot that also writes."""
 
     put: Head | None = None
 

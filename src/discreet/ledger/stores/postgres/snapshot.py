@@ -10,7 +10,7 @@ from discreet.ledger.stores.postgres.wire import (
     ConnectionLost,
     Parameter,
     Question,
-    Refused,
+    ServerError,
     Session,
     Statement,
     number,
@@ -24,11 +24,11 @@ from discreet.ledger.stores.protocol import Head, Row
 
 __all__ = [
     "ADVICE",
-    "Changes",
     "LOCK_NOT_AVAILABLE",
     "NO_PRIVILEGE",
     "READ_ONLY",
-    "View",
+    "PostgresSnapshot",
+    "PostgresTransaction",
     "explained",
     "head_of",
 ]
@@ -48,7 +48,7 @@ ADVICE: Final = {
 }
 
 
-def explained(refused: Refused, where: object) -> LedgerError:
+def explained(refused: ServerError, where: object) -> LedgerError:
     """Return the error for a user to what the server refused."""
     if refused.code in ADVICE:
         return unavailable(ADVICE[refused.code], where)
@@ -60,8 +60,8 @@ def explained(refused: Refused, where: object) -> LedgerError:
     return unavailable(f"the server refused: {refused}.", where)
 
 
-class View:
-    """One consistent view through one session."""
+class PostgresSnapshot:
+    """One consistent snapshot through one session."""
 
     def __init__(self, session: Session, where: object, head: Head | None) -> None:
         self._session: Session | None = session
@@ -82,7 +82,7 @@ class View:
     def _all(self, statement: Statement, *parameters: Parameter) -> list[tuple[Any, ...]]:
         try:
             return self._open.ask((statement, parameters))[0]
-        except Refused as refused:
+        except ServerError as refused:
             raise explained(refused, self._where) from None
         except ConnectionLost as lost:
             raise unavailable(f"the server went away ({lost.reason}).", self._where) from None
@@ -145,8 +145,8 @@ class View:
         """A server looks after its own pages: data_checksums, amcheck."""
 
 
-class Changes(View):
-    """A view that also writes: at the commit, or before it must show what it wrote.
+class PostgresTransaction(PostgresSnapshot):
+    """A snapshot that also writes: at the commit, or before it must show what it wrote.
 
     Nobody else writes while we hold the lock, so what was read before BEGIN still holds after it.
     """
