@@ -42,6 +42,17 @@ def test_protect_writes_a_declaration_and_opens_an_account(folder):
         assert ledger["people"].guarantee.epsilon == 3
 
 
+def test_the_engine_is_named(folder):
+    protect("--engine", "duckdb")
+    run("query", "people", "SELECT COUNT(*) FROM people", "--epsilon", "0.5")
+
+
+def test_an_unknown_engine_is_refused_before_anything_is_written(folder):
+    found = protect("--engine", "abacus", code=2)
+    assert "engine must be one of duckdb" in " ".join(found.output.split())
+    assert not (folder / "people.toml").exists()
+
+
 @pytest.mark.parametrize("how", [[], ["--ask"]])
 def test_the_relation_that_was_asked_for_is_the_one_of_the_account(folder, how):
     base = ["--name", "people", "--unit", "person_id", "--epsilon", "3", "--delta", "1e-6"]

@@ -21,13 +21,13 @@ import pyarrow as pa
 
 from discreet.privacy import Neighbours, Unit
 from discreet.tables.algorithms.noise import Noise
+from discreet.tables.engines import open_sources
 from discreet.tables.model.bounds import Bounding, Groups, Norm
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.payment import Terms
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import price
-from discreet.tables.sources.sources import open_sources
 from discreet.tables.sql.parse import parse
 
 ANSWERS = Path(__file__).parents[1] / "tables" / "cases" / "answers"

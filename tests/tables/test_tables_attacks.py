@@ -32,7 +32,7 @@ from discreet.tables import Protected, protect
 from discreet.tables.algorithms import limit_choice as _limits
 from discreet.tables.algorithms import quantile_draw as _ranks
 from discreet.tables.algorithms.noise import Noise
-from discreet.tables.engines.duckdb import DuckDBEngine
+from discreet.tables.engines import DuckDBEngine
 from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm, sensitivity
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.model.statements import Cells, Distinct, Profile, Statement, Sums

@@ -15,7 +15,7 @@ from discreet.noise import SYSTEM
 from discreet.privacy import Neighbours, Unit
 from discreet.tables.algorithms.noise import Noise
 from discreet.tables.algorithms.quantile_draw import Ranks
-from discreet.tables.engines.duckdb import DuckDBEngine
+from discreet.tables.engines import DuckDBEngine
 from discreet.tables.model.bounds import Groups, Norm
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.pricing.cell_layout import lay_out

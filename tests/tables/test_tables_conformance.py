@@ -14,11 +14,10 @@ from scipy.stats import norm
 from discreet.accounting import epsilon as certified_epsilon
 from discreet.noise import SYSTEM
 from discreet.tables.algorithms import limit_choice as limits
-from discreet.tables.engines.duckdb import DuckDBEngine
+from discreet.tables.engines import DuckDBEngine, open_sources
 from discreet.tables.release.answer import fingerprinted
 from discreet.tables.release.columns import columns_of
 from discreet.tables.release.run import run
-from discreet.tables.sources.sources import open_sources
 
 CASES = list(oracle.cases())
 INFERENCE_SHARE = Fraction(1, 10)

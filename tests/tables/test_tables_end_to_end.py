@@ -13,7 +13,7 @@ from scipy.stats import binom
 from discreet.noise import SYSTEM
 from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.tables import count, mean, open_tables, protect
-from discreet.tables.engines.duckdb import DuckDBEngine
+from discreet.tables.engines import DuckDBEngine
 from discreet.tables.model.bounds import Groups, Norm
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.pricing.cell_layout import lay_out

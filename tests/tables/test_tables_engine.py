@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import DataError
+from discreet.tables.engines import DuckDBEngine
 from discreet.tables.engines import progress as _progress
 from discreet.tables.engines.compile.sums import MOST_KEPT
-from discreet.tables.engines.duckdb import DuckDBEngine
 from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm
 from discreet.tables.model.query import Key, Query, Value
 from discreet.tables.model.statements import Cells, Distinct, Sums

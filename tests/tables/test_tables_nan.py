@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.tables.engines.duckdb import DuckDBEngine
+from discreet.tables.engines import DuckDBEngine
 from discreet.tables.model.bounds import WEIGHT_STEPS, Norm
 from discreet.tables.model.query import Query, Value
 from discreet.tables.model.statements import Cells, Profile, Sums

@@ -28,7 +28,7 @@ from discreet.privacy import Neighbours, Unit
 from discreet.tables.algorithms import limit_choice as limits
 from discreet.tables.algorithms import quantile_draw as ranks
 from discreet.tables.algorithms.noise import Noise
-from discreet.tables.engines.duckdb import DuckDBEngine
+from discreet.tables.engines import DuckDBEngine, open_sources
 from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.model.statements import Distinct, Profile, Sums
@@ -36,7 +36,6 @@ from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import price
 from discreet.tables.release.run import run
-from discreet.tables.sources.sources import open_sources
 from discreet.tables.sql.parse import parse
 
 CONFIDENCE = Fraction(95, 100)

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from discreet.privacy import Neighbours
-from discreet.tables.engines.duckdb import DuckDBEngine
+from discreet.tables.engines import DuckDBEngine
 from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm, squared_sensitivity
 from discreet.tables.model.query import Key, Query, Value
 from discreet.tables.model.statements import Cells, Distinct, Place, Profile, Sums

@@ -19,11 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import DataError, ParameterError
-from discreet.tables.engines.duckdb import DuckDBEngine
+from discreet.tables.engines import DuckDBEngine, open_sources
 from discreet.tables.model.bounds import WEIGHT_STEPS, Norm
 from discreet.tables.model.query import Key, Query
 from discreet.tables.model.statements import Cells, Sums
-from discreet.tables.sources.sources import open_sources
 
 TABLE = pa.table({"user_id": [1, 2, 2], "region": ["a", None, "b"], "x": [0.5, None, 2.0]})
 COLUMNS = (("user_id", "BIGINT"), ("region", "VARCHAR"), ("x", "DOUBLE"))
@@ -75,10 +74,10 @@ def frames():
 @pytest.mark.parametrize("name", [name for name, _ in frames()])
 def test_frames_of_all_libraries(name):
     source = dict(frames())[name]
-    opened = open_sources({"people": source})["people"]
-    assert opened.columns == COLUMNS
-    assert opened.location is None
-    assert not opened.has_changed()
+    tables = open_sources({"people": source})
+    assert tables["people"].columns == COLUMNS
+    assert tables["people"].location is None
+    assert not tables.has_changed()
     assert count(dict(frames())[name]) == 3
 
 
@@ -250,7 +249,7 @@ def test_csv_files_are_read_as_python_writes_them(rows, delimiter, quoting):
             writer.writerows([["a", "b", "c"], *rows])
         types = dict.fromkeys("abc", "VARCHAR")
         opened = open_sources({"t": path}, types={"t": types})["t"]
-        found = connection.execute(f"SELECT * FROM {opened.reader}").fetchall()
+        found = connection.execute(f"SELECT * FROM {opened.reading.reader}").fetchall()
     assert found == [tuple(field or None for field in row) for row in rows]
 
 

@@ -26,6 +26,7 @@ from discreet.tables.declarations.declaration import (
     DeclaredTable,
     load,
 )
+from discreet.tables.engines import DuckDB
 from discreet.tables.model.bounds import Groups, Norm
 from discreet.tables.model.quotes import Expected, Quote
 from discreet.tables.opening import open_tables, protect
@@ -42,6 +43,7 @@ __all__ = [
     "Declaration",
     "DeclaredColumn",
     "DeclaredTable",
+    "DuckDB",
     "Expected",
     "Groups",
     "Norm",

@@ -10,8 +10,10 @@ from discreet.ledger import Ledger
 from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.tables.declarations.declaration import Declaration, load
 from discreet.tables.declarations.registration import attached, declared, types_of
+from discreet.tables.engines.named import DEFAULT_ENGINE, engine_named
+from discreet.tables.engines.protocol import EngineFactory
+from discreet.tables.engines.sources import Sources, open_sources
 from discreet.tables.protected import Protected
-from discreet.tables.sources.sources import Sources, open_sources
 
 __all__ = ["open_tables", "protect"]
 
@@ -31,7 +33,8 @@ def protect(
     size: int | None = None,
     who: str | None = None,
     purpose: str = "analysis",
-) -> "Protected":
+    engine: EngineFactory = DEFAULT_ENGINE,
+) -> Protected:
     """Protect one table, or several about the same people, with one budget.
 
     ``source`` is a Parquet or CSV file (or several), an Arrow, pandas or Polars frame, a table of a
@@ -44,7 +47,7 @@ def protect(
     (by table first, where there are several); ``rows`` and ``groups`` limit how many rows and
     groups of one unit count; ``size`` is the number of units, if that is public; ``public`` are
     tables that are about nobody. What is not declared is private, and found out privately where it
-    is needed.
+    is needed. The ``engine`` opens the tables and runs the questions.
 
     >>> import numpy as np, os, tempfile
     >>> from discreet.privacy import Guarantee
@@ -62,7 +65,7 @@ def protect(
     """
     tables = dict(source) if _is_several(source) else {name: source}  # type: ignore[call-overload]
     said = columns if _is_several(source) else {name: columns or {}}
-    opened = open_sources(tables, public=public, types=_types(said))
+    opened = open_sources(tables, public=public, types=_types(said), engine=engine)
     place = None if isinstance(ledger, Ledger) else fspath(ledger)
     declaration = declared(
         opened,
@@ -96,11 +99,12 @@ def open_tables(
     sources: Mapping[str, object] | None = None,
     who: str | None = None,
     purpose: str = "analysis",
-) -> "Protected":
+    engine: EngineFactory | None = None,
+) -> Protected:
     """Open what was protected before, from the declaration that :meth:`Protected.save` wrote.
 
     Places in it are relative to the file. ``sources`` replaces where tables come from, and gives
-    frames, which no file can.
+    frames, which no file can. ``engine`` gives an engine with other settings than the usual ones.
 
     >>> open_tables("nowhere.toml")
     Traceback (most recent call last):
@@ -123,6 +127,7 @@ def open_tables(
         {table: given[table] for table in declaration.tables},
         public={table: given[table] for table in declaration.public},
         types=types_of(declaration),
+        engine=engine or engine_named(declaration.engine),
     )
     place = ledger if ledger is not None else _beside(folder, declaration.ledger)
     if place is None:
@@ -151,8 +156,8 @@ def _protected(
     *,
     who: str | None,
     purpose: str,
-) -> "Protected":
-    catalog = declaration.catalog({name: dict(one.columns) for name, one in opened.items()})
+) -> Protected:
+    catalog = declaration.catalog(opened.columns)
     own = not isinstance(ledger, Ledger)
     book = Ledger.open(ledger) if not isinstance(ledger, Ledger) else ledger
     try:

@@ -16,11 +16,12 @@ from discreet.noise import SYSTEM, Source
 from discreet.tables.aggregates import Ask
 from discreet.tables.declarations.declaration import Declaration
 from discreet.tables.declarations.registration import attached, relative
+from discreet.tables.engines.protocol import Engine
+from discreet.tables.engines.sources import Sources
 from discreet.tables.model.bounds import Bounding
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import KeyValue
 from discreet.tables.model.quotes import Quote
-from discreet.tables.model.statements import Engine
 from discreet.tables.pricing.expected_errors import expected_errors
 from discreet.tables.pricing.payment import Terms, prepare
 from discreet.tables.pricing.prepared import Prepared
@@ -30,7 +31,6 @@ from discreet.tables.release.bound_hints import tight_bounds, told_quantiles
 from discreet.tables.release.watch import Watch, watched
 from discreet.tables.release.workload import Plan, planned
 from discreet.tables.results.result import Result
-from discreet.tables.sources.sources import Sources
 from discreet.tables.sql.parse import parse
 
 __all__ = ["Protected"]
@@ -71,11 +71,9 @@ class Protected:
         purpose: str,
         owns_ledger: bool,
     ) -> None:
-        from discreet.tables.engines.duckdb import DuckDBEngine
-
         self.declaration, self.catalog, self.account = declaration, catalog, account
         self._sources = opened
-        self._engine: Engine = DuckDBEngine(opened)
+        self._engine: Engine = opened.connected()
         self._who, self._purpose = who or getpass.getuser(), purpose
         self._owns_ledger = owns_ledger
         self._told: dict[tuple[str, Fraction], float] = {}  # quantiles that were released
@@ -319,15 +317,11 @@ class Protected:
         """
         if not self._sources.has_changed():
             return False
-        from discreet.tables.engines.duckdb import DuckDBEngine
-
         reopened = self._sources.reopened()
-        self.catalog = self.declaration.catalog(
-            {name: dict(one.columns) for name, one in reopened.items()}
-        )
+        self.catalog = self.declaration.catalog(reopened.columns)
         self.account = attached(self.account.ledger, self.declaration, reopened)
         self._engine.close()
-        self._sources, self._engine = reopened, DuckDBEngine(reopened)
+        self._sources, self._engine = reopened, reopened.connected()
         return True
 
     def save(self, path: "str | PathLike[str]") -> None:

@@ -5,6 +5,7 @@ questions, so that declared keys and bounds mean the same here and there.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from datetime import date, time
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,8 @@ import numpy.typing as npt
 from discreet.errors import DataError, ParameterError
 from discreet.privacy import Sensitive
 from discreet.tables.declarations.registration import types_of
+from discreet.tables.engines.sources import Sources, open_sources
 from discreet.tables.model.unit_forms import exact_form, exact_unit
-from discreet.tables.sources.sources import Sources, open_sources
 from discreet.tables.sql.expressions.term import name, tidy, total_column, without_labels
 
 if TYPE_CHECKING:
@@ -73,8 +74,9 @@ def read_public(
         {one: source.given for one, source in protected._sources.items() if not source.is_public},
         public={_HELD_OUT: place},
         types={**declared, _HELD_OUT: known},
+        engine=protected._sources.engine,
     )
-    public = Sources({_HELD_OUT: opened[_HELD_OUT]})
+    public = Sources({_HELD_OUT: opened[_HELD_OUT]}, opened.engine)
     types = dict(public[_HELD_OUT].columns)
     missing = [one for one in columns if one not in types]
     if missing:
@@ -98,10 +100,8 @@ def _column(table: str, column: str, types: Mapping[str, str]) -> str:
 
 
 def _run(sources: Sources, query: str) -> "pa.Table":
-    from discreet.tables.engines.duckdb import DuckDBEngine
-
-    with DuckDBEngine(sources) as engine:
-        return engine._run(query, "")
+    with closing(sources.connected()) as engine:
+        return engine.rows(query).reveal_without_noise()  # whoever reads wraps them again
 
 
 def _arrays(found: "pa.Table", columns: Sequence[str]) -> Columns:

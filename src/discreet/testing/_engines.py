@@ -8,12 +8,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.privacy import Sensitive
+from discreet.tables.engines import Engine
 from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Groups, Norm
 from discreet.tables.model.query import Key, Query, Value
 from discreet.tables.model.statements import (
     Cells,
     Distinct,
-    Engine,
     Place,
     Profile,
     Statement,

@@ -90,6 +90,9 @@ def protect(
     neighbours: Annotated[
         str, typer.Option(metavar="RELATION", help="add_remove or replace_one.")
     ] = "add_remove",
+    engine: Annotated[
+        str, typer.Option(metavar="NAME", help="What reads the tables and runs the questions.")
+    ] = "duckdb",
     ask: Annotated[
         bool, typer.Option("--ask", help="Ask for bounds and public keys, column by column.")
     ] = False,
@@ -105,13 +108,13 @@ def protect(
     from discreet.cli.tables import wizard
     from discreet.privacy import Guarantee
     from discreet.tables.declarations.registration import pinned
+    from discreet.tables.engines import engine_named, open_sources
     from discreet.tables.opening import open_tables
-    from discreet.tables.sources.sources import open_sources
 
     console = Console()
     tables = _named(sources, name)
-    opened = open_sources(tables)
-    columns = {table: dict(one.columns) for table, one in opened.items()}
+    opened = open_sources(tables, engine=engine_named(engine))
+    columns = opened.columns
     guarantee = Guarantee(epsilon=parse(epsilon), delta=parse(delta))
     facts: dict[str, Any] = {
         "name": name, "guarantee": guarantee, "ledger": ledger, "sources": tables,
@@ -121,7 +124,9 @@ def protect(
         declaration = wizard.ask(console, columns, unit=unit, **facts)
     else:
         declaration = wizard.propose(columns, unit=_unit(unit, columns), **facts)
-    declaration = replace(declaration, neighbours=relation, rows=rows or declaration.rows)
+    declaration = replace(
+        declaration, engine=engine, neighbours=relation, rows=rows or declaration.rows
+    )
     declaration = pinned(declaration, opened)
     declaration.catalog(columns)  # refuses a unit that is no column, before anything is written
     path = Path(f"{name}.toml")

@@ -18,6 +18,7 @@ from discreet._exact import Number, exact, plain, refusal, whole
 from discreet.errors import DataError, ParameterError
 from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.tables.declarations.toml import read, write
+from discreet.tables.engines.named import DEFAULT_ENGINE
 from discreet.tables.model.bounds import MOST
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.model.key_values import key_type, key_value
@@ -137,7 +138,7 @@ class Declaration:
 
     ``tables`` are protected and ``public`` ones are not. ``rows`` and ``groups`` limit how many
     rows and groups of one unit count, ``size`` is the number of units where that is public. A
-    ``ledger`` is where its budget is kept.
+    ``ledger`` is where its budget is kept, an ``engine`` opens the tables and runs questions.
 
     >>> people = Declaration(
     ...     name="people", unit=Unit.column("user_id"), ledger="budget.db",
@@ -167,6 +168,7 @@ class Declaration:
     unit: Unit
     guarantee: Guarantee
     ledger: str | None = None
+    engine: str = DEFAULT_ENGINE.name
     neighbours: Neighbours = Neighbours.add_remove
     tables: Mapping[str, DeclaredTable] = field(default_factory=dict)
     public: Mapping[str, DeclaredTable] = field(default_factory=dict)

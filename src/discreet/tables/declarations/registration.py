@@ -9,7 +9,8 @@ from discreet.errors import ParameterError
 from discreet.ledger import Account, Ledger
 from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.tables.declarations.declaration import Declaration, DeclaredColumn, DeclaredTable
-from discreet.tables.sources.sources import Source, Sources
+from discreet.tables.engines.sources import Sources
+from discreet.tables.sources.source import DataSource
 
 __all__ = ["attached", "declared", "pinned", "relative", "types_of", "version_of"]
 
@@ -34,7 +35,7 @@ def declared(
             parameter="columns",
         )
 
-    def table(one: Source) -> DeclaredTable:
+    def table(one: DataSource) -> DeclaredTable:
         facts = {column: _column(given) for column, given in (said.get(one.name) or {}).items()}
         where = one.location
         if isinstance(where, tuple):
@@ -46,6 +47,7 @@ def declared(
         unit=unit,
         guarantee=guarantee,
         ledger=ledger,
+        engine=opened.engine.name,
         neighbours=Neighbours(neighbours),
         tables={key: table(one) for key, one in opened.items() if not one.is_public},
         public={key: table(one) for key, one in opened.items() if one.is_public},
@@ -63,7 +65,7 @@ def pinned(declaration: Declaration, opened: Sources) -> Declaration:
     """
 
     def typed(name: str, table: DeclaredTable) -> DeclaredTable:
-        if opened[name].kind != "csv":
+        if opened[name].is_typed:
             return table
         known = {column.casefold(): facts for column, facts in table.columns.items()}
         columns = {
@@ -160,7 +162,7 @@ def attached(ledger: Ledger, declaration: Declaration, opened: Sources) -> Accou
     return account
 
 
-def version_of(ledger: Ledger, source: Source) -> str:
+def version_of(ledger: Ledger, source: DataSource) -> str:
     """Return a name of the data's version that tells nothing about the data.
 
     The digest of a frame would: whoever knows all rows but one could try that one. So the ledger's
@@ -169,7 +171,7 @@ def version_of(ledger: Ledger, source: Source) -> str:
     return ledger._fingerprint("version", source.version)[:32]
 
 
-def _registration(ledger: Ledger, source: Source) -> dict[str, Any]:
+def _registration(ledger: Ledger, source: DataSource) -> dict[str, Any]:
     return {
         "name": source.name,
         "version": version_of(ledger, source),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from discreet._exact import Number
 from discreet.errors import ParameterError
 from discreet.privacy import Guarantee, Neighbours, Unit
+from discreet.tables.engines.named import DEFAULT_ENGINE
 
 if TYPE_CHECKING:
     from discreet.tables.declarations.declaration import Declaration, DeclaredColumn, DeclaredTable
@@ -24,6 +25,7 @@ _PREFACE: Final = (
 _TOP: Final = (
     "name",
     "ledger",
+    "engine",
     "unit",
     "neighbours",
     "rows",
@@ -42,6 +44,8 @@ def write(declaration: "Declaration", types: Mapping[str, Mapping[str, str]]) ->
     lines = [_PREFACE, f"name = {text(declaration.name)}"]
     if declaration.ledger is not None:
         lines.append(f"ledger = {text(declaration.ledger)}")
+    if declaration.engine != DEFAULT_ENGINE.name:
+        lines.append(f"engine = {text(declaration.engine)}")
     lines.append(f"unit = {_unit(declaration.unit)}")
     lines.append(f"neighbours = {text(str(declaration.neighbours))}")
     for name, why in (
@@ -232,6 +236,7 @@ def read(document: Mapping[str, Any], *, file: str) -> "Declaration":
     facts: dict[str, Any] = {
         "name": top.need("name", str),
         "ledger": top.take("ledger", str),
+        "engine": top.take("engine", str, DEFAULT_ENGINE.name),
         "unit": _read_unit(top),
         "neighbours": _read_neighbours(top),
         "guarantee": guarantee,

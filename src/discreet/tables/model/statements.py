@@ -2,21 +2,15 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, Protocol, final
+from typing import Literal, final
 
 from discreet.tables.model.aggregates import CELLS, CellsKind
 from discreet.tables.model.bounds import Bounding
 from discreet.tables.model.query import Query
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from discreet.privacy import Sensitive
-
 __all__ = [
     "Cells",
     "Distinct",
-    "Engine",
     "Place",
     "Profile",
     "Statement",
@@ -153,20 +147,3 @@ class Profile:
 
 
 Statement = Sums | Distinct | Profile
-
-
-class Engine(Protocol):
-    """Runs statements where the data lives; returns exact, bounded aggregates.
-
-    >>> issubclass(Engine, Protocol)
-    True
-    """
-
-    def aggregate(self, statement: Statement, /) -> "Sensitive[pa.Table]":
-        """Run one statement. Whether an error is raised never depends on the data's values."""
-
-    def sql(self, statement: Statement, /) -> str:
-        """Return the text that :meth:`aggregate` would run, its salt left out."""
-
-    def close(self) -> None:
-        """Let go of the data. Calling it twice does no harm."""

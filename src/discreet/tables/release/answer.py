@@ -8,9 +8,9 @@ from typing import Any, final
 from discreet.errors import DataError
 from discreet.ledger import Account, Receipt
 from discreet.noise import Source
+from discreet.tables.engines.protocol import Engine
 from discreet.tables.model.bounds import Bounding, Groups, Norm
 from discreet.tables.model.catalog import Catalog
-from discreet.tables.model.statements import Engine
 from discreet.tables.pricing.expected_errors import name_of
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.release.columns import columns_of

@@ -17,13 +17,13 @@ from discreet.tables.algorithms import limit_choice as limits
 from discreet.tables.algorithms.estimates import Noisy
 from discreet.tables.algorithms.key_threshold import default_least, threshold
 from discreet.tables.algorithms.noise import in_rows
+from discreet.tables.engines.protocol import Engine
 from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Groups, Norm, root_up, sensitivity
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query
 from discreet.tables.model.statements import (
     Cells,
     Distinct,
-    Engine,
     Place,
     Profile,
     Statement,

@@ -14,10 +14,11 @@ from discreet.errors import ParameterError, SessionOver
 from discreet.ledger import Receipt
 from discreet.mechanisms import AboveThreshold, SparseVectorSession
 from discreet.privacy import Neighbours
+from discreet.tables.engines.protocol import Engine
 from discreet.tables.model.bounds import WEIGHT_STEPS, Norm, sensitivity
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query
-from discreet.tables.model.statements import Cells, Engine, Sums
+from discreet.tables.model.statements import Cells, Sums
 from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.price import declared_limit
 from discreet.tables.release import answer as answering

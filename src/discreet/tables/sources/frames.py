@@ -1,17 +1,16 @@
 """Frames of any library as Arrow tables, without copies where the library allows it."""
 
-import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from discreet.errors import DataError
-from discreet.tables.sources.sql_text import described, names_checked, quoted
+from discreet.tables.sources.names import columns_checked
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["as_arrow", "content"]
+__all__ = ["as_arrow", "check_texts"]
 
 
 def as_arrow(name: str, given: object) -> "pa.Table":
@@ -53,7 +52,7 @@ def as_arrow(name: str, given: object) -> "pa.Table":
 
 
 def _from_columns(name: str, given: Mapping[object, object]) -> "pa.Table":
-    names_checked(name, list(given))
+    columns_checked(name, list(given))
     arrays = {str(column): _array(name, str(column), values) for column, values in given.items()}
     if len({len(array) for array in arrays.values()}) > 1:
         raise DataError(f"the columns of table {name!r} must have the same length.")
@@ -64,7 +63,7 @@ def _from_columns(name: str, given: Mapping[object, object]) -> "pa.Table":
 
 def _from_pandas(name: str, given: object) -> "pa.Table":
     names = list(given.columns)  # type: ignore[attr-defined]
-    names_checked(name, names)
+    columns_checked(name, names)
     import pyarrow as pa
 
     arrays = [_array(name, column, given[column]) for column in names]  # type: ignore[index]
@@ -87,28 +86,7 @@ def _array(table: str, column: str, values: object) -> "pa.Array | pa.ChunkedArr
     return array
 
 
-def content(name: str, table: "pa.Table") -> tuple[tuple[tuple[str, str], ...], str]:
-    """Return the columns of a frame and a digest of its rows that their order does not change."""
-    import duckdb
-
-    names_checked(name, table.column_names)
-    _check_texts(name, table)
-    found = None
-    with duckdb.connect(":memory:") as connection:
-        try:
-            connection.register("frame", table)
-            columns = described(connection, "frame")
-            named = ", ".join(quoted(column) for column in table.column_names)
-            sums = ", ".join(f"SUM(HASH({seed}, {named}))" for seed in range(4))
-            found = connection.execute(f"SELECT COUNT(*), {sums} FROM frame").fetchone()  # noqa: S608
-        except duckdb.Error:
-            pass
-    if found is None:
-        raise DataError(f"table {name!r} has columns of a type that DuckDB cannot read.")
-    return columns, hashlib.sha256(repr((columns, found)).encode()).hexdigest()
-
-
-def _check_texts(name: str, table: "pa.Table") -> None:
+def check_texts(name: str, table: "pa.Table") -> None:
     """Refuse columns that are not what they say: bytes that are no text would show up in errors."""
     import pyarrow as pa
 

@@ -1,10 +1,11 @@
-"""DuckDB, in this process: the engine that comes with the package."""
+"""Statements in DuckDB: what it may reach, how it is stopped, what it may say."""
 
 import shutil
 import tempfile
 import threading
 import weakref
 from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, final
@@ -13,10 +14,12 @@ from discreet._exact import whole
 from discreet.errors import DataError
 from discreet.privacy import Sensitive
 from discreet.tables.engines.compile.statement import compile  # noqa: A004
+from discreet.tables.engines.duckdb.databases import attach
+from discreet.tables.engines.duckdb.looking import look, reading_of
+from discreet.tables.engines.duckdb.sql_text import quoted, text
 from discreet.tables.engines.progress import run
 from discreet.tables.model.statements import Profile, Statement
-from discreet.tables.sources.sources import Sources, attach, open_sources
-from discreet.tables.sources.sql_text import quoted, text
+from discreet.tables.sources.source import DataSource
 
 if TYPE_CHECKING:
     import duckdb
@@ -34,10 +37,8 @@ class DuckDBEngine:
     """Run statements in a DuckDB of its own, which can read the given tables and nothing else.
 
     Files and databases are opened for reading only; after the tables are set up no other file, no
-    network, no extension and no setting can be reached by any statement. What does not fit into
-    ``memory_limit`` (DuckDB's notation, "4GB") is spilled to the folder ``spill``: as it is, not
-    encrypted, so choose a disk that may hold the data. If None, it is a temporary folder that only
-    this user can read and that is removed at the end. Safe to share between threads.
+    network, no extension and no setting can be reached by any statement. The settings are those of
+    :class:`discreet.tables.DuckDB`, which also says what a table is. Safe to share between threads.
 
     >>> import pyarrow as pa
     >>> from discreet.tables.model.bounds import Norm
@@ -56,13 +57,16 @@ class DuckDBEngine:
 
     def __init__(
         self,
-        sources: Sources | Mapping[str, object],
+        tables: Mapping[str, object],
         *,
         memory_limit: str | None = None,
         threads: int | None = None,
-        spill: str | Path | None = None,
+        spill: str | PathLike[str] | None = None,
     ) -> None:
-        self._sources = sources if isinstance(sources, Sources) else open_sources(sources)
+        sources = {
+            name: one if isinstance(one, DataSource) else look(name, one)
+            for name, one in tables.items()
+        }
         if threads is not None:
             whole(threads, name="threads")
         if spill is None:
@@ -70,6 +74,8 @@ class DuckDBEngine:
         else:
             folder = str(Path(spill).resolve())
         self._folder = folder
+        frames = {name: reading_of(source).frame for name, source in sources.items()}
+        self._frames = {name: frame for name, frame in frames.items() if frame is not None}
         # A list that is emptied on closing. At exit an engine may still be held by someone, and a
         # connection that outlives its library is reported as leaked.
         self._connections = [_connected(memory_limit, threads, folder)]
@@ -77,12 +83,7 @@ class DuckDBEngine:
         self._close = weakref.finalize(
             self, _closed, self._connections, folder if spill is None else None
         )
-        _set_up(self._connections[0], self._sources, folder)
-
-    @property
-    def sources(self) -> Sources:
-        """The tables that can be read."""
-        return self._sources
+        _set_up(self._connections[0], sources, folder)
 
     def sql(self, statement: Statement, /) -> str:
         """Return the text that :meth:`aggregate` would run, its salt left out."""
@@ -92,6 +93,10 @@ class DuckDBEngine:
         """Run one statement. An error's message is the same whatever the data."""
         salt = "" if isinstance(statement, Profile) else statement.salt
         return Sensitive(self._run(compile(statement), salt))
+
+    def rows(self, select: str, /) -> "Sensitive[pa.Table]":
+        """Return rows as they are."""
+        return Sensitive(self._run(select, ""))
 
     def close(self) -> None:
         """Close the connection and remove what was spilled."""
@@ -124,9 +129,8 @@ class DuckDBEngine:
                 return _CLOSED
             cursor = self._connections[0].cursor()
         try:
-            for name, source in self._sources.items():
-                if source.frame is not None:
-                    cursor.register(name, source.frame)
+            for name, frame in self._frames.items():
+                cursor.register(name, frame)
 
             def work() -> "pa.Table":
                 (parsed,) = cursor.extract_statements(query)
@@ -173,9 +177,11 @@ def _connected(
     return duckdb.connect(":memory:", config=config)
 
 
-def _set_up(connection: "duckdb.DuckDBPyConnection", sources: Sources, folder: str) -> None:
+def _set_up(
+    connection: "duckdb.DuckDBPyConnection", sources: Mapping[str, DataSource], folder: str
+) -> None:
     """Show the tables, then shut the door."""
-    allowed = sorted({path for source in sources.values() for path in source.paths})
+    allowed = sorted({path for source in sources.values() for path in reading_of(source).paths})
     connection.execute(f"SET allowed_paths = [{', '.join(text(path) for path in allowed)}]")
     connection.execute(f"SET allowed_directories = [{text(folder)}]")
     connection.execute(f"SET disabled_optimizers = {text(_OPTIMIZERS)}")
@@ -183,12 +189,13 @@ def _set_up(connection: "duckdb.DuckDBPyConnection", sources: Sources, folder: s
     connection.execute("SET enable_progress_bar = true")
     connection.execute("SET enable_progress_bar_print = false")
     for name, source in sources.items():
+        reading = reading_of(source)
         if source.kind == "database":
-            connection.execute(attach(source.paths[0]))
-        if source.frame is None:
+            connection.execute(attach(reading.paths[0]))
+        if reading.frame is None:
             columns = ", ".join(quoted(column) for column, _ in source.columns)
             connection.execute(
-                f"CREATE VIEW {quoted(name)} AS SELECT {columns} FROM {source.reader}"  # noqa: S608
+                f"CREATE VIEW {quoted(name)} AS SELECT {columns} FROM {reading.reader}"  # noqa: S608
             )
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")

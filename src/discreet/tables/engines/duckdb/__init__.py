@@ -1,0 +1,1 @@
+"""DuckDB, in this process: files, frames and databases of one machine."""

@@ -1,0 +1,86 @@
+"""DuckDB's settings, as they are handed to ``protect`` and ``open_tables``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import ClassVar, final
+
+from discreet.tables.engines.duckdb import looking
+from discreet.tables.engines.duckdb.engine import DuckDBEngine
+from discreet.tables.sources.source import DataSource
+
+__all__ = ["DuckDB"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuckDB:
+    """Let questions run in DuckDB, in this process: the engine unless another one is chosen.
+
+    A table is a path, glob, folder or list of paths of Parquet or CSV files (``.gz`` too), a
+    DuckDB database's table (``"file.duckdb::table"`` or a pair), an Arrow, pandas or Polars frame,
+    or a dict of one-dimensional NumPy arrays. Files are scanned when they are asked about, never
+    copied.
+
+    A CSV file has no types. Those that are not declared are guessed from the file once, when it is
+    first opened: the guess depends on the rows, so look at it before it is written into a
+    declaration, which is public. Fields that do not fit their type are NULL. Every line is a row,
+    also one that ends within quotes: were a field allowed to go on in the next lines, one row
+    could swallow others. So write texts with line breaks to Parquet instead.
+
+    Texts are told apart by their letters, whatever collation a database gives them. A view of a
+    database can be public but not protected, as its rows may depend on several people.
+
+    What does not fit into ``memory_limit`` (DuckDB's notation, ``"4GB"``) is spilled to the folder
+    ``spill``: as it is, not encrypted, so choose a disk that may hold the data. If None, it is a
+    temporary folder that only this user can read and that is removed at the end. ``threads`` are
+    as many as there are cores, if None.
+
+    >>> from discreet.testing import temporary_tables
+    >>> with temporary_tables(epsilon=3, engine=DuckDB(memory_limit="1GB", threads=2)) as T:
+    ...     T.sql("SELECT COUNT(*) AS n FROM people", epsilon=1).columns
+    ('n',)
+    """
+
+    name: ClassVar[str] = "duckdb"
+    memory_limit: str | None = None
+    threads: int | None = None
+    spill: str | PathLike[str] | None = None
+
+    def look(
+        self,
+        name: str,
+        given: object,
+        /,
+        *,
+        is_public: bool = False,
+        types: Mapping[str, str] | None = None,
+    ) -> DataSource:
+        """Look at what was given as the table ``name``.
+
+        >>> import numpy as np
+        >>> DuckDB().look("people", {"age": np.arange(3)}).columns
+        (('age', 'BIGINT'),)
+        """
+        return looking.look(name, given, is_public=is_public, types=types)
+
+    def version(self, source: DataSource, /) -> str:
+        """Return the version that the data has now: for files a digest of their sizes and times.
+
+        >>> import numpy as np
+        >>> people = DuckDB().look("people", {"age": np.arange(3)})
+        >>> DuckDB().version(people) == people.version
+        True
+        """
+        return looking.version(source)
+
+    def open(self, sources: Mapping[str, DataSource], /) -> DuckDBEngine:
+        """Return an engine that can read these tables and nothing else.
+
+        >>> with DuckDB(threads=1).open({}) as engine:
+        ...     engine.rows("SELECT 1 AS one")
+        Sensitive(<redacted>)
+        """
+        return DuckDBEngine(
+            sources, memory_limit=self.memory_limit, threads=self.threads, spill=self.spill
+        )

@@ -1,0 +1,35 @@
+"""Frames as DuckDB sees them."""
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from discreet.errors import DataError
+from discreet.tables.engines.duckdb.sql_text import described, quoted
+from discreet.tables.sources.frames import check_texts
+from discreet.tables.sources.names import columns_checked
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["content"]
+
+
+def content(name: str, table: "pa.Table") -> tuple[tuple[tuple[str, str], ...], str]:
+    """Return the columns of a frame and a digest of its rows that their order does not change."""
+    import duckdb
+
+    columns_checked(name, table.column_names)
+    check_texts(name, table)
+    found = None
+    with duckdb.connect(":memory:") as connection:
+        try:
+            connection.register("frame", table)
+            columns = described(connection, "frame")
+            named = ", ".join(quoted(column) for column in table.column_names)
+            sums = ", ".join(f"SUM(HASH({seed}, {named}))" for seed in range(4))
+            found = connection.execute(f"SELECT COUNT(*), {sums} FROM frame").fetchone()  # noqa: S608
+        except duckdb.Error:
+            pass
+    if found is None:
+        raise DataError(f"table {name!r} has columns of a type that DuckDB cannot read.")
+    return columns, hashlib.sha256(repr((columns, found)).encode()).hexdigest()

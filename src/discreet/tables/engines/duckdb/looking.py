@@ -1,0 +1,125 @@
+"""What DuckDB takes for a table, looked at without its rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, final
+
+from discreet.errors import DataError
+from discreet.tables.engines.duckdb.databases import as_database, open_database
+from discreet.tables.engines.duckdb.files import open_csv, open_parquet
+from discreet.tables.engines.duckdb.frames import content
+from discreet.tables.engines.duckdb.sql_text import quoted
+from discreet.tables.sources.files import expand, fingerprint, format_of, inodes
+from discreet.tables.sources.frames import as_arrow
+from discreet.tables.sources.names import columns_checked
+from discreet.tables.sources.source import DataSource
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Reading", "look", "reading_of", "version"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What DuckDB reads a table from: the SQL of it, and files or a frame that it stands for."""
+
+    reader: str  # what a SELECT reads from
+    paths: tuple[str, ...] = ()
+    frame: "pa.Table | None" = None
+
+
+def reading_of(source: DataSource) -> Reading:
+    """Return what :func:`look` kept for this engine."""
+    if not isinstance(source.reading, Reading):
+        raise DataError(f"table {source.name!r} was opened for another engine.")
+    return source.reading
+
+
+def look(
+    name: str, given: object, *, is_public: bool = False, types: Mapping[str, str] | None = None
+) -> DataSource:
+    """Look at a database's table, at files or at a frame."""
+    database = as_database(given)
+    if database is not None:
+        source = _database(name, database, is_public=is_public)
+    elif (paths := expand(given, name=name)) is not None:
+        source = _files(name, given, paths, types)
+    else:
+        source = _frame(name, given)
+    columns_checked(name, [column for column, _ in source.columns])
+    return replace(source, is_public=is_public, given=given)
+
+
+def version(source: DataSource) -> str:
+    """Return the version of a table now. Frames never change."""
+    if source.kind == "frame":
+        return source.version
+    paths = reading_of(source).paths
+    if source.kind != "database":
+        paths = expand(source.given, name=source.name) or ()
+    return fingerprint(paths, with_footers=source.kind == "parquet")
+
+
+def _files(
+    name: str, given: object, paths: tuple[str, ...], types: Mapping[str, str] | None
+) -> DataSource:
+    import duckdb
+
+    kind = format_of(paths, name=name)
+    opened = None
+    with duckdb.connect(":memory:") as connection:
+        try:
+            if kind == "parquet":
+                opened = open_parquet(connection, name, paths)
+            else:
+                opened = open_csv(connection, name, paths, types)
+        except (duckdb.Error, OSError, ValueError) as error:
+            if isinstance(error, DataError):
+                raise
+    if opened is None:
+        raise DataError(f"table {name!r}: its files cannot be read as {kind}.")
+    reader, columns = opened
+    several = isinstance(given, list | tuple)
+    return DataSource(
+        name=name,
+        kind=kind,
+        columns=columns,
+        version=fingerprint(paths, with_footers=kind == "parquet"),
+        identities=paths,
+        location=tuple(map(str, given)) if several else str(given),  # type: ignore[call-overload]
+        is_typed=kind != "csv",
+        places=tuple(inodes(paths)),
+        reading=Reading(reader=reader, paths=paths),
+    )
+
+
+def _database(name: str, given: tuple[str, str], *, is_public: bool) -> DataSource:
+    paths = expand(given[0], name=name)
+    if paths is None or len(paths) != 1:
+        raise DataError(f"table {name!r}: a database is one file.")
+    opened = open_database(name, given, paths[0], is_public=is_public)
+    return DataSource(
+        name=name,
+        kind="database",
+        columns=opened.columns,
+        version=fingerprint(paths, with_footers=False),
+        identities=(f"{paths[0]}::{opened.table}",),
+        location=f"{given[0]}::{given[1]}",
+        places=tuple(inodes(paths, opened.table)),
+        reading=Reading(reader=opened.reader, paths=paths),
+    )
+
+
+def _frame(name: str, given: object) -> DataSource:
+    table = as_arrow(name, given)
+    columns, digest = content(name, table)
+    return DataSource(
+        name=name,
+        kind="frame",
+        columns=columns,
+        version=digest,
+        identities=(f"frame:{digest}",),
+        reading=Reading(reader=quoted(name), frame=table),
+    )

@@ -1,0 +1,32 @@
+"""Engines by name, for declarations and command lines; elsewhere one hands over the object."""
+
+from typing import Final
+
+from discreet.errors import ParameterError
+from discreet.tables.engines.duckdb.factory import DuckDB
+from discreet.tables.engines.protocol import EngineFactory
+
+__all__ = ["DEFAULT_ENGINE", "engine_named"]
+
+DEFAULT_ENGINE: Final[EngineFactory] = DuckDB()
+_ENGINES: Final[dict[str, EngineFactory]] = {DEFAULT_ENGINE.name: DEFAULT_ENGINE}
+
+
+def engine_named(name: str) -> EngineFactory:
+    """Return an engine with its usual settings.
+
+    >>> engine_named("duckdb")
+    DuckDB(memory_limit=None, threads=None, spill=None)
+    >>> engine_named("abacus")
+    Traceback (most recent call last):
+        ...
+    discreet.errors.ParameterError: engine must be one of duckdb, got 'abacus'. Another engine is
+    handed over in Python, with engine=.
+    """
+    if name not in _ENGINES:
+        raise ParameterError(
+            f"engine must be one of {', '.join(_ENGINES)}, got {name!r}. Another engine is handed "
+            "over in Python, with engine=.",
+            parameter="engine",
+        )
+    return _ENGINES[name]

@@ -1,0 +1,63 @@
+"""What an engine is: the only thing that a place where tables live has to bring along."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from discreet.tables.model.statements import Statement
+from discreet.tables.sources.source import DataSource
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.privacy import Sensitive
+
+__all__ = ["Engine", "EngineFactory"]
+
+
+class Engine(Protocol):
+    """Runs statements where the data lives; returns exact, bounded aggregates.
+
+    :class:`discreet.testing.EngineConformance` says when it is right.
+    """
+
+    def aggregate(self, statement: Statement, /) -> "Sensitive[pa.Table]":
+        """Run one statement. Whether an error is raised never depends on the data's values."""
+
+    def sql(self, statement: Statement, /) -> str:
+        """Return the text that :meth:`aggregate` would run, its salt left out."""
+
+    def rows(self, select: str, /) -> "Sensitive[pa.Table]":
+        """Return rows as they are, for whoever computes with them under the same budget."""
+
+    def close(self) -> None:
+        """Let go of the data. Calling it twice does no harm."""
+
+
+class EngineFactory(Protocol):
+    """Settings of an engine, frozen: knows what a table is to it, and opens it.
+
+    What people give as a table differs: to one engine a path or a frame, to another an address and
+    a name. So the engine looks at it, without reading rows where that can be helped, and says what
+    columns it has, which data it is and which version of it.
+    """
+
+    @property
+    def name(self) -> str:
+        """What declarations call the engine."""
+
+    def look(
+        self,
+        name: str,
+        given: object,
+        /,
+        *,
+        is_public: bool = False,
+        types: Mapping[str, str] | None = None,
+    ) -> DataSource:
+        """Look at what was given as the table ``name``; ``types`` for data that has none."""
+
+    def version(self, source: DataSource, /) -> str:
+        """Return the version that the data has now, quickly: it is asked before every answer."""
+
+    def open(self, sources: Mapping[str, DataSource], /) -> Engine:
+        """Return an engine that can read these tables and nothing else."""

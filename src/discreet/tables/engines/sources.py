@@ -1,0 +1,133 @@
+"""Tables by name, opened with an engine, without looking at their rows."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import final
+
+from discreet.errors import DataError, ParameterError
+from discreet.tables.engines.named import DEFAULT_ENGINE
+from discreet.tables.engines.protocol import Engine, EngineFactory
+from discreet.tables.sources.names import tables_checked
+from discreet.tables.sources.source import DataSource
+
+__all__ = ["Sources", "open_sources"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Sources(Mapping[str, DataSource]):
+    """All tables of one population by name; see :func:`open_sources`.
+
+    >>> import numpy as np
+    >>> list(open_sources({"people": {"user_id": np.arange(3)}}))
+    ['people']
+    """
+
+    tables: Mapping[str, DataSource]
+    engine: EngineFactory = DEFAULT_ENGINE
+
+    def __getitem__(self, name: str, /) -> DataSource:
+        return self.tables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.tables)
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    @property
+    def columns(self) -> dict[str, dict[str, str]]:
+        """The types of all columns, by table."""
+        return {name: dict(table.columns) for name, table in self.tables.items()}
+
+    @property
+    def version(self) -> str:
+        """A digest of all versions."""
+        lines = sorted(f"{name}\0{table.version}" for name, table in self.tables.items())
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+    def connected(self) -> Engine:
+        """Return an engine that can read these tables."""
+        return self.engine.open(self.tables)
+
+    def has_changed(self) -> bool:
+        """Say whether any table differs from when it was opened; one that is gone does."""
+        try:
+            return any(self.engine.version(one) != one.version for one in self.tables.values())
+        except (DataError, OSError):
+            return True
+
+    def reopened(self) -> "Sources":
+        """Look at the same places again: new versions where data changed.
+
+        A column that is gone or has another type is a DataError that names it; new columns are
+        welcome.
+        """
+        now = {}
+        for name, one in self.tables.items():
+            types = None if one.is_typed else dict(one.columns)
+            now[name] = self.engine.look(name, one.given, is_public=one.is_public, types=types)
+            _check_columns(one, now[name])
+        _check_public(now.values())
+        return Sources(now, self.engine)
+
+
+def open_sources(
+    tables: Mapping[str, object],
+    *,
+    public: Mapping[str, object] | None = None,
+    types: Mapping[str, Mapping[str, str]] | None = None,
+    engine: EngineFactory = DEFAULT_ENGINE,
+) -> Sources:
+    """Open tables by name, reading their columns' names and types.
+
+    What a table is given as, the ``engine`` decides; see :class:`discreet.tables.DuckDB`.
+    ``public`` are tables that nobody's privacy depends on; the same data cannot be protected, too.
+    ``types`` declares those of columns that have none, by table and column.
+
+    >>> import pyarrow as pa
+    >>> tables = open_sources({"people": pa.table({"user_id": [1, 2], "region": ["a", "b"]})})
+    >>> tables["people"].columns
+    (('user_id', 'BIGINT'), ('region', 'VARCHAR'))
+    """
+    tables_checked((*tables, *(public or {})))
+    found = {
+        name: engine.look(name, given, is_public=is_public, types=(types or {}).get(name))
+        for is_public, group in ((False, tables), (True, public or {}))
+        for name, given in group.items()
+    }
+    _check_public(found.values())
+    return Sources(found, engine)
+
+
+def _check_columns(before: DataSource, now: DataSource) -> None:
+    """Refuse a table that lost a column, or whose column has another type."""
+    found = dict(now.columns)
+    for column, kind in before.columns:
+        if column not in found:
+            raise DataError(
+                f"table {before.name!r} no longer has the column {column!r}. Restore it, or "
+                "protect the table anew."
+            )
+        if found[column] != kind:
+            raise DataError(
+                f"column {column!r} of table {before.name!r} was of type {kind} and now is of "
+                f"type {found[column]}. Restore it, or protect the table anew."
+            )
+
+
+def _check_public(tables: Iterable[DataSource]) -> None:
+    """Refuse data that is protected and public at once."""
+    seen: dict[str, str] = {}
+    for table in sorted(tables, key=lambda one: one.is_public):
+        for identity in (*table.identities, *table.places):
+            if table.is_public and identity in seen:
+                raise ParameterError(
+                    f"the public table {table.name!r} reads the same data as the protected table "
+                    f"{seen[identity]!r}. Public tables are shown without noise: leave it out, or "
+                    "write what really is public into a file of its own.",
+                    parameter="public",
+                )
+            if not table.is_public:
+                seen[identity] = table.name
