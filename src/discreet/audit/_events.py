@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from discreet.audit._counting import Counts
 from discreet.audit._outputs import Values
 
-__all__ = ["Event", "Family", "half_lines", "outcome_sets"]
+__all__ = ["Event", "EventFamily", "half_lines", "outcome_sets"]
 
 _CANDIDATES = 200  # of each family; neighbouring candidates are then nearly the same event
 _SHOWN = 5
@@ -30,7 +30,7 @@ class Event(Protocol):
         ...
 
 
-class Family(Protocol):
+class EventFamily(Protocol):
     """A one-parameter family of events that can be counted all at once."""
 
     def counts(self, values: Values) -> Counts:
@@ -113,14 +113,14 @@ class OutcomeSets:
         return OutcomeSet(self.ranked[: self.sizes[index]])
 
 
-def half_lines(likely: Values, unlikely: Values) -> list[Family]:
+def half_lines(likely: Values, unlikely: Values) -> list[EventFamily]:
     """Return half-lines to both sides, with thresholds where the samples lie."""
     ordered = np.unique(np.concatenate([likely, unlikely]))
     thresholds = ordered[_spread(len(ordered))]
     return [HalfLines("<=", thresholds), HalfLines(">=", thresholds)]
 
 
-def outcome_sets(likely: Values, unlikely: Values) -> list[Family]:
+def outcome_sets(likely: Values, unlikely: Values) -> list[EventFamily]:
     """Return the sets of outcomes that a likelihood-ratio test would choose."""
     outcomes, codes = np.unique(np.concatenate([likely, unlikely]), return_inverse=True)
     hits = np.bincount(codes[: len(likely)], minlength=len(outcomes))

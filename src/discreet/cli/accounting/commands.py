@@ -20,7 +20,7 @@ from discreet.cli.accounting.mechanisms import (
     CategoriesOption,
     DeltaEachOption,
     EachOption,
-    Mechanism,
+    MechanismChoice,
     MechanismOption,
     NoiseOption,
     RateOption,
@@ -66,7 +66,7 @@ def register(app: typer.Typer) -> None:
 
 def epsilon(
     delta: DeltaOption,
-    mechanism: MechanismOption = Mechanism.gaussian,
+    mechanism: MechanismOption = MechanismChoice.gaussian,
     noise_multiplier: NoiseOption = None,
     epsilon_each: EachOption = None,
     delta_each: DeltaEachOption = None,
@@ -132,7 +132,7 @@ def epsilon(
 def calibrate(
     epsilon: Annotated[str, typer.Option(metavar="E", help="The privacy loss of the whole run.")],
     delta: DeltaOption,
-    mechanism: MechanismOption = Mechanism.gaussian,
+    mechanism: MechanismOption = MechanismChoice.gaussian,
     delta_each: DeltaEachOption = None,
     categories: CategoriesOption = None,
     sensitivity: SensitivityOption = None,
@@ -197,7 +197,7 @@ def calibrate(
 
 
 def tradeoff(
-    mechanism: MechanismOption = Mechanism.gaussian,
+    mechanism: MechanismOption = MechanismChoice.gaussian,
     noise_multiplier: NoiseOption = None,
     epsilon_each: EachOption = None,
     delta_each: DeltaEachOption = None,

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from discreet.accounting import Loss
 
 
-class Mechanism(StrEnum):
+class MechanismChoice(StrEnum):
     """What runs at each step, as typed on the command line.
 
-    >>> Mechanism("discrete-gaussian").name
+    >>> MechanismChoice("discrete-gaussian").name
     'discrete_gaussian'
     """
 
@@ -37,20 +37,20 @@ class Mechanism(StrEnum):
 
 # Which options each mechanism is described by.
 TAKES: Final = {
-    Mechanism.gaussian: ("noise-multiplier",),
-    Mechanism.laplace: ("noise-multiplier",),
-    Mechanism.discrete_gaussian: ("noise-multiplier", "sensitivity"),
-    Mechanism.discrete_laplace: ("noise-multiplier", "sensitivity"),
-    Mechanism.randomized_response: ("epsilon-each", "categories"),
-    Mechanism.exponential: ("epsilon-each",),
-    Mechanism.pure: ("epsilon-each",),
-    Mechanism.approximate: ("epsilon-each", "delta-each"),
-    Mechanism.zcdp: ("rho",),
+    MechanismChoice.gaussian: ("noise-multiplier",),
+    MechanismChoice.laplace: ("noise-multiplier",),
+    MechanismChoice.discrete_gaussian: ("noise-multiplier", "sensitivity"),
+    MechanismChoice.discrete_laplace: ("noise-multiplier", "sensitivity"),
+    MechanismChoice.randomized_response: ("epsilon-each", "categories"),
+    MechanismChoice.exponential: ("epsilon-each",),
+    MechanismChoice.pure: ("epsilon-each",),
+    MechanismChoice.approximate: ("epsilon-each", "delta-each"),
+    MechanismChoice.zcdp: ("rho",),
 }
 MAY_BE_LEFT_OUT: Final = {"sensitivity": "1", "categories": "2"}
 
 MechanismOption = Annotated[
-    Mechanism, typer.Option("--mechanism", "-m", help="What runs at each step.")
+    MechanismChoice, typer.Option("--mechanism", "-m", help="What runs at each step.")
 ]
 NoiseOption = Annotated[
     str | None,
@@ -79,11 +79,11 @@ StepsOption = Annotated[str, typer.Option(metavar="T", help="How many steps.")]
 
 
 def run_of(
-    mechanism: Mechanism, given: Mapping[str, str | float | None], *, rate: str | None, steps: str
+    mechanism: MechanismChoice, given: Mapping[str, str | float | None], *, rate: str | None, steps: str
 ) -> "Loss":
     """Return the loss that the options describe; refuse options that do not belong together.
 
-    >>> run_of(Mechanism.gaussian, {"noise-multiplier": "4"}, rate="0.01", steps="100")
+    >>> run_of(MechanismChoice.gaussian, {"noise-multiplier": "4"}, rate="0.01", steps="100")
     ComposedLoss(100 x SampledLoss(inner=GaussianLoss(noise_multiplier=4), rate=0.01))
     """
     takes = TAKES[mechanism]
@@ -104,7 +104,7 @@ def run_of(
         values[name] = parse(value) if isinstance(value, str) else value
     step = _step(mechanism, values)
     if rate is not None:
-        if mechanism is Mechanism.randomized_response:
+        if mechanism is MechanismChoice.randomized_response:
             raise ParameterError(
                 "--rate is for data that is sampled under add_remove; randomized response protects "
                 "the answer of somebody who takes part (replace_one).",
@@ -115,36 +115,36 @@ def run_of(
     return step if count == 1 else step * count
 
 
-def _step(mechanism: Mechanism, values: dict[str, Number]) -> "Loss":
+def _step(mechanism: MechanismChoice, values: dict[str, Number]) -> "Loss":
     from discreet import accounting as a
 
     noise, each = values.get("noise-multiplier", 0), values.get("epsilon-each", 0)
-    if mechanism in (Mechanism.discrete_gaussian, Mechanism.discrete_laplace):
+    if mechanism in (MechanismChoice.discrete_gaussian, MechanismChoice.discrete_laplace):
         shift = whole(values["sensitivity"], name="sensitivity")
-    makers: dict[Mechanism, Callable[[], Loss]] = {
-        Mechanism.gaussian: lambda: a.GaussianLoss(noise_multiplier=noise),
-        Mechanism.laplace: lambda: a.LaplaceLoss(noise_multiplier=noise),
-        Mechanism.discrete_gaussian: lambda: a.DiscreteGaussianLoss(
+    makers: dict[MechanismChoice, Callable[[], Loss]] = {
+        MechanismChoice.gaussian: lambda: a.GaussianLoss(noise_multiplier=noise),
+        MechanismChoice.laplace: lambda: a.LaplaceLoss(noise_multiplier=noise),
+        MechanismChoice.discrete_gaussian: lambda: a.DiscreteGaussianLoss(
             sigma=positive(noise, name="noise_multiplier") * shift, sensitivity=shift, dimension=1
         ),
-        Mechanism.discrete_laplace: lambda: a.DiscreteLaplaceLoss(
+        MechanismChoice.discrete_laplace: lambda: a.DiscreteLaplaceLoss(
             noise_multiplier=noise, sensitivity=shift
         ),
-        Mechanism.randomized_response: lambda: a.RandomizedResponseLoss(
+        MechanismChoice.randomized_response: lambda: a.RandomizedResponseLoss(
             epsilon=each, categories=whole(values["categories"], name="categories", minimum=2)
         ),
-        Mechanism.exponential: lambda: a.BoundedRangeLoss(epsilon=each),
-        Mechanism.pure: lambda: a.PureLoss(epsilon=each),
-        Mechanism.approximate: lambda: a.ApproximateLoss(epsilon=each, delta=values["delta-each"]),
-        Mechanism.zcdp: lambda: a.ZCDPLoss(rho=values["rho"]),
+        MechanismChoice.exponential: lambda: a.BoundedRangeLoss(epsilon=each),
+        MechanismChoice.pure: lambda: a.PureLoss(epsilon=each),
+        MechanismChoice.approximate: lambda: a.ApproximateLoss(epsilon=each, delta=values["delta-each"]),
+        MechanismChoice.zcdp: lambda: a.ZCDPLoss(rho=values["rho"]),
     }
     return makers[mechanism]()
 
 
-def described(mechanism: Mechanism, rate: str | None, steps: str) -> str:
+def described(mechanism: MechanismChoice, rate: str | None, steps: str) -> str:
     """Say in a few words what runs.
 
-    >>> described(Mechanism.gaussian, "0.01", "10000")
+    >>> described(MechanismChoice.gaussian, "0.01", "10000")
     '10,000 steps of gaussian on samples of rate 0.01'
     """
     count = whole(parse(steps), name="steps")

@@ -1,0 +1,47 @@
+"""One word, one meaning: no two classes of the package share a name."""
+
+import ast
+from collections import defaultdict
+from importlib import import_module
+from pathlib import Path
+
+import discreet
+
+SOURCE = Path(discreet.__file__).parent
+
+# Two classes of one name, each with the reason why both keep it. Better: none.
+SHARED = {}
+# Names that are being told apart.
+SOON = {
+    "Call", "Changes", "Engine", "Geometry", "Histogram", "Plan", "Question", "Quote", "Refused",
+    "Settings", "Source", "Units", "View", "Watch",
+}  # fmt: skip
+
+
+def classes():
+    """Return where each class without a leading underscore is defined."""
+    places = defaultdict(list)
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(str(path.relative_to(SOURCE)))
+    return places
+
+
+def test_no_two_classes_share_a_name():
+    shared = {name: places for name, places in classes().items() if len(places) > 1}
+    assert {name: shared[name] for name in shared.keys() - SHARED.keys() - SOON} == {}
+
+
+def test_no_name_is_excused_that_needs_no_excuse():
+    known = classes()
+    assert [name for name in SHARED if len(known[name]) < 2] == []
+
+
+def test_no_two_rooms_give_different_things_one_name():
+    homes = defaultdict(set)
+    for room in discreet._ROOMS:
+        module = import_module(f"discreet.{room}")
+        for name in module.__all__:
+            homes[name].add(id(getattr(module, name)))
+    assert sorted(name for name, things in homes.items() if len(things) > 1 and name not in SOON) == []
