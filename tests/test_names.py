@@ -44,4 +44,6 @@ def test_no_two_rooms_give_different_things_one_name():
         module = import_module(f"discreet.{room}")
         for name in module.__all__:
             homes[name].add(id(getattr(module, name)))
-    assert sorted(name for name, things in homes.items() if len(things) > 1 and name not in SOON) == []
+    assert (
+        sorted(name for name, things in homes.items() if len(things) > 1 and name not in SOON) == []
+    )

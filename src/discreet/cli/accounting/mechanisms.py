@@ -79,7 +79,11 @@ StepsOption = Annotated[str, typer.Option(metavar="T", help="How many steps.")]
 
 
 def run_of(
-    mechanism: MechanismChoice, given: Mapping[str, str | float | None], *, rate: str | None, steps: str
+    mechanism: MechanismChoice,
+    given: Mapping[str, str | float | None],
+    *,
+    rate: str | None,
+    steps: str,
 ) -> "Loss":
     """Return the loss that the options describe; refuse options that do not belong together.
 
@@ -135,7 +139,9 @@ def _step(mechanism: MechanismChoice, values: dict[str, Number]) -> "Loss":
         ),
         MechanismChoice.exponential: lambda: a.BoundedRangeLoss(epsilon=each),
         MechanismChoice.pure: lambda: a.PureLoss(epsilon=each),
-        MechanismChoice.approximate: lambda: a.ApproximateLoss(epsilon=each, delta=values["delta-each"]),
+        MechanismChoice.approximate: lambda: a.ApproximateLoss(
+            epsilon=each, delta=values["delta-each"]
+        ),
         MechanismChoice.zcdp: lambda: a.ZCDPLoss(rho=values["rho"]),
     }
     return makers[mechanism]()

@@ -28,7 +28,7 @@ FALSE_ALARM = 1e-9
 KINDS = list(itertools.product(["exponential", "laplace"], [False, True]))
 NOISES = ["exponential", "laplace"]
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "sparse_vector_trap.py"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "sparse_vector_trap.py"
 
 
 @pytest.fixture(scope="module")
