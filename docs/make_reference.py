@@ -44,6 +44,7 @@ def _signature(value: object) -> str:
     # Addresses of default objects and full module paths tell a reader nothing.
     text = re.sub(r"<([\w.]+) object at 0x[0-9a-f]+>", r"\1", text)
     text = re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])", "", text)
+    text = re.sub(r"\*<class '([\w.]+)'>", r"Unpack[\1]", text)
     return text if len(text) <= 400 else "(...)"
 
 

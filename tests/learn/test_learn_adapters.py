@@ -9,7 +9,7 @@ import transformers
 from oracle import clipped_sum, gradients
 from torch import Tensor, nn
 
-from discreet.learn.choices.clipping import Flat
+from discreet.learn import Flat
 from discreet.learn.gradients.engine import Engine
 
 SMALL = {

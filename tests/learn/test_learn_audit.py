@@ -23,9 +23,16 @@ from torch.utils.data import DataLoader
 
 from discreet import audit
 from discreet.errors import ParameterError, SensitiveValue
-from discreet.learn.choices.clipping import Adaptive, Automatic, PerLayer
-from discreet.learn.choices.sampling import FullBatch, Poisson, TruncatedPoisson, WithoutReplacement
-from discreet.learn.preparing import prepare
+from discreet.learn import (
+    Adaptive,
+    Automatic,
+    FullBatch,
+    PerLayer,
+    Poisson,
+    TruncatedPoisson,
+    WithoutReplacement,
+    prepare,
+)
 from discreet.testing import SeededSource, dkw_band
 
 FALSE_ALARM = 1e-9  # chance that a correct trainer fails an audit

@@ -30,11 +30,19 @@ from private_runs import (
 from run_processes import STEPS, training, warm_processes
 
 from discreet.errors import BudgetExceeded, LedgerError, ParameterError
-from discreet.learn import checkpoints
-from discreet.learn.checkpoints import resume
-from discreet.learn.choices.clipping import Adaptive, Automatic, Flat, PerLayer
-from discreet.learn.choices.sampling import FullBatch, Poisson, TruncatedPoisson, WithoutReplacement
-from discreet.learn.run.settings import Settings
+from discreet.learn import (
+    Adaptive,
+    Automatic,
+    Flat,
+    FullBatch,
+    PerLayer,
+    Poisson,
+    TruncatedPoisson,
+    WithoutReplacement,
+    resume,
+)
+from discreet.learn.run import checkpoint_file
+from discreet.learn.run.promise import Promise
 from discreet.ledger import Ledger
 from discreet.privacy import Guarantee, Unit
 from discreet.testing import SeededSource, temporary_account, temporary_ledger
@@ -79,7 +87,7 @@ class TestGoingOn:
     def test_a_checkpoint_holds_no_key_no_noise_and_no_size_of_the_data(self, tmp_path):
         private = train(begin(data=make_data(1_234), batch_size=100), steps=1)
         private.save(tmp_path / "run.pt")
-        document = checkpoints.read(tmp_path / "run.pt")
+        document = checkpoint_file.read(tmp_path / "run.pt")
         assert set(document) == {
             *("format", "discreet", "model", "optimizer", "optimizer_kind"),
             *("settings", "state", "notes", "jobs"),
@@ -156,7 +164,7 @@ CLIPPINGS = [
     epsilon=st.one_of(st.none(), st.floats(0.01, 50), st.just(Fraction(7, 3))),
 )
 def test_settings_are_read_back_exactly(sampling, clipping, noise, delta, epsilon):
-    written = Settings(
+    written = Promise(
         run="0123456789abcdef",
         sampling=sampling,
         clipping=clipping,
@@ -171,7 +179,7 @@ def test_settings_are_read_back_exactly(sampling, clipping, noise, delta, epsilo
         trainable=(("weight", (3, 4)), ("bias", ())),
         account=None,
     )
-    read = Settings.from_json(written.to_json(), sampling=None, clipping=None)
+    read = Promise.from_json(written.to_json(), sampling=None, clipping=None)
     assert read == written
     assert read.step_loss == written.step_loss
 
@@ -272,7 +280,7 @@ class TestRefusals:
         torch.save({"weight": torch.zeros(3)}, path)
         with pytest.raises(ParameterError, match="no checkpoint"):
             go_on(path)
-        checkpoints.write(path, {"settings": "", "format": 2})
+        checkpoint_file.write(path, {"settings": "", "format": 2})
         with pytest.raises(ParameterError, match="does not know"):
             go_on(path)
 
@@ -408,7 +416,7 @@ def test_a_run_that_is_killed_again_and_again_is_never_undercounted(tmp_path):
     model = make_model(seed=5)
     model.load_state_dict(torch.load(tmp_path / "model.pt", weights_only=True))
     assert np.isfinite(weights(model).numpy()).all()
-    saved = checkpoints.read(tmp_path / "run.pt")
+    saved = checkpoint_file.read(tmp_path / "run.pt")
     assert saved["state"]["taken"] == STEPS
     assert saved["state"]["begun"] >= len(made)
     assert loss_fn(model, make_data(100)).shape == (100,)

@@ -12,15 +12,8 @@ from scipy.special import ndtr
 
 from discreet.accounting import GaussianLoss, delta, epsilon
 from discreet.errors import ParameterError
-from discreet.learn.choices.clipping import (
-    Adaptive,
-    AdaptiveState,
-    Automatic,
-    Clipping,
-    Flat,
-    PerLayer,
-    as_clipping,
-)
+from discreet.learn import Adaptive, Automatic, Clipping, Flat, PerLayer
+from discreet.learn.choices.adaptive import AdaptiveState, as_clipping
 from discreet.testing import SeededSource, cdf_gap, dkw_band
 
 FALSE_ALARM = 1e-9  # chance that a correct sampler fails its test

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from discreet.errors import DataError, ParameterError
-from discreet.learn import prepare
-from discreet.learn.choices.clipping import Flat
+from discreet.learn import Flat, prepare
 from discreet.learn.gradients.engine import Engine
 
 ROWS = 40

@@ -7,7 +7,7 @@ import torch
 from private_runs import begin, ids, loss_fn, nothing, train, weights
 from run_processes import sums_before_noise, together, warm_processes
 
-from discreet.learn.choices.clipping import Adaptive
+from discreet.learn import Adaptive
 from discreet.ledger import Ledger
 from discreet.privacy import Guarantee, Unit
 

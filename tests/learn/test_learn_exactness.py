@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from discreet.errors import ParameterError
-from discreet.learn.choices.clipping import Flat, PerLayer
+from discreet.learn import Flat, PerLayer
 from discreet.learn.following import contributions as _uses
 from discreet.learn.gradients.engine import Engine
 from discreet.learn.rules import convolution as _convolutions

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from discreet.errors import ParameterError
-from discreet.learn.fixing import check, fix, fixes
+from discreet.learn import check, fix, fixes
 
 
 def complaint(model: nn.Module) -> str:

@@ -9,10 +9,8 @@ import pytest
 import torch
 
 from discreet.errors import MissingExtra, ParameterError
-from discreet.learn import huggingface
-from discreet.learn.checkpoints import resume
+from discreet.learn import huggingface, prepare, resume
 from discreet.learn.huggingface import make_trainer, per_example_loss, privacy_callback
-from discreet.learn.preparing import prepare
 from discreet.testing import SeededSource
 
 VOCABULARY, LENGTH, ROWS = 13, 6, 60

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from discreet.errors import ParameterError
-from discreet.learn.optimizers import AdamBC
+from discreet.learn import AdamBC
 
 FALSE_ALARM = 1e-9
 Z = 6.2  # a standard normal exceeds it with a probability below FALSE_ALARM / 2

@@ -21,14 +21,14 @@ from discreet.accounting import (
     WithoutReplacementLoss,
 )
 from discreet.errors import ParameterError
-from discreet.learn.choices import sampling as sampling_module
-from discreet.learn.choices.sampling import (
+from discreet.learn import (
     FullBatch,
     Poisson,
     Sampling,
     TruncatedPoisson,
     WithoutReplacement,
 )
+from discreet.learn.choices import sampling as sampling_module
 from discreet.testing import SeededSource, cdf_gap, dkw_band
 
 FALSE_ALARM = 1e-9  # of each test of a law

@@ -37,12 +37,18 @@ from discreet.errors import (
     SensitiveValue,
     SessionOver,
 )
-from discreet.learn.choices.clipping import Adaptive, AdaptiveState, PerLayer
-from discreet.learn.choices.sampling import FullBatch, Poisson, TruncatedPoisson, WithoutReplacement
+from discreet.learn import (
+    Adaptive,
+    FullBatch,
+    PerLayer,
+    Poisson,
+    TruncatedPoisson,
+    WithoutReplacement,
+    prepare,
+)
+from discreet.learn.choices.adaptive import AdaptiveState
 from discreet.learn.gradients.engine import Engine
-from discreet.learn.preparing import prepare
-from discreet.learn.run.assembly import rounded
-from discreet.learn.run.units import Grouped
+from discreet.learn.run.units import Grouped, rounded
 from discreet.noise import SYSTEM
 from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.testing import SeededSource, temporary_account, temporary_ledger
@@ -59,7 +65,7 @@ class TestStep:
         options |= {"sampling": sampling, "micro_batch_size": micro}
         found = gradient_of(clip=clip, data=data, **options)
         private = begin(clip=clip, data=data, **options)
-        drawn = private._settings.sampling.draw(100, source=SeededSource(7))
+        drawn = private._promise.sampling.draw(100, source=SeededSource(7))
         wanted = clipped_sum(make_model(), [[i] for i in drawn], data, clip)
         assert (found - wanted).abs().max() < tolerance(clip)
         # What the usual mistakes give is far away: the batch clipped as one, the sum divided by
@@ -297,7 +303,7 @@ class TestUsers:
 
     def test_population_counts_users(self):
         private = begin(data=make_data(100), units=ids(100, users=10), batch_size=5)
-        assert private._settings.sampling == Poisson(rate=Fraction(1, 2), population=10)
+        assert private._promise.sampling == Poisson(rate=Fraction(1, 2), population=10)
 
     @pytest.mark.parametrize(
         ("units", "error"),
@@ -416,7 +422,7 @@ class TestPreparing:
     def test_the_population_is_rounded_and_says_so(self, caplog):
         with caplog.at_level("INFO", logger="discreet.learn"):
             private = begin(data=make_data(1_234), batch_size=130)
-        assert private._settings.sampling == Poisson(rate=Fraction(1, 10), population=1_300)
+        assert private._promise.sampling == Poisson(rate=Fraction(1, 10), population=1_300)
         assert "1300" in private.notes[0]
         assert "taken as public" in caplog.text
         assert private.notes[0] in repr(private)
@@ -424,7 +430,7 @@ class TestPreparing:
 
     def test_a_declared_population_is_taken_as_it_is(self):
         private = begin(data=make_data(1_234), population=2_000, batch_size=100)
-        assert private._settings.sampling == Poisson(rate=Fraction(1, 20), population=2_000)
+        assert private._promise.sampling == Poisson(rate=Fraction(1, 20), population=2_000)
         assert not [note for note in private.notes if "population" in note]
 
     @given(n=st.integers(1, 10**9))
@@ -435,14 +441,14 @@ class TestPreparing:
 
     def test_a_truncated_batch_almost_never_is(self):
         private = begin(data=make_data(2_000), batch_size=100, sampling="truncated")
-        sampling = private._settings.sampling
+        sampling = private._promise.sampling
         assert isinstance(sampling, TruncatedPoisson)
         assert 130 < sampling.capacity < 200
         assert sampling.loss(noise_multiplier=1).overflow * 3 < 1e-10
 
     def test_a_sampling_of_ones_own_is_used(self):
         own = Poisson(rate=0.25, population=100)
-        assert begin(sampling=own, batch_size=None)._settings.sampling is own
+        assert begin(sampling=own, batch_size=None)._promise.sampling is own
         assert begin(sampling=own, batch_size=25).steps_planned == 3
         with pytest.raises(ParameterError, match="batch_size is 25 by sampling"):
             begin(sampling=own, batch_size=20)
@@ -451,7 +457,7 @@ class TestPreparing:
 
     def test_replace_one_tells_what_is_public(self):
         private = begin(sampling="without_replacement")
-        assert private._settings.sampling == WithoutReplacement(size=20, population=100)
+        assert private._promise.sampling == WithoutReplacement(size=20, population=100)
         assert "100 units is public" in private.notes[0]
 
     @pytest.mark.parametrize(
@@ -528,7 +534,7 @@ class TestAdaptive:
         adaptive = Adaptive(initial=50.0, count_noise=2.0, quantile=0.5)
         private = begin(clip=adaptive, steps=5)
         assert private.clip == 50
-        assert private._settings.gradient_noise > private.noise_multiplier == 1
+        assert private._promise.gradient_noise > private.noise_multiplier == 1
         train(private)
         assert private.clip < 50  # nobody was clipped
         assert private._stepping.clipping.tally is None
@@ -769,7 +775,7 @@ class TestAccount:
             )
             train(begin(account=replaced, sampling="without_replacement", noise_multiplier=4))
             private = begin(account=replaced, sampling="full", batch_size=None, noise_multiplier=40)
-            assert private._settings.sampling == FullBatch(
+            assert private._promise.sampling == FullBatch(
                 population=100, neighbours=Neighbours.replace_one
             )
             train(private)

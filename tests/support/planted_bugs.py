@@ -10,8 +10,7 @@ import numpy as np
 import torch
 
 from discreet.accounting import GaussianLoss
-from discreet.learn.choices.clipping import Flat, PerLayer
-from discreet.learn.choices.sampling import FullBatch
+from discreet.learn import Flat, FullBatch, PerLayer
 from discreet.learn.gradients.engine import Clipped, Engine
 from discreet.learn.run import step as _stepping
 from discreet.noise import SYSTEM, uniform_integers

@@ -7,9 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from discreet.learn import Private, prepare
 from discreet.learn.noise.grid_noise import grid_of
-from discreet.learn.preparing import prepare
-from discreet.learn.training import Private
 from discreet.testing import SeededSource
 
 FEATURES, CLASSES = 4, 3
@@ -88,7 +87,7 @@ def gradient_of(*, clip: float, **options: Any) -> Tensor:
         start = weights(private.model)
         train(private, function, steps=1)
         ends.append(start - weights(private.model))  # the learning rate is 1
-    return (ends[0] - ends[1]) * private._settings.sampling.expected
+    return (ends[0] - ends[1]) * private._promise.sampling.expected
 
 
 def clipped_sum(

@@ -10,8 +10,7 @@ from unittest import mock
 import torch
 from private_runs import begin, ids, loss_fn, make_data, make_model, nothing, train, weights
 
-from discreet.learn.checkpoints import resume
-from discreet.learn.choices.clipping import Adaptive
+from discreet.learn import Adaptive, resume
 from discreet.learn.noise.grid_noise import add_noise_
 from discreet.learn.run import step as _stepping
 from discreet.ledger import Ledger

@@ -18,7 +18,8 @@ True
 
 from discreet.learn import requirement as _torch  # noqa: F401 - first: it says what is missing
 from discreet.learn.checkpoints import resume
-from discreet.learn.choices.clipping import Adaptive, Automatic, Clipping, Flat, PerLayer
+from discreet.learn.choices.adaptive import Adaptive
+from discreet.learn.choices.clipping import Automatic, Clipping, Flat, PerLayer
 from discreet.learn.choices.sampling import (
     FullBatch,
     Poisson,
@@ -30,6 +31,7 @@ from discreet.learn.fixing import check, fix, fixes
 from discreet.learn.optimizers import AdamBC
 from discreet.learn.preparing import prepare
 from discreet.learn.reports import Report, Spent
+from discreet.learn.run.settings import ExecutionOptions, TrainingOptions
 from discreet.learn.training import Private
 
 __all__ = [
@@ -38,6 +40,7 @@ __all__ = [
     "Automatic",
     "check",
     "Clipping",
+    "ExecutionOptions",
     "fix",
     "fixes",
     "Flat",
@@ -50,6 +53,7 @@ __all__ = [
     "resume",
     "Sampling",
     "Spent",
+    "TrainingOptions",
     "TruncatedPoisson",
     "WithoutReplacement",
 ]

@@ -1,31 +1,27 @@
 """Checkpoints: a run that was interrupted goes on, and what it has cost is never forgotten."""
 
 import os
-import pickle
-import tempfile
-import warnings
-from pathlib import Path
-from typing import Any, Final
+from typing import Any, Unpack
 
-import torch
+import torch  # noqa: F401 - for the example
 from torch import nn
 from torch.optim import Optimizer
 
-from discreet._version import __version__
 from discreet.errors import ParameterError
-from discreet.learn.choices.clipping import Adaptive, Clipping
+from discreet.learn.assembly import Parts, assemble, gather
+from discreet.learn.choices.adaptive import Adaptive, as_clipping
+from discreet.learn.choices.clipping import Clipping
 from discreet.learn.choices.sampling import Sampling
-from discreet.learn.run.assembly import Parts, assemble, gather, rounded, started
-from discreet.learn.run.payment import Charges, require_account
-from discreet.learn.run.rows import Collate
-from discreet.learn.run.settings import Settings
-from discreet.learn.training import Private, State
+from discreet.learn.run.checkpoint_file import read
+from discreet.learn.run.payment import Charges
+from discreet.learn.run.promise import Promise, trainable
+from discreet.learn.run.settings import Execution, ExecutionOptions
+from discreet.learn.run.state import State
+from discreet.learn.run.units import rounded
+from discreet.learn.training import Private
 from discreet.ledger import Account
-from discreet.noise import SYSTEM, Source
 
-__all__ = ["resume", "write"]
-
-_FORMAT: Final = 1
+__all__ = ["resume"]
 
 
 def resume(
@@ -34,22 +30,17 @@ def resume(
     optimizer: Optimizer,
     dataset: object,
     *,
-    account: Account | None = None,
-    units: object = None,
-    micro_batch_size: int | None = None,
-    graphs: bool = False,
-    collate: Collate | None = None,
-    sampling: Sampling | None = None,
     clip: Clipping | Adaptive | None = None,
-    progress: bool | None = None,
-    diagnostics: bool = False,
-    source: Source = SYSTEM,
+    sampling: Sampling | None = None,
+    units: object = None,
+    **options: Unpack[ExecutionOptions],
 ) -> Private:
     """Go on with a run from its checkpoint: with the same settings, and with fresh randomness.
 
     ``model``, ``optimizer``, ``dataset``, ``units``, ``collate`` and ``account`` are passed as
-    they were to ``prepare``; weights and the optimiser's state come from the checkpoint, and so
-    does everything that was promised.
+    they were to ``prepare``, and so are a ``sampling`` and a ``clip`` of one's own; weights and the
+    optimiser's state come from the checkpoint, and so does everything that was promised.
+    ``options`` are the keywords of :class:`ExecutionOptions`.
 
     Claim: as for :class:`Private`. Steps that were made after the checkpoint was written are lost
     and repeated, with new batches and new noise. With an account they stay paid, the repetitions
@@ -75,144 +66,79 @@ def resume(
     >>> private.steps_taken, private.spent.steps
     (3, 3)
     """
-    require_account(account)
+    execution = Execution(**options)
     document = read(path)
-    settings = Settings.from_json(document["settings"], sampling=sampling, clipping=clip)
+    promise = Promise.from_json(document["settings"], sampling=sampling, clipping=clip)
     state = State(**document["state"])
-    _check_account(settings, account)
+    _check_account(promise, execution.account)
     parts = gather(
         model,
         optimizer,
         dataset,
         units=units,
-        rows_per_unit=1 if units is None else settings.rows_per_unit,
-        collate=collate,
+        rows_per_unit=1 if units is None else promise.rows_per_unit,
+        collate=execution.collate,
     )
-    _check_data(parts, settings)
-    _load(document, settings, parts.model, optimizer)
-
-    def pay(account: Account) -> Charges:
-        return Charges.resume(
-            account,
-            settings.step_loss,
-            steps=settings.steps - state.done,
-            run=settings.run,
-            source=source,
-        )
-
+    _check_data(parts, promise)
+    _load(document, promise, parts.model, optimizer)
+    left = promise.steps - state.done
     return assemble(
         parts,
-        settings=settings,
-        clipping=started(settings.clipping, state.norm),
+        execution,
+        promise,
+        clipping=as_clipping(promise.clipping, norm=state.norm),
         state=state,
-        account=account,
-        pay=pay,
-        micro_batch_size=micro_batch_size,
-        graphs=graphs,
-        progress=progress,
-        diagnostics=diagnostics,
-        source=source,
+        pay=lambda account: Charges.resume(account, promise, steps=left, source=execution.source),
         notes=tuple(document["notes"]),
     )
 
 
-def write(path: str | os.PathLike[str], document: dict[str, Any]) -> None:
-    """Write a checkpoint in place of an older one, whole or not at all."""
-    target = Path(path)
-    document = {"format": _FORMAT, "discreet": __version__, **document}
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            torch.save(document, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    if os.name == "posix":  # the new name must survive a power cut, too
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def read(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a checkpoint; nothing in it is executed."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about files that are none of ours
-            document = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, EOFError, RuntimeError) as error:
-        raise _no_checkpoint(path) from error
-    if not isinstance(document, dict) or "format" not in document or "settings" not in document:
-        raise _no_checkpoint(path)
-    if document["format"] != _FORMAT:
-        raise ParameterError(
-            f"{path} was written by discreet {document.get('discreet')}, in a form that this "
-            "version does not know. Go on with that version, or a newer one.",
-            parameter="path",
-        )
-    return document
-
-
-def _no_checkpoint(path: str | os.PathLike[str]) -> ParameterError:
-    return ParameterError(
-        f"{os.fspath(path)} is no checkpoint of a private run. Write one with private.save(path).",
-        parameter="path",
-    )
-
-
-def _check_account(settings: Settings, account: Account | None) -> None:
+def _check_account(promise: Promise, account: Account | None) -> None:
     given = None if account is None else account.name
-    if given == settings.account:
+    if given == promise.account:
         return
-    if settings.account is None:
+    if promise.account is None:
         told = "was begun without an account. Leave account= out, or prepare a new run with it."
     else:
-        told = f"is charged to account {settings.account!r}. Pass it as account=."
+        told = f"is charged to account {promise.account!r}. Pass it as account=."
     raise ParameterError(f"this run {told} Nothing was spent.", parameter="account")
 
 
-def _check_data(parts: Parts, settings: Settings) -> None:
+def _check_data(parts: Parts, promise: Promise) -> None:
     """Refuse data that is not what the run was prepared for, as far as that is public."""
-    if parts.unit != settings.unit:
+    if parts.unit != promise.unit:
         raise ParameterError(
-            f"this run protects {settings.unit}, not {parts.unit}. Nothing was spent. Pass units= "
+            f"this run protects {promise.unit}, not {parts.unit}. Nothing was spent. Pass units= "
             "as when it was prepared.",
             parameter="units",
         )
-    if parts.rows.form != settings.form:
+    if parts.rows.form != promise.form:
         raise ParameterError(
-            f"this run was prepared for rows of the form ({settings.form}), not "
+            f"this run was prepared for rows of the form ({promise.form}), not "
             f"({parts.rows.form}). Nothing was spent.",
             parameter="dataset",
         )
-    size = settings.sampling.population
-    if settings.is_rounded and rounded(parts.units.count) != size:
+    size = promise.sampling.population
+    if promise.is_rounded and rounded(parts.units.count) != size:
         raise ParameterError(
             f"this run was prepared for a dataset whose size is {size}, rounded up to two digits, "
             "and this one's is not. Nothing was spent. Pass the same dataset.",
             parameter="dataset",
         )
-    settings.sampling.check(parts.units.count)
+    promise.sampling.check(parts.units.count)
 
 
 def _load(
-    document: dict[str, Any], settings: Settings, model: nn.Module, optimizer: Optimizer
+    document: dict[str, Any], promise: Promise, model: nn.Module, optimizer: Optimizer
 ) -> None:
     """Bring back weights and the optimiser's state, or refuse before anything is changed."""
     saved, own = document["model"], model.state_dict()
-    trainable = tuple(
-        (name, tuple(p.shape)) for name, p in model.named_parameters() if p.requires_grad
-    )
     wrong = sorted(
         name
         for name in saved.keys() | own.keys()
         if name not in saved or name not in own or saved[name].shape != own[name].shape
     )
-    if wrong or trainable != settings.trainable:
+    if wrong or trainable(model) != promise.trainable:
         named = ", ".join(wrong[:5]) or "other parameters are trainable"
         raise ParameterError(
             f"this is another model than the one in the checkpoint: {named}. Nothing was spent or "

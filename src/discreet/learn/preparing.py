@@ -1,18 +1,17 @@
 """From a model, an optimiser and a dataset to a private run."""
 
 import logging
-import math
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Final, Literal
+from typing import Final, Unpack, get_args
 
 from torch import nn
 from torch.optim import Optimizer
 
-from discreet._exact import Number, float_up, plain, positive, probability, whole
-from discreet.accounting import calibrate
+from discreet._exact import Number, plain, probability, whole
 from discreet.errors import ParameterError
-from discreet.learn.choices.clipping import Adaptive, Clipping, as_clipping
+from discreet.learn.assembly import Parts, assemble, gather
+from discreet.learn.choices.adaptive import Adaptive, as_clipping
+from discreet.learn.choices.clipping import Clipping
 from discreet.learn.choices.sampling import (
     FullBatch,
     Poisson,
@@ -20,20 +19,18 @@ from discreet.learn.choices.sampling import (
     TruncatedPoisson,
     WithoutReplacement,
 )
-from discreet.learn.run.assembly import Parts, assemble, gather, rounded, started
-from discreet.learn.run.payment import Charges, require_account
-from discreet.learn.run.rows import Collate
-from discreet.learn.run.settings import Settings
-from discreet.learn.training import Private, State
-from discreet.ledger import Account
+from discreet.learn.run.payment import Charges
+from discreet.learn.run.promise import Promise, trainable
+from discreet.learn.run.settings import SamplingName, Training, TrainingOptions
+from discreet.learn.run.state import State
+from discreet.learn.run.units import rounded
+from discreet.learn.training import Private
 from discreet.noise import SYSTEM, Source
 from discreet.privacy import Neighbours
 
 __all__ = ["prepare"]
 
-SamplingName = Literal["poisson", "truncated", "without_replacement", "full"]
-
-_NAMES: Final = ("poisson", "truncated", "without_replacement", "full")
+_NAMES: Final = get_args(SamplingName)
 _log = logging.getLogger("discreet.learn")
 
 
@@ -42,30 +39,15 @@ def prepare(
     optimizer: Optimizer,
     dataset: object,
     *,
-    epsilon: Number | None = None,
-    delta: Number,
-    epochs: Number | None = None,
-    steps: int | None = None,
-    batch_size: int | None = None,
     clip: Number | Clipping | Adaptive,
-    noise_multiplier: Number | None = None,
-    account: Account | None = None,
-    who: str = "trainer",
-    purpose: str = "training",
     sampling: SamplingName | Sampling | None = None,
-    population: int | None = None,
     units: object = None,
-    rows_per_unit: int = 1,
-    micro_batch_size: int | None = None,
-    graphs: bool = False,
-    collate: Collate | None = None,
-    progress: bool | None = None,
-    diagnostics: bool = False,
-    source: Source = SYSTEM,
+    **options: Unpack[TrainingOptions],
 ) -> Private:
     """Prepare private training: choose the noise, set aside the budget, and hold the batches.
 
-    Give either ``epsilon``, for which the smallest noise is found, or ``noise_multiplier``; and
+    ``options`` are the keywords of :class:`TrainingOptions`, among them ``delta``. Give either
+    ``epsilon``, for which the smallest noise is found, or ``noise_multiplier``; and
     either ``epochs`` or ``steps``. ``dataset`` is a torch dataset with a length, a TensorDataset,
     or a tuple or dict of tensors (the quickest, on whichever device they are).
 
@@ -107,107 +89,56 @@ def prepare(
     >>> private.spent.epsilon
     0.0
     """
-    limit = probability(delta, name="delta", hint="Gaussian noise needs a delta above 0.")
-    require_account(account)
-    _check_choices(epsilon, noise_multiplier, epochs, steps)
+    asked = Training(**options)
     clipping = clip if isinstance(clip, Adaptive) else as_clipping(clip)
     parts = gather(
-        model, optimizer, dataset, units=units, rows_per_unit=rows_per_unit, collate=collate
+        model,
+        optimizer,
+        dataset,
+        units=units,
+        rows_per_unit=asked.rows_per_unit,
+        collate=asked.collate,
     )
-    chosen, is_rounded = _sampling(
-        sampling, parts, account, population=population, batch_size=batch_size
-    )
-    planned = _steps(steps, epochs, chosen)
+    chosen, is_rounded = _sampling(sampling, parts, asked)
+    steps = asked.steps_of(chosen)
     if sampling == "truncated":
-        chosen = _truncated(chosen, limit, planned)
+        chosen = _truncated(chosen, asked, steps)
     chosen.check(parts.units.count)
-    noise = _noise(parts, chosen, epsilon, noise_multiplier, limit, planned)
-    settings = Settings(
+    noise = parts.team.lead(lambda: asked.noise_for(chosen, steps)) or 0.0
+    promise = Promise(
         run=SYSTEM.read(8).hex(),
         sampling=chosen,
         clipping=clipping,
-        noise_multiplier=noise,
-        delta=plain(delta, name="delta"),
-        steps=planned,
-        epsilon=None if epsilon is None else plain(epsilon, name="epsilon"),
+        noise_multiplier=parts.team.agree([noise])[0],
+        delta=plain(asked.delta, name="delta"),
+        steps=steps,
+        epsilon=None if asked.epsilon is None else plain(asked.epsilon, name="epsilon"),
         unit=parts.unit,
         rows_per_unit=parts.units.rows_each,
         is_rounded=is_rounded,
         form=parts.rows.form,
-        trainable=tuple(
-            (name, tuple(p.shape)) for name, p in parts.model.named_parameters() if p.requires_grad
-        ),
-        account=None if account is None else account.name,
+        trainable=trainable(parts.model),
+        account=None if asked.account is None else asked.account.name,
     )
-
-    def pay(account: Account) -> Charges:
-        return Charges.reserve(
-            account,
-            settings.step_loss,
-            steps=planned,
-            run=settings.run,
-            who=who,
-            purpose=purpose,
-            source=source,
-        )
-
-    notes = _notes(settings, source)
+    notes = _notes(promise, asked.source)
     for note in notes:
         _log.info("%s", note)
     return assemble(
         parts,
-        settings=settings,
-        clipping=started(clipping, None),
+        asked,
+        promise,
+        clipping=as_clipping(clipping),
         state=State(),
-        account=account,
-        pay=pay,
-        micro_batch_size=micro_batch_size,
-        graphs=graphs,
-        progress=progress,
-        diagnostics=diagnostics,
-        source=source,
+        pay=lambda account: Charges.reserve(account, promise, asked),
         notes=notes,
     )
 
 
-def _check_choices(
-    epsilon: Number | None,
-    noise_multiplier: Number | None,
-    epochs: Number | None,
-    steps: int | None,
-) -> None:
-    if (epsilon is None) == (noise_multiplier is None):
-        raise ParameterError(
-            "give either epsilon=, for which the noise is found, or noise_multiplier=, for which "
-            "private.spent tells the epsilon.",
-            parameter="epsilon",
-        )
-    if (epochs is None) == (steps is None):
-        raise ParameterError(
-            "give either epochs= or steps=; an epoch is population / batch_size steps.",
-            parameter="epochs",
-        )
-    for name, value in (
-        ("epsilon", epsilon),
-        ("noise_multiplier", noise_multiplier),
-        ("epochs", epochs),
-    ):
-        if value is not None:
-            positive(value, name=name)
-
-
-def _sampling(
-    sampling: object,
-    parts: Parts,
-    account: Account | None,
-    *,
-    population: int | None,
-    batch_size: int | None,
-) -> tuple[Sampling, bool]:
+def _sampling(sampling: object, parts: Parts, asked: Training) -> tuple[Sampling, bool]:
     """Return the sampling, and whether its population is the rounded size of the data."""
     if sampling is not None and not isinstance(sampling, str):
-        return _given(sampling, population=population, batch_size=batch_size), False
-    name = sampling or "poisson"
+        return _given(sampling, asked), False
+    name, account, population = sampling or "poisson", asked.account, asked.population
     if name not in _NAMES:
         raise ParameterError(
             f"sampling must be one of {', '.join(_NAMES)}, or an object such as Poisson(rate=..., "
@@ -226,12 +157,14 @@ def _sampling(
     else:
         size = whole(rounded(count) if is_rounded else count, name="population")
     if name == "full":
-        if batch_size not in (None, size):
+        if asked.batch_size not in (None, size):
             raise ParameterError(
                 "a full batch has no batch_size: leave it out.", parameter="batch_size"
             )
         return FullBatch(population=size, neighbours=relation), is_rounded
-    expected = whole(batch_size, name="batch_size", hint="It is the expected size of a batch.")
+    expected = whole(
+        asked.batch_size, name="batch_size", hint="It is the expected size of a batch."
+    )
     if expected > size:
         raise ParameterError(
             f"batch_size must be at most the population of {size}, got {expected}. Use "
@@ -243,7 +176,7 @@ def _sampling(
     return Poisson(rate=Fraction(expected, size), population=size), is_rounded
 
 
-def _given(sampling: object, *, population: int | None, batch_size: int | None) -> Sampling:
+def _given(sampling: object, asked: Training) -> Sampling:
     if not isinstance(sampling, Sampling) or isinstance(sampling, type):
         raise ParameterError(
             f"sampling must be one of {', '.join(_NAMES)}, or an object such as Poisson(rate=..., "
@@ -251,8 +184,8 @@ def _given(sampling: object, *, population: int | None, batch_size: int | None) 
             parameter="sampling",
         )
     for name, value, own in (
-        ("population", population, sampling.population),
-        ("batch_size", batch_size, sampling.expected),
+        ("population", asked.population, sampling.population),
+        ("batch_size", asked.batch_size, sampling.expected),
     ):
         if value is not None and value != own:
             raise ParameterError(
@@ -261,51 +194,27 @@ def _given(sampling: object, *, population: int | None, batch_size: int | None) 
     return sampling
 
 
-def _steps(steps: int | None, epochs: Number | None, sampling: Sampling) -> int:
-    if steps is not None:
-        return whole(steps, name="steps")
-    rounds = positive(epochs, name="epochs")
-    return max(1, math.ceil(rounds * sampling.population / Fraction(sampling.expected)))
-
-
-def _truncated(sampling: Sampling, delta: Fraction, steps: int) -> TruncatedPoisson:
+def _truncated(sampling: Sampling, asked: Training, steps: int) -> TruncatedPoisson:
     """Choose a capacity that is exceeded so rarely that it hardly costs: about 8 deviations."""
     from scipy.stats import binom
 
     assert isinstance(sampling, Poisson)
-    tail = max(1e-30, float(delta) * 1e-6 / steps)
+    tail = max(1e-30, float(probability(asked.delta, name="delta")) * 1e-6 / steps)
     capacity = int(binom.isf(tail, sampling.population, float(sampling.rate))) + 1
     return TruncatedPoisson(
         rate=sampling.rate, capacity=max(1, capacity), population=sampling.population
     )
 
 
-def _noise(
-    parts: Parts,
-    sampling: Sampling,
-    epsilon: Number | None,
-    noise_multiplier: Number | None,
-    delta: Fraction,
-    steps: int,
-) -> float:
-    if noise_multiplier is not None:
-        return float_up(positive(noise_multiplier, name="noise_multiplier"))
-    assert epsilon is not None
-    find: Callable[[], float] = lambda: calibrate(  # noqa: E731
-        lambda noise: sampling.loss(noise_multiplier=noise) * steps, epsilon=epsilon, delta=delta
-    )
-    return parts.team.agree([parts.team.lead(find) or 0.0])[0]
-
-
-def _notes(settings: Settings, source: Source) -> tuple[str, ...]:
+def _notes(promise: Promise, source: Source) -> tuple[str, ...]:
     notes = []
-    size = settings.sampling.population
-    if settings.is_rounded:
+    size = promise.sampling.population
+    if promise.is_rounded:
         notes.append(
             f"the population is taken to be {size}, the size of the dataset rounded up to two "
             "digits: that much about it is taken as public (declare another one with population=)"
         )
-    elif settings.sampling.neighbours is Neighbours.replace_one:
+    elif promise.sampling.neighbours is Neighbours.replace_one:
         notes.append(
             f"protected by replace_one: that there are {size} units is public, what each of them "
             "is, is not"

@@ -2,30 +2,28 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
-from fractions import Fraction
 from types import TracebackType
 from typing import Final, Never, SupportsIndex, final
 
 from torch import nn
 from torch.optim import Optimizer
 
-from discreet._exact import float_up
-from discreet.accounting import epsilon
 from discreet.errors import NotCopyable, ParameterError, SessionOver
-from discreet.learn.choices.clipping import Adaptive
+from discreet.learn.choices.adaptive import Adaptive
 from discreet.learn.fixing import check
 from discreet.learn.reports import Report, Spent
+from discreet.learn.run.checkpoint_file import write
 from discreet.learn.run.diagnostics import Diagnostics, bar
 from discreet.learn.run.optimizer_guard import Guard
 from discreet.learn.run.payment import Charges
-from discreet.learn.run.settings import Settings
+from discreet.learn.run.promise import Promise
+from discreet.learn.run.state import State
 from discreet.learn.run.step import LossFunction, Stepping
 from discreet.learn.run.team import Indices, Team, Weights
-from discreet.learn.run.ticket import Batch
+from discreet.learn.run.ticket import Batch, require_ticket
 from discreet.noise import Source
 
-__all__ = ["Private", "State"]
+__all__ = ["Private"]
 
 _TIMES_SHOWN: Final = 20  # how often the bar works out an epsilon, which may take a tenth second
 
@@ -70,15 +68,15 @@ class Private:
         model: nn.Module,
         optimizer: Optimizer,
         stepping: Stepping,
-        settings: Settings,
+        promise: Promise,
         charges: Charges | None,
         team: Team,
-        state: "State",
+        state: State,
         progress: bool | None,
         notes: tuple[str, ...],
     ) -> None:
         self.model, self.optimizer, self.notes = model, optimizer, notes
-        self._stepping, self._settings, self._charges = stepping, settings, charges
+        self._stepping, self._promise, self._charges = stepping, promise, charges
         self._team, self._state, self._show = team, state, progress
         self._guard = Guard(optimizer)
         self._current: Batch | None = None
@@ -90,7 +88,7 @@ class Private:
     @property
     def steps_planned(self) -> int:
         """How many steps the run was prepared for."""
-        return self._settings.steps
+        return self._promise.steps
 
     @property
     def steps_taken(self) -> int:
@@ -100,7 +98,7 @@ class Private:
     @property
     def noise_multiplier(self) -> float:
         """The noise's standard deviation in terms of the clip."""
-        return self._settings.noise_multiplier
+        return self._promise.noise_multiplier
 
     @property
     def clip(self) -> float:
@@ -121,11 +119,11 @@ class Private:
         begun = self._state.begun
         return Spent(
             epsilon=self._epsilon(begun),
-            delta=self._settings.delta,
+            delta=self._promise.delta,
             steps=begun,
             planned=self.steps_planned,
-            unit=self._settings.unit,
-            neighbours=str(self._settings.sampling.neighbours),
+            unit=self._promise.unit,
+            neighbours=str(self._promise.sampling.neighbours),
             is_secure=self._stepping.source.is_secure,
         )
 
@@ -190,7 +188,7 @@ class Private:
         1
         """
         self._require_open()
-        self._require_current(batch)
+        require_ticket(batch, owner=self, current=self._current)
         self._look_again()
         if not callable(loss_fn):
             raise ParameterError(
@@ -234,24 +232,24 @@ class Private:
             sampling    Poisson(rate=Fraction(1, 10), population=100)
             ...
         """
-        settings, sampling = self._settings, self._settings.sampling
+        promise, sampling = self._promise, self._promise.sampling
         source = self._stepping.source
         size = self._stepping.size
         rows = [
             ("model", f"{type(self.model).__name__}, {size} trainable parameters"),
             ("optimiser", type(self.optimizer).__name__),
-            ("unit", settings.unit),
+            ("unit", promise.unit),
             ("neighbours", str(sampling.neighbours)),
             ("sampling", repr(sampling)),
             ("divided by", f"{sampling.expected:g}, the expected batch size"),
-            ("clipping", repr(settings.clipping)),
-            ("noise", f"{settings.noise_multiplier:.6g} times the clip, {_secured(source)}"),
+            ("clipping", repr(promise.clipping)),
+            ("noise", f"{promise.noise_multiplier:.6g} times the clip, {_secured(source)}"),
             ("steps", f"{self.steps_taken} taken of {self.steps_planned}"),
-            ("step costs", repr(settings.step_loss)),
+            ("step costs", repr(promise.step_loss)),
             ("proofs", f"{sampling.proof}; composed by privacy loss distributions"),
-            ("account", settings.account or "none: nobody else counts what this run spends"),
+            ("account", promise.account or "none: nobody else counts what this run spends"),
         ]
-        if isinstance(settings.clipping, Adaptive):
+        if isinstance(promise.clipping, Adaptive):
             rows.append(("clip now", f"{self.clip:.6g}"))
         if self._stepping.watch is not None:
             rows.append(("last step", str(self._stepping.watch.last)))
@@ -276,14 +274,12 @@ class Private:
         ...     os.listdir(folder)
         ['run.pt']
         """
-        from discreet.learn.checkpoints import write
-
-        self._state.norm = self.clip if isinstance(self._settings.clipping, Adaptive) else None
+        self._state.norm = self.clip if isinstance(self._promise.clipping, Adaptive) else None
         document = {
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "optimizer_kind": type(self.optimizer).__name__,
-            "settings": self._settings.to_json(),
+            "settings": self._promise.to_json(),
             "state": self._state.document,
             "notes": list(self.notes),
             "jobs": [] if self._charges is None else self._charges.indices,
@@ -368,12 +364,7 @@ class Private:
 
     def _epsilon(self, steps: int) -> float:
         if steps not in self._epsilons:
-            settings = self._settings
-            found = epsilon(settings.step_loss * steps, delta=settings.delta)
-            if settings.epsilon is not None and steps <= settings.steps:
-                # The noise was chosen so that this is proved, too; the last digits may differ.
-                found = min(found, float_up(Fraction(settings.epsilon)))
-            self._epsilons[steps] = found
+            self._epsilons[steps] = self._promise.epsilon_after(steps)
         return self._epsilons[steps]
 
     def _told(self) -> str:
@@ -392,43 +383,6 @@ class Private:
             raise SessionOver("this run was closed. Prepare another one to train on.")
         if not self._guard.is_held:
             raise SessionOver("another run was prepared with this optimiser. Go on with that one.")
-
-    def _require_current(self, batch: object) -> None:
-        if not isinstance(batch, Batch):
-            raise ParameterError(
-                f"step takes a batch of this run's own batches(), got an object of type "
-                f"{type(batch).__name__}. Rows chosen in any other way, such as by a DataLoader, "
-                "are not the batch that is accounted. Nothing was spent. Write: for batch in "
-                "private.batches(): private.step(batch, loss_fn).",
-                parameter="batch",
-            )
-        if batch.owner is not self:
-            raise ParameterError(
-                "this batch belongs to another run. Nothing was spent. Take it from the batches() "
-                "of the run whose step it is.",
-                parameter="batch",
-            )
-        if batch.is_used or batch is not self._current:
-            raise ParameterError(
-                "each batch is for one step, and this one's has passed. Nothing was spent. Take "
-                "the next one from batches().",
-                parameter="batch",
-            )
-
-
-@dataclass(slots=True)
-class State:
-    """How far a run is."""
-
-    taken: int = 0  # steps that changed the model
-    done: int = 0  # steps of the plan that are over, also those that failed
-    begun: int = 0  # steps paid for
-    norm: float | None = None  # of adaptive clipping
-
-    @property
-    def document(self) -> dict[str, int | float | None]:
-        """The state as a checkpoint writes it."""
-        return {name: getattr(self, name) for name in self.__slots__}
 
 
 def _secured(source: Source) -> str:

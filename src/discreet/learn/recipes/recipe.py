@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pickle import UnpicklingError
-from typing import Any, Final, final
+from typing import Any, Final, Unpack, final
 
 import torch
 from torch import Tensor, nn
@@ -14,11 +14,10 @@ from torch.optim import Adam, Optimizer
 
 from discreet._exact import Number, positive, whole
 from discreet.errors import DataError, ParameterError
-from discreet.learn.preparing import SamplingName, prepare
+from discreet.learn.preparing import prepare
 from discreet.learn.recipes.encoding import NO_LABEL, Encoding, LabelledRows
+from discreet.learn.run.settings import SamplingName, TrainingOptions
 from discreet.learn.training import Private
-from discreet.ledger import Account
-from discreet.noise import SYSTEM, Source
 from discreet.privacy import Neighbours
 
 __all__ = [
@@ -81,26 +80,16 @@ class Recipe:
         rows: LabelledRows,
         *,
         classes: int,
-        epsilon: Number,
-        delta: Number,
-        epochs: Number,
-        batch_size: int,
         clip: Number | None = None,
         learning_rate: Number | None = None,
-        account: Account | None = None,
         unit: str | None = None,
-        rows_per_unit: int = 1,
-        population: int | None = None,
-        who: str = "trainer",
-        purpose: str = "training",
-        progress: bool | None = None,
-        source: Source = SYSTEM,
+        **options: Unpack[TrainingOptions],
     ) -> Private:
         """Prepare private training of a new model; :func:`finish` makes the steps.
 
         ``unit`` is what the units of the rows are called. Batches are drawn as the account's
-        neighbouring relation needs. See :func:`discreet.learn.prepare` for the rest, and for the
-        claim.
+        neighbouring relation needs. See :func:`discreet.learn.prepare` for ``options``, and for
+        the claim.
 
         >>> import numpy as np
         >>> from discreet.learn.recipes.encoding import EncodedRows
@@ -121,6 +110,7 @@ class Recipe:
                 raise ParameterError(f"a unit must not be called {unit!r}.", parameter="unit")
             data[unit], units = rows.units, unit
         model = self.model(rows.matrix.shape[1:], classes)
+        account = options.get("account")
         sampling: SamplingName = "poisson"
         if account is not None and account.neighbours is Neighbours.replace_one:
             sampling = "without_replacement"
@@ -128,20 +118,10 @@ class Recipe:
             model,
             self.optimizer(model, learning_rate=learning_rate),
             data,
-            epsilon=epsilon,
-            delta=delta,
-            epochs=epochs,
-            batch_size=batch_size,
             clip=self.clip if clip is None else clip,
-            account=account,
-            who=who,
-            purpose=purpose,
             sampling=sampling,
-            population=population,
             units=units,
-            rows_per_unit=rows_per_unit,
-            progress=progress,
-            source=source,
+            **options,
         )
 
 

@@ -3,11 +3,12 @@
 from typing import Any, final
 from weakref import WeakKeyDictionary
 
-from torch.optim import Optimizer
+from torch import nn
+from torch.optim import LBFGS, Optimizer
 
 from discreet.errors import ParameterError
 
-__all__ = ["Guard"]
+__all__ = ["Guard", "check_optimizer"]
 
 _held: "WeakKeyDictionary[Optimizer, Guard]" = WeakKeyDictionary()
 
@@ -50,3 +51,37 @@ class Guard:
                 "run with private.close() to train on without privacy.",
                 parameter="optimizer",
             )
+
+
+def check_optimizer(optimizer: object, model: nn.Module) -> None:
+    """Refuse an optimiser that does not train all of the model and nothing else."""
+    if not isinstance(optimizer, Optimizer):
+        raise ParameterError(
+            "optimizer must be a torch optimizer, such as torch.optim.SGD(model.parameters(), "
+            f"lr=0.1), got an object of type {type(optimizer).__name__}.",
+            parameter="optimizer",
+        )
+    if isinstance(optimizer, LBFGS):
+        raise ParameterError(
+            "LBFGS evaluates the loss several times in a step, and only one of them is paid for. "
+            "Use an optimiser that takes one gradient, such as SGD or Adam.",
+            parameter="optimizer",
+        )
+    own = {id(parameter) for parameter in model.parameters()}
+    theirs = [p for group in optimizer.param_groups for p in group["params"]]
+    if any(id(parameter) not in own for parameter in theirs):
+        raise ParameterError(
+            "the optimiser has parameters that are not the model's, so it would train something "
+            "else. Build it from model.parameters(), after discreet.learn.fix(model) if that was "
+            "used.",
+            parameter="optimizer",
+        )
+    held = {id(parameter) for parameter in theirs}
+    left_out = [n for n, p in model.named_parameters() if p.requires_grad and id(p) not in held]
+    if left_out:
+        raise ParameterError(
+            f"the optimiser does not train {', '.join(left_out[:5])}, whose gradients would be "
+            "clipped and noised for nothing. Freeze them with requires_grad_(False), or hand them "
+            "to the optimiser.",
+            parameter="optimizer",
+        )

@@ -5,23 +5,15 @@ from typing import TYPE_CHECKING, Any, final
 from discreet.accounting import Loss
 from discreet.errors import LedgerError, ParameterError
 from discreet.learn.choices.sampling import Sampling
+from discreet.learn.run.promise import Promise
+from discreet.learn.run.settings import Training
 from discreet.ledger import Account, Job
 from discreet.noise import Source
 
 if TYPE_CHECKING:
     from discreet.privacy import Unit
 
-__all__ = ["Charges", "check_account", "require_account"]
-
-
-def require_account(account: object) -> None:
-    """Refuse what is no account."""
-    if account is not None and not isinstance(account, Account):
-        raise ParameterError(
-            f"account must be an account of a ledger, got an object of type "
-            f"{type(account).__name__}. Open one with Ledger.open(path)[name].",
-            parameter="account",
-        )
+__all__ = ["Charges", "check_account"]
 
 
 def check_account(account: Account, sampling: Sampling, *, grouped: bool, by: str | None) -> None:
@@ -69,32 +61,25 @@ class Charges:
         self._step, self._jobs = step, jobs
 
     @classmethod
-    def reserve(
-        cls,
-        account: Account,
-        step: Loss,
-        *,
-        steps: int,
-        run: str,
-        who: str,
-        purpose: str,
-        source: Source,
-    ) -> "Charges":
+    def reserve(cls, account: Account, promise: Promise, asked: Training) -> "Charges":
         """Set aside the steps of a new run."""
         job = account.reserve(
-            step * steps, who=who, purpose=purpose, key=f"learn/{run}/0", source=source
+            promise.step_loss * promise.steps,
+            who=asked.who,
+            purpose=asked.purpose,
+            key=f"learn/{promise.run}/0",
+            source=asked.source,
         )
-        return cls(account, step, [job], 0)
+        return cls(account, promise.step_loss, [job], 0)
 
     @classmethod
-    def resume(
-        cls, account: Account, step: Loss, *, steps: int, run: str, source: Source
-    ) -> "Charges":
+    def resume(cls, account: Account, promise: Promise, *, steps: int, source: Source) -> "Charges":
         """Take up a run that has ``steps`` to go, setting aside what its reservations lack.
 
         Steps that were paid for after the checkpoint was written are lost: their batches were
         drawn, so they stay paid, and repeating them is paid again.
         """
+        step, run = promise.step_loss, promise.run
         prefix = f"key/{account.name}/learn/{run}/"
         reserved: dict[int, dict[str, Any]] = {}
         over: set[int] = set()

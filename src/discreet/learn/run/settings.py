@@ -1,119 +1,152 @@
-"""What a run promises: fixed when it is prepared, written into checkpoints, never changed."""
+"""What one may ask of a run: the keywords of ``prepare`` and ``resume``, and their frozen form."""
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, final
+from math import ceil
+from typing import Literal, Required, TypedDict, final
 
-from discreet._exact import Number
-from discreet.accounting import Loss
+from discreet._exact import Number, float_up, positive, probability, whole
+from discreet.accounting import calibrate
 from discreet.errors import ParameterError
-from discreet.learn.choices.clipping import Adaptive, Automatic, Clipping, Flat, PerLayer
-from discreet.learn.choices.sampling import (
-    FullBatch,
-    Poisson,
-    Sampling,
-    TruncatedPoisson,
-    WithoutReplacement,
-)
+from discreet.learn.choices.sampling import Sampling
+from discreet.learn.run.rows import Collate
+from discreet.ledger import Account
+from discreet.noise import SYSTEM, Source
 
-__all__ = ["Settings"]
+__all__ = [
+    "Execution",
+    "ExecutionOptions",
+    "SamplingName",
+    "Training",
+    "TrainingOptions",
+]
 
-_SAMPLINGS: Final = {c.__name__: c for c in (FullBatch, Poisson, TruncatedPoisson)} | {
-    "WithoutReplacement": WithoutReplacement
-}
-_CLIPPINGS: Final = {c.__name__: c for c in (Adaptive, Automatic, Flat, PerLayer)}
+SamplingName = Literal["poisson", "truncated", "without_replacement", "full"]
+
+
+class ExecutionOptions(TypedDict, total=False):
+    """Keywords of :func:`prepare` and :func:`resume` alike: who pays, and how the work is done.
+
+    None of them changes what is promised.
+
+    ``account``: where every step is charged. ``collate``: from a list of the dataset's items to a
+    batch. ``micro_batch_size``: how many units are computed at a time. ``graphs``: replay CUDA
+    graphs. ``progress``: show a bar; by default on a terminal. ``diagnostics``: look at raw data,
+    NOT PRIVATE. ``source``: of all randomness.
+
+    >>> how: ExecutionOptions = {"micro_batch_size": 64, "progress": False}
+    """
+
+    account: Account | None
+    collate: Collate | None
+    micro_batch_size: int | None
+    graphs: bool
+    progress: bool | None
+    diagnostics: bool
+    source: Source
+
+
+class TrainingOptions(ExecutionOptions, total=False):
+    """Keywords of :func:`prepare`: how private the run is, how long it is, and who asks for it.
+
+    ``epsilon`` or ``noise_multiplier``, at ``delta``. ``epochs`` or ``steps``, of ``batch_size``
+    units out of a public ``population``, ``rows_per_unit`` of each. ``who`` and ``purpose``, for
+    the ledger. And those of :class:`ExecutionOptions`.
+
+    >>> import torch
+    >>> from discreet.learn import prepare
+    >>> options: TrainingOptions = {
+    ...     "epsilon": 2, "delta": 1e-5, "epochs": 3, "batch_size": 50, "progress": False
+    ... }
+    >>> model, data = torch.nn.Linear(3, 1), (torch.randn(1_000, 3),)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> prepare(model, optimizer, data, clip=1.0, **options).steps_planned
+    60
+    """
+
+    epsilon: Number | None
+    delta: Required[Number]
+    epochs: Number | None
+    steps: int | None
+    batch_size: int | None
+    noise_multiplier: Number | None
+    population: int | None
+    rows_per_unit: int
+    who: str
+    purpose: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """How the work of a run is done and who pays for it: :class:`ExecutionOptions`, checked."""
+
+    account: Account | None = None
+    collate: Collate | None = None
+    micro_batch_size: int | None = None
+    graphs: bool = False
+    progress: bool | None = None
+    diagnostics: bool = False
+    source: Source = SYSTEM
+
+    def __post_init__(self) -> None:
+        if self.account is not None and not isinstance(self.account, Account):
+            raise ParameterError(
+                f"account must be an account of a ledger, got an object of type "
+                f"{type(self.account).__name__}. Open one with Ledger.open(path)[name].",
+                parameter="account",
+            )
+        if self.micro_batch_size is not None:
+            whole(self.micro_batch_size, name="micro_batch_size")
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """The settings of one run; all of them are public."""
+class Training(Execution):
+    """What was asked of a run: :class:`TrainingOptions`, checked."""
 
-    run: str  # a random name, by which reservations are found again
-    sampling: Sampling
-    clipping: Clipping | Adaptive
-    noise_multiplier: float
+    epsilon: Number | None = None
     delta: Number
-    steps: int
-    epsilon: Number | None  # what was asked for, where it was
-    unit: str
-    rows_per_unit: int
-    is_rounded: bool  # the population is the size of the data, rounded
-    form: str  # of the dataset's rows
-    trainable: tuple[tuple[str, tuple[int, ...]], ...]
-    account: str | None
+    epochs: Number | None = None
+    steps: int | None = None
+    batch_size: int | None = None
+    noise_multiplier: Number | None = None
+    population: int | None = None
+    rows_per_unit: int = 1
+    who: str = "trainer"
+    purpose: str = "training"
 
-    @property
-    def step_loss(self) -> Loss:
-        """What one step costs."""
-        return self.sampling.loss(noise_multiplier=self.noise_multiplier)
-
-    @property
-    def gradient_noise(self) -> float:
-        """The noise multiplier of the gradient: more where a count is released beside it."""
-        if isinstance(self.clipping, Adaptive):
-            return self.clipping.gradient_noise(self.noise_multiplier)
-        return self.noise_multiplier
-
-    def to_json(self) -> str:
-        """Write the settings; a sampling or clipping of one's own by its name only."""
-        document = {name: getattr(self, name) for name in self.__slots__}
-        document["sampling"] = _part(self.sampling, _SAMPLINGS)
-        document["clipping"] = _part(self.clipping, _CLIPPINGS)
-        return json.dumps(document, default=_number)
-
-    @classmethod
-    def from_json(
-        cls, text: str, *, sampling: Sampling | None, clipping: Clipping | Adaptive | None
-    ) -> "Settings":
-        """Read back what :meth:`to_json` wrote; parts of one's own must be given again."""
-        document = json.loads(text)
-        document["sampling"] = _whole(document["sampling"], _SAMPLINGS, sampling, "sampling")
-        document["clipping"] = _whole(document["clipping"], _CLIPPINGS, clipping, "clip")
-        document["trainable"] = tuple((n, tuple(shape)) for n, shape in document["trainable"])
-        for name in ("delta", "epsilon"):
-            document[name] = _read(document[name])
-        return cls(**document)
-
-
-def _part(value: object, known: Mapping[str, type]) -> dict[str, Any]:
-    kind = type(value).__name__
-    if known.get(kind) is type(value) and is_dataclass(value):
-        return {"kind": kind, **asdict(value)}  # type: ignore[arg-type]  # an instance, not a class
-    return {"kind": kind, "own": repr(value)}
-
-
-def _whole(document: dict[str, Any], known: Mapping[str, type], given: Any, name: str) -> Any:
-    kind = document.pop("kind")
-    if "own" in document:
-        if type(given).__name__ != kind or repr(given) != document["own"]:
+    def __post_init__(self) -> None:
+        probability(self.delta, name="delta", hint="Gaussian noise needs a delta above 0.")
+        Execution.__post_init__(self)
+        if (self.epsilon is None) == (self.noise_multiplier is None):
             raise ParameterError(
-                f"this run was prepared with {name}={document['own']}, which a checkpoint cannot "
-                f"bring back. Pass the same object as {name}=.",
-                parameter=name,
+                "give either epsilon=, for which the noise is found, or noise_multiplier=, for "
+                "which private.spent tells the epsilon.",
+                parameter="epsilon",
             )
-        return given
-    found = known[kind](**{key: _read(value) for key, value in document.items()})
-    if given is not None and given != found:
-        raise ParameterError(
-            f"this run was prepared with {name}={found!r}. Leave {name}= out: a run goes on as it "
-            "began.",
-            parameter=name,
+        if (self.epochs is None) == (self.steps is None):
+            raise ParameterError(
+                "give either epochs= or steps=; an epoch is population / batch_size steps.",
+                parameter="epochs",
+            )
+        for name in ("epsilon", "noise_multiplier", "epochs"):
+            if getattr(self, name) is not None:
+                positive(getattr(self, name), name=name)
+
+    def steps_of(self, sampling: Sampling) -> int:
+        """Return how many steps were asked for, with batches like these."""
+        if self.steps is not None:
+            return whole(self.steps, name="steps")
+        rounds = positive(self.epochs, name="epochs")
+        return max(1, ceil(rounds * sampling.population / Fraction(sampling.expected)))
+
+    def noise_for(self, sampling: Sampling, steps: int) -> float:
+        """Return the noise multiplier that was asked for, or the least that keeps epsilon."""
+        if self.noise_multiplier is not None:
+            return float_up(positive(self.noise_multiplier, name="noise_multiplier"))
+        assert self.epsilon is not None
+        return calibrate(
+            lambda noise: sampling.loss(noise_multiplier=noise) * steps,
+            epsilon=self.epsilon,
+            delta=probability(self.delta, name="delta"),
         )
-    return found
-
-
-def _number(value: object) -> Any:
-    if isinstance(value, Fraction):
-        return {"exactly": str(value)}
-    return str(value)
-
-
-def _read(value: Any) -> Any:
-    if isinstance(value, dict):
-        if value.keys() == {"exactly"}:
-            return Fraction(value["exactly"])
-        return {key: _read(inner) for key, inner in value.items()}
-    return value

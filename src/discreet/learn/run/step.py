@@ -9,15 +9,16 @@ import torch
 from torch import Tensor, nn
 
 from discreet.errors import ParameterError
-from discreet.learn.choices.clipping import AdaptiveState, Clipping
+from discreet.learn.choices.adaptive import AdaptiveState
+from discreet.learn.choices.clipping import Clipping
 from discreet.learn.following.batch_tree import leaves
 from discreet.learn.following.function_identity import kind_of
 from discreet.learn.gradients.cuda_graph import Replaying
 from discreet.learn.gradients.engine import Engine
 from discreet.learn.noise.grid_noise import add_noise_
 from discreet.learn.run.diagnostics import Watch
+from discreet.learn.run.promise import Promise
 from discreet.learn.run.rows import Rows, moved
-from discreet.learn.run.settings import Settings
 from discreet.learn.run.team import Indices, Team, Weights
 from discreet.learn.run.units import EachRow, Units
 from discreet.noise import Source
@@ -35,7 +36,7 @@ class Stepping:
 
     rows: Rows
     units: Units
-    settings: Settings
+    promise: Promise
     clipping: Clipping
     engine: Engine
     adder: Engine | Replaying  # the engine, or graphs of it
@@ -57,7 +58,7 @@ class Stepping:
     @property
     def noise_scale(self) -> float:
         """The standard deviation of the noise in the mean gradient."""
-        return self.settings.gradient_noise * self.clip / self.settings.sampling.expected
+        return self.promise.gradient_noise * self.clip / self.promise.sampling.expected
 
     def try_out(self, loss_fn: LossFunction) -> None:
         """Refuse what can not be handled before a step is paid for.
@@ -87,7 +88,7 @@ class Stepping:
 
     def draw(self) -> tuple[Indices, Weights | None]:
         """Draw the rows of a batch, unit by unit, and what each one's loss counts."""
-        drawn = self.settings.sampling.draw(self.units.count, source=self.source)
+        drawn = self.promise.sampling.draw(self.units.count, source=self.source)
         return self.units.rows(drawn, self.source)
 
     def compute(self, loss_fn: LossFunction, rows: Indices, weights: Weights | None) -> None:
@@ -143,7 +144,7 @@ class Stepping:
             self.team.sum_(total)
             adapting.tally = total
         if self.team.is_first:
-            share = adapting.release(expected=self.settings.sampling.expected, source=self.source)
+            share = adapting.release(expected=self.promise.sampling.expected, source=self.source)
         adapting.tally = None
         adapting.update(self.team.agree([share])[0])
         return True
@@ -184,8 +185,8 @@ class Stepping:
             add_noise_(
                 buffer,
                 sensitivity=self.clip,
-                noise_multiplier=self.settings.gradient_noise,
-                divide_by=self.settings.sampling.expected,
+                noise_multiplier=self.promise.gradient_noise,
+                divide_by=self.promise.sampling.expected,
                 source=self.source,
             )
         self.team.spread_(buffer)

@@ -2,9 +2,9 @@
 
 from typing import Never, SupportsIndex, final
 
-from discreet.errors import SensitiveValue
+from discreet.errors import ParameterError, SensitiveValue
 
-__all__ = ["Batch"]
+__all__ = ["Batch", "require_ticket"]
 
 
 @final
@@ -49,6 +49,30 @@ class Batch:
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> Never:
         raise _refusal("copied or pickled")
+
+
+def require_ticket(batch: object, *, owner: object, current: Batch | None) -> None:
+    """Refuse what is not the current ticket of this owner, or was used."""
+    if not isinstance(batch, Batch):
+        raise ParameterError(
+            f"step takes a batch of this run's own batches(), got an object of type "
+            f"{type(batch).__name__}. Rows chosen in any other way, such as by a DataLoader, "
+            "are not the batch that is accounted. Nothing was spent. Write: for batch in "
+            "private.batches(): private.step(batch, loss_fn).",
+            parameter="batch",
+        )
+    if batch.owner is not owner:
+        raise ParameterError(
+            "this batch belongs to another run. Nothing was spent. Take it from the batches() "
+            "of the run whose step it is.",
+            parameter="batch",
+        )
+    if batch.is_used or batch is not current:
+        raise ParameterError(
+            "each batch is for one step, and this one's has passed. Nothing was spent. Take "
+            "the next one from batches().",
+            parameter="batch",
+        )
 
 
 def _refusal(verb: str) -> SensitiveValue:

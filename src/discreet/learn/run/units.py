@@ -12,7 +12,7 @@ from discreet.learn.run.rows import column_of
 from discreet.noise import Source
 from discreet.noise.source import words
 
-__all__ = ["EachRow", "Grouped", "Units", "units_of"]
+__all__ = ["EachRow", "Grouped", "Units", "rounded", "units_of"]
 
 Indices = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float32]
@@ -94,6 +94,18 @@ class Grouped:
         chosen = order[first[:, None] + np.arange(self.rows_each)[None, :]]
         places: Indices = starts[:, None] + (chosen - first[:, None])
         return places
+
+
+def rounded(count: int) -> int:
+    """Return a number rounded up to two significant digits, which is then taken as public.
+
+    Up, since accounting for truncated batches needs a population that is not exceeded.
+
+    >>> rounded(60_000), rounded(48_842), rounded(7)
+    (60000, 49000, 7)
+    """
+    unit = int(10 ** max(0, len(str(count)) - 2))
+    return -(-count // unit) * unit
 
 
 def units_of(
