@@ -48,6 +48,18 @@ def test_links_between_pages_lead_somewhere():
     assert broken == []
 
 
+def test_files_and_folders_named_in_pages_exist():
+    missing = [
+        f"{page.relative_to(ROOT)}: {path}"
+        for page in PAGES
+        for path in re.findall(
+            r"`((?:src|tests|docs|examples|benchmarks)/[\w/.-]+)`", page.read_text()
+        )
+        if not (ROOT / path).exists()
+    ]
+    assert missing == []
+
+
 def test_every_reference_key_is_listed():
     listed = set(re.findall(r"^\*\*\[(\w+)\]\*\*", (ROOT / "docs/references.md").read_text(), re.M))
     sources = [*(ROOT / "src").rglob("*.py"), *PAGES]
