@@ -25,7 +25,7 @@ from discreet.tables.engines import open_sources
 from discreet.tables.model.bounds import Bounding, Groups, Norm
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.pricing.cell_layout import lay_out
-from discreet.tables.pricing.payment import Terms
+from discreet.tables.pricing.offer import Offer
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import price
 from discreet.tables.sql.parse import parse
@@ -252,7 +252,7 @@ def all_types() -> dict[str, Sequence[tuple[str, str]]]:
 def prepared(case: Case, catalog: Catalog, *, epsilon: Fraction = EPSILON) -> Prepared:
     """Read and price the question."""
     asked = None if case.asked is None else case.bounding
-    Terms(epsilon=epsilon, delta=DELTA, bounding=asked)
+    Offer(epsilon=epsilon, delta=DELTA, bounding=asked)
     query = parse(case.sql, catalog, periods=case.periods)
     layout = lay_out(query)
     found = price(query, layout, catalog, epsilon=epsilon, delta=DELTA, bounding=asked)

@@ -30,6 +30,7 @@ from discreet.tables.engines import DuckDB
 from discreet.tables.model.bounds import Groups, Norm
 from discreet.tables.model.quotes import Expected, Quote
 from discreet.tables.opening import open_tables, protect
+from discreet.tables.pricing.offer import Offer
 from discreet.tables.protected import Protected
 from discreet.tables.questions import Question
 from discreet.tables.release.watch import Alert, Watch
@@ -47,6 +48,7 @@ __all__ = [
     "Expected",
     "Groups",
     "Norm",
+    "Offer",
     "Plan",
     "Protected",
     "Question",

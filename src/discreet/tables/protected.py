@@ -2,11 +2,12 @@
 
 import getpass
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import final
+from typing import Unpack, final
 
 from discreet._exact import Number
 from discreet.accounting import Loss
@@ -18,12 +19,12 @@ from discreet.tables.declarations.declaration import Declaration
 from discreet.tables.declarations.registration import attached, relative
 from discreet.tables.engines.protocol import Engine
 from discreet.tables.engines.sources import Sources
-from discreet.tables.model.bounds import Bounding
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import KeyValue
 from discreet.tables.model.quotes import Quote
 from discreet.tables.pricing.expected_errors import expected_errors
-from discreet.tables.pricing.payment import Terms, prepare
+from discreet.tables.pricing.offer import Offer, OfferFields, offered, paid_by_epsilon
+from discreet.tables.pricing.payment import prepare
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.questions import Question
 from discreet.tables.release import answer as answering
@@ -34,8 +35,6 @@ from discreet.tables.results.result import Result
 from discreet.tables.sql.parse import parse
 
 __all__ = ["Protected"]
-
-Periods = str | Sequence[str] | None
 
 
 @final
@@ -99,25 +98,15 @@ class Protected:
     def quote(
         self,
         question: str | Question,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        share: Number | str | None = None,
-        within: Number | str | None = None,
-        of: Number | None = None,
-        confidence: Number = Fraction(95, 100),
-        size: int | None = None,
-        bounding: Bounding | None = None,
-        periods: Periods = None,
-        who: str | None = None,
-        purpose: str | None = None,
+        offer: Offer | None = None,
+        **fields: Unpack[OfferFields],
     ) -> Quote:
         """Say what a question costs, what is left then, and how far off it would be. Free.
 
         Pay with ``epsilon`` (and ``delta``), the guarantee of this answer taken alone; with
         ``share`` of the whole budget, such as ``"5%"``; or ask the other way round, for an interval
-        ``within`` so much at a ``confidence``. ``size`` states how many rows a group has, where an
-        error depends on it. ``bounding`` overrides how units are bounded.
+        ``within`` so much at a ``confidence``. :class:`Offer` lists all that can be said, here as
+        keywords or there.
 
         >>> from discreet.testing import temporary_tables
         >>> with temporary_tables(epsilon=3) as T:
@@ -125,20 +114,14 @@ class Protected:
         >>> round(quote.epsilon, 2), bool(quote)
         (0.3, True)
         """
-        terms = Terms(
-            epsilon=epsilon, delta=delta, share=share, within=within, of=of,
-            confidence=confidence, size=size, bounding=bounding,
-        )  # fmt: skip
-        prepared = self._prepare(question, terms, periods)
-        asker = self._asker(terms, periods, who, purpose, SYSTEM)
+        asker = self._asker(offered(offer, fields), SYSTEM)
+        prepared = self._prepare(question, asker.offer)
         expected = expected_errors(
-            prepared, self.catalog, confidence=Fraction(terms.confidence), size=terms.size
+            prepared, self.catalog, confidence=asker.confidence, size=asker.offer.size
         )
         budgets = self.account.quote(
             prepared.price.loss,
-            who=asker.who,
-            purpose=asker.purpose,
-            periods=periods,
+            **asker.asking,
             error=next((one.half_width for one in expected if one.half_width), None),
         )
         return Quote(
@@ -147,61 +130,44 @@ class Protected:
             delta=float(prepared.price.delta),
             loss=prepared.price.loss,
             budgets=budgets,
-            confidence=float(terms.confidence),
+            confidence=float(asker.confidence),
             noise=prepared.price.noise.kind,
             expected=expected,
-            notes=(*self._free(prepared, asker), *tight_bounds(prepared, self._told)),
+            notes=(*_free(prepared, asker), *tight_bounds(prepared, self._told)),
         )
 
     def sql(
         self,
         question: str | Question,
+        offer: Offer | None = None,
         *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        share: Number | str | None = None,
-        within: Number | str | None = None,
-        of: Number | None = None,
-        confidence: Number = Fraction(95, 100),
-        size: int | None = None,
-        bounding: Bounding | None = None,
-        periods: Periods = None,
-        who: str | None = None,
-        purpose: str | None = None,
         source: Source = SYSTEM,
+        **fields: Unpack[OfferFields],
     ) -> Result:
         """Answer a question in SQL, privately. See :meth:`quote` for how to pay.
 
-        ``periods`` lists the periods of the data that are asked about, where a unit is protected in
-        each period by itself. ``source`` is where the noise comes from.
+        ``source`` is where the noise comes from.
 
         >>> from discreet.testing import temporary_tables
         >>> with temporary_tables(epsilon=3) as T:
         ...     T.sql("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", share="5%").columns
         ('sex', 'n')
         """
-        terms = Terms(
-            epsilon=epsilon, delta=delta, share=share, within=within, of=of,
-            confidence=confidence, size=size, bounding=bounding,
-        )  # fmt: skip
+        said = offered(offer, fields)
         self.refresh()
-        prepared = self._prepare(question, terms, periods)
-        result = answering.answer(prepared, self._asker(terms, periods, who, purpose, source))
+        prepared = self._prepare(question, said)
+        result = answering.answer(prepared, self._asker(said, source))
         self._told.update(told_quantiles(prepared, result))
         return result
 
     def plan(
         self,
         questions: Sequence[str | Question],
+        offer: Offer | None = None,
         *,
-        epsilon: Number,
-        delta: Number | None = None,
         weights: Sequence[Number] | None = None,
-        confidence: Number = Fraction(95, 100),
-        periods: Periods = None,
-        who: str | None = None,
-        purpose: str | None = None,
         source: Source = SYSTEM,
+        **fields: Unpack[OfferFields],
     ) -> Plan:
         """Price many questions together, before anything is spent; ``.release()`` answers them.
 
@@ -217,23 +183,19 @@ class Protected:
         ...     len(plan.parts), len(plan.release())
         (1, 2)
         """
-        terms = Terms(epsilon=epsilon, delta=delta, confidence=confidence)
+        said = paid_by_epsilon(offered(offer, fields), "delta", what="a plan")
         self.refresh()
-        asker = self._asker(terms, periods, who, purpose, source)
-        texts = [one.sql if isinstance(one, Question) else one for one in questions]
-        return planned(texts, asker, terms, weights=weights, periods=_labels(periods))
+        return planned(_texts(questions), self._asker(said, source), weights=weights)
 
     def watch(
         self,
         questions: Sequence[str | Question],
+        offer: Offer | None = None,
         *,
         threshold: Number,
         positives: int = 1,
-        epsilon: Number,
-        periods: Periods = None,
-        who: str | None = None,
-        purpose: str | None = None,
         source: Source = SYSTEM,
+        **fields: Unpack[OfferFields],
     ) -> Watch:
         """Tell which of many counts are above a threshold, for the price of the alerts.
 
@@ -247,13 +209,11 @@ class Protected:
         ...     T.watch(ages[::-1], threshold=1000, positives=1, epsilon=1)
         Watch(120 questions, 1 alerts left)
         """
-        terms = Terms(epsilon=epsilon, delta=0)
+        said = paid_by_epsilon(offered(offer, fields), what="a watch")
         self.refresh()
-        asker = self._asker(terms, periods, who, purpose, source)
-        texts = [one.sql if isinstance(one, Question) else one for one in questions]
         return watched(
-            texts, asker, threshold=threshold, positives=positives, epsilon=epsilon,
-            periods=_labels(periods), engine=lambda: self._refreshed_engine(),
+            _texts(questions), self._asker(said, source), threshold=threshold, positives=positives,
+            engine=self._refreshed_engine,
         )  # fmt: skip
 
     def where(self, condition: str) -> Question:
@@ -376,43 +336,39 @@ class Protected:
         self.refresh()
         return self._engine
 
-    def _asker(
-        self, terms: Terms, periods: Periods, who: str | None, purpose: str | None, source: Source
-    ) -> answering.Asker:
+    def _asker(self, offer: Offer, source: Source) -> answering.Asker:
+        named = replace(offer, who=offer.who or self._who, purpose=offer.purpose or self._purpose)
         return answering.Asker(
             account=self.account,
             engine=self._engine,
             catalog=self.catalog,
             version=self._version,
-            confidence=Fraction(terms.confidence),
-            who=who or self._who,
-            purpose=purpose or self._purpose,
-            periods=periods,
+            offer=named,
             source=source,
         )
 
-    def _free(self, prepared: Prepared, asker: answering.Asker) -> list[str]:
-        if not answering.is_known(prepared, asker):
-            return []
-        return ["answered before, at least as exactly: asking again costs the total nothing"]
-
-    def _prepare(self, asked: str | Question, terms: Terms, periods: Periods) -> Prepared:
-        question = asked.sql if isinstance(asked, Question) else asked
-        query = parse(question, self.catalog, periods=_labels(periods))
+    def _prepare(self, asked: str | Question, offer: Offer) -> Prepared:
+        (question,) = _texts([asked])
 
         def cost(loss: Loss) -> float:
-            total = self.account.quote(loss, periods=periods)
+            total = self.account.quote(loss, periods=offer.periods)
             return total.used_after - total.used
 
         return prepare(
             question,
-            query,
-            terms=terms,
+            parse(question, self.catalog, periods=offer.labels),
+            offer=offer,
             catalog=self.catalog,
             guarantee=self.account.guarantee,
             cost=cost,
         )
 
 
-def _labels(periods: Periods) -> Sequence[str] | None:
-    return [periods] if isinstance(periods, str) else periods
+def _texts(questions: Sequence[str | Question]) -> list[str]:
+    return [one.sql if isinstance(one, Question) else one for one in questions]
+
+
+def _free(prepared: Prepared, asker: answering.Asker) -> list[str]:
+    if not answering.is_known(prepared, asker):
+        return []
+    return ["answered before, at least as exactly: asking again costs the total nothing"]

@@ -1,12 +1,14 @@
 """The dataframe interface: a question built step by step, which becomes the same SQL."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Unpack, final
 
 from discreet.errors import ParameterError
+from discreet.noise import SYSTEM, Source
 from discreet.tables.aggregates import Ask
 from discreet.tables.model.query import KeyValue
+from discreet.tables.pricing.offer import Offer, OfferFields
 
 if TYPE_CHECKING:
     from discreet.tables.model.quotes import Quote
@@ -121,7 +123,7 @@ class Question:
             lines.append(f"LIMIT {self.most}")
         return "\n".join(lines)
 
-    def quote(self, **terms: Any) -> "Quote":
+    def quote(self, offer: Offer | None = None, **fields: Unpack[OfferFields]) -> "Quote":
         """Say what it would cost and how far off it may be: see :meth:`Protected.quote`.
 
         >>> from discreet.tables import count
@@ -130,10 +132,16 @@ class Question:
         ...     T.agg(n=count()).quote(epsilon=0.5).fits
         True
         """
-        return self._ask("quote")(self.sql, **terms)  # type: ignore[no-any-return]
+        return self._tables().quote(self, offer, **fields)
 
-    def release(self, **terms: Any) -> "Result":
-        """Pay and answer: see :meth:`Protected.sql` for the terms.
+    def release(
+        self,
+        offer: Offer | None = None,
+        *,
+        source: Source = SYSTEM,
+        **fields: Unpack[OfferFields],
+    ) -> "Result":
+        """Pay and answer: see :meth:`Protected.sql` for how.
 
         >>> from discreet.tables import count
         >>> from discreet.testing import temporary_tables
@@ -141,12 +149,12 @@ class Question:
         ...     T.group_by("sex").agg(n=count()).release(epsilon=0.5)["sex"].tolist()
         ['female', 'male']
         """
-        return self._ask("sql")(self.sql, **terms)  # type: ignore[no-any-return]
+        return self._tables().sql(self, offer, source=source, **fields)
 
-    def _ask(self, verb: str) -> Callable[..., Any]:
+    def _tables(self) -> "Protected":
         if self.source is None:
             raise ParameterError("this question belongs to no table.", parameter="source")
-        return getattr(self.source, verb)  # type: ignore[no-any-return]
+        return self.source
 
 
 def _text(value: object, name: str) -> str:

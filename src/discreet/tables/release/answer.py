@@ -12,6 +12,7 @@ from discreet.tables.engines.protocol import Engine
 from discreet.tables.model.bounds import Bounding, Groups, Norm
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.pricing.expected_errors import name_of
+from discreet.tables.pricing.offer import Offer
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.release.columns import columns_of
 from discreet.tables.release.run import Released, run
@@ -24,27 +25,34 @@ __all__ = ["Asker", "answer", "fingerprinted", "is_known", "made", "paid", "reca
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """Who asks, of which data, with which means: the same for every question of a call."""
+    """Who asks what of which data: the same for every question of a call.
+
+    The offer says who asks and for which purpose.
+    """
 
     account: Account
     engine: Engine
     catalog: Catalog
     version: str
-    confidence: Fraction
-    who: str
-    purpose: str
-    periods: Any
+    offer: Offer
     source: Source
 
     @property
-    def terms(self) -> dict[str, Any]:
-        """What the ledger wants to know of a charge."""
+    def confidence(self) -> Fraction:
+        """That of all intervals."""
+        return Fraction(self.offer.confidence)
+
+    @property
+    def asking(self) -> dict[str, Any]:
+        """What the ledger wants to know of who asks."""
         return {
-            "who": self.who,
-            "purpose": self.purpose,
-            "version": self.version,
-            "periods": self.periods,
-        }
+            "who": self.offer.who, "purpose": self.offer.purpose, "periods": self.offer.periods,
+        }  # fmt: skip
+
+    @property
+    def charge_fields(self) -> dict[str, Any]:
+        """What the ledger wants to know of a charge."""
+        return {**self.asking, "version": self.version}
 
 
 def answer(prepared: Prepared, asker: Asker) -> Result:
@@ -59,7 +67,7 @@ def recalled(prepared: Prepared, asker: Asker) -> Result | None:
     """Return what was answered before, if at least as much was paid for it."""
     query = fingerprinted(prepared, asker.catalog)
     found = asker.account.reread(
-        query, **asker.terms, accept=lambda kept: _is_as_good(kept, prepared, asker)
+        query, **asker.charge_fields, accept=lambda kept: _is_as_good(kept, prepared, asker)
     )
     if found is None:
         return None
@@ -75,7 +83,7 @@ def is_known(prepared: Prepared, asker: Asker) -> bool:
         seen.append(_is_as_good(kept, prepared, asker))
         return False
 
-    asker.account.reread(fingerprinted(prepared, asker.catalog), **asker.terms, accept=look)
+    asker.account.reread(fingerprinted(prepared, asker.catalog), **asker.charge_fields, accept=look)
     return any(seen)
 
 
@@ -91,7 +99,7 @@ def paid(prepared: Prepared, asker: Asker) -> tuple[Released, Result]:
     query = fingerprinted(prepared, asker.catalog)
     # Charged before data is touched: a crash from here on wastes budget, and leaks nothing.
     receipt = asker.account.charge(
-        prepared.price.loss, query=query, source=asker.source, **asker.terms
+        prepared.price.loss, query=query, source=asker.source, **asker.charge_fields
     )
     try:
         released = run(

@@ -103,12 +103,10 @@ def watched(
     *,
     threshold: Number,
     positives: int,
-    epsilon: Number,
-    periods: Sequence[str] | None,
     engine: Callable[[], Engine],
 ) -> Watch:
     """Check the questions, charge for all alerts, and begin."""
-    queries = [parse(text, asker.catalog, periods=periods) for text in texts]
+    queries = [parse(text, asker.catalog, periods=asker.offer.labels) for text in texts]
     if not queries:
         raise ParameterError("watch at least one question.", parameter="questions")
     limits = [_limit(query, asker.catalog) for query in queries]
@@ -118,15 +116,16 @@ def watched(
         neighbours=asker.catalog.neighbours,
         group_size=asker.catalog.unit.size,
     )
+    assert asker.offer.epsilon is not None
     mechanism = AboveThreshold(
-        epsilon=epsilon,
+        epsilon=asker.offer.epsilon,
         threshold=threshold,
         positives=positives,
         sensitivity=reach,
         # Counts all move one way when somebody comes or goes, but not when one is exchanged.
         monotone=asker.catalog.neighbours is not Neighbours.replace_one,
     )
-    receipt = asker.account.charge(mechanism.loss, source=asker.source, **asker.terms)
+    receipt = asker.account.charge(mechanism.loss, source=asker.source, **asker.charge_fields)
 
     def counts() -> "np.ndarray[Any, np.dtype[np.float64]]":
         now = engine()

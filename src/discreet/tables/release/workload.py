@@ -10,7 +10,7 @@ from discreet.accounting import Loss, compose, delta
 from discreet.errors import BudgetExceeded, ParameterError
 from discreet.ledger import AccountQuote
 from discreet.tables.pricing.cell_layout import lay_out
-from discreet.tables.pricing.payment import DELTA_SHARE, Terms
+from discreet.tables.pricing.payment import DELTA_SHARE
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import price
 from discreet.tables.release import answer as answering
@@ -53,9 +53,7 @@ class Plan:
     @property
     def quote(self) -> AccountQuote:
         """Whether all of it fits into the budget, and what would be left."""
-        return self.asker.account.quote(
-            self.loss, who=self.asker.who, purpose=self.asker.purpose, periods=self.asker.periods
-        )
+        return self.asker.account.quote(self.loss, **self.asker.asking)
 
     def __str__(self) -> str:
         shared = sum(len(merged.places) > 1 for merged, _ in self.parts)
@@ -103,10 +101,8 @@ class Plan:
 def planned(
     texts: Sequence[str],
     asker: answering.Asker,
-    terms: Terms,
     *,
     weights: Sequence[Number] | None,
-    periods: Sequence[str] | None,
 ) -> Plan:
     """Merge questions, split the price and return the plan."""
     if not texts:
@@ -116,8 +112,8 @@ def planned(
     heavy = [Fraction(1)] * len(texts)
     if weights is not None:
         heavy = [positive(one, name="weights") for one in weights]
-    merged = merge(texts, asker.catalog, periods=periods)
-    total, failure = _guarantee(terms, asker)
+    merged = merge(texts, asker.catalog, periods=asker.offer.labels)
+    total, failure = _guarantee(asker)
     # With errors as 1 / epsilon, the sum of weight / epsilon**2 for a given sum of epsilons is
     # least where each epsilon is proportional to the cube root of its weight.
     roots = [float(sum(heavy[i] for i in one.places)) ** (1 / 3) for one in merged]
@@ -142,12 +138,12 @@ def planned(
     )
 
 
-def _guarantee(terms: Terms, asker: answering.Asker) -> tuple[Fraction, Fraction]:
-    assert terms.epsilon is not None
-    given = terms.delta
+def _guarantee(asker: answering.Asker) -> tuple[Fraction, Fraction]:
+    epsilon, given = asker.offer.epsilon, asker.offer.delta
+    assert epsilon is not None
     if given is None:
         given = DELTA_SHARE * Fraction(asker.account.guarantee.delta)
-    return Fraction(terms.epsilon), Fraction(given)
+    return Fraction(epsilon), Fraction(given)
 
 
 def _priced(one: Merged, asker: answering.Asker, *, epsilon: Fraction, delta: Fraction) -> Prepared:
