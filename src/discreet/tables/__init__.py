@@ -34,7 +34,7 @@ from discreet.tables.pricing.offer import Offer
 from discreet.tables.protected import Protected
 from discreet.tables.questions import Question
 from discreet.tables.release.watch import Alert, Watch
-from discreet.tables.release.workload import Plan
+from discreet.tables.release.workload import Workload
 from discreet.tables.results.consistent import consistent
 from discreet.tables.results.result import Result
 
@@ -49,12 +49,12 @@ __all__ = [
     "Groups",
     "Norm",
     "Offer",
-    "Plan",
     "Protected",
     "Question",
     "Quote",
     "Result",
     "Watch",
+    "Workload",
     "consistent",
     "correlation",
     "count",

@@ -30,7 +30,7 @@ from discreet.tables.questions import Question
 from discreet.tables.release import answer as answering
 from discreet.tables.release.bound_hints import tight_bounds, told_quantiles
 from discreet.tables.release.watch import Watch, watched
-from discreet.tables.release.workload import Plan, planned
+from discreet.tables.release.workload import Workload, price_together
 from discreet.tables.results.result import Result
 from discreet.tables.sql.parse import parse
 
@@ -168,7 +168,7 @@ class Protected:
         weights: Sequence[Number] | None = None,
         source: Source = SYSTEM,
         **fields: Unpack[OfferFields],
-    ) -> Plan:
+    ) -> Workload:
         """Price many questions together, before anything is spent; ``.release()`` answers them.
 
         Questions about the same rows and groups share what they have in common, which is released
@@ -178,14 +178,14 @@ class Protected:
 
         >>> from discreet.testing import temporary_tables
         >>> with temporary_tables(epsilon=3) as T:
-        ...     plan = T.plan(["SELECT COUNT(*) AS n FROM people",
-        ...                    "SELECT AVG(income) AS pay FROM people"], epsilon=0.5)
-        ...     len(plan.parts), len(plan.release())
+        ...     workload = T.plan(["SELECT COUNT(*) AS n FROM people",
+        ...                        "SELECT AVG(income) AS pay FROM people"], epsilon=0.5)
+        ...     len(workload.parts), len(workload.release())
         (1, 2)
         """
-        said = paid_by_epsilon(offered(offer, fields), "delta", what="a plan")
+        said = paid_by_epsilon(offered(offer, fields), "delta", what="a workload")
         self.refresh()
-        return planned(_texts(questions), self._asker(said, source), weights=weights)
+        return price_together(_texts(questions), self._asker(said, source), weights=weights)
 
     def watch(
         self,

@@ -100,7 +100,7 @@ def run(
     prepared: Prepared, *, engine: Engine, catalog: Catalog, confidence: Fraction, source: Source
 ) -> Released:
     """Compute and add noise. Only call it once the price is paid."""
-    return _Run(prepared, engine, catalog, confidence, source).released()
+    return _Run(prepared, engine, catalog, confidence, source).run()
 
 
 class _Run:
@@ -126,7 +126,7 @@ class _Run:
         self._tables: dict[int, pa.Table] = {}  # of quantiles, by value
         self.bounds = {i: v.bounds for i, v in enumerate(self.query.values) if v.bounds is not None}
 
-    def released(self) -> Released:
+    def run(self) -> Released:
         for inference in self.price.inferences:
             self._infer(inference)
         shown = Shown(self.groups or ((),)) if self.query.has_known_keys else None

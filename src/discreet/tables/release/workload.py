@@ -17,14 +17,14 @@ from discreet.tables.release import answer as answering
 from discreet.tables.release.workload_merge import Merged, merge
 from discreet.tables.results.result import Result
 
-__all__ = ["Plan", "planned"]
+__all__ = ["Workload", "price_together"]
 
 _PRECISION: Final = 1e-3
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Workload:
     """Questions with their shares of one price; nothing is spent before :meth:`release`.
 
     ``parts`` are what is released, each for one or more questions. ``loss`` is what all of them
@@ -37,9 +37,9 @@ class Plan:
 
     >>> from discreet.testing import temporary_tables
     >>> with temporary_tables(epsilon=3) as T:
-    ...     plan = T.plan(["SELECT COUNT(*) AS n FROM people",
-    ...                    "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"], epsilon=0.5)
-    ...     plan.quote.fits, len(plan.parts)
+    ...     workload = T.plan(["SELECT COUNT(*) AS n FROM people",
+    ...                        "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"], epsilon=0.5)
+    ...     workload.quote.fits, len(workload.parts)
     (True, 2)
     """
 
@@ -62,7 +62,7 @@ class Plan:
             f"{shared} of them shared, for epsilon={self.epsilon:.4g} in all"
         ]
         for merged, prepared in self.parts:
-            names = ", ".join(str(place + 1) for place in merged.places)
+            names = ", ".join(str(i + 1) for i in merged.places)
             alone = float(prepared.price.epsilon)
             lines.append(f"  question {names}: epsilon={alone:.4g} by itself")
         lines.append(str(self.quote))
@@ -76,8 +76,8 @@ class Plan:
 
         >>> from discreet.testing import temporary_tables
         >>> with temporary_tables(epsilon=3) as T:
-        ...     plan = T.plan(["SELECT COUNT(*) AS n FROM people"], epsilon=1)
-        ...     [answer.columns for answer in plan.release()]
+        ...     workload = T.plan(["SELECT COUNT(*) AS n FROM people"], epsilon=1)
+        ...     [answer.columns for answer in workload.release()]
         [('n',)]
         """
         quote = self.quote
@@ -92,19 +92,19 @@ class Plan:
         results: dict[int, Result] = {}
         for merged, prepared in self.parts:
             released, whole = answering.paid(prepared, self.asker)
-            for place, view in zip(merged.places, merged.views, strict=True):
-                seen = replace(prepared, question=self.questions[place], query=view)
-                results[place] = answering.made(seen, released, self.asker, whole.receipt)
+            for i, view in zip(merged.places, merged.views, strict=True):
+                seen = replace(prepared, question=self.questions[i], query=view)
+                results[i] = answering.made(seen, released, self.asker, whole.receipt)
         return [results[i] for i in range(len(self.questions))]
 
 
-def planned(
+def price_together(
     texts: Sequence[str],
     asker: answering.Asker,
     *,
     weights: Sequence[Number] | None,
-) -> Plan:
-    """Merge questions, split the price and return the plan."""
+) -> Workload:
+    """Merge questions and split the price."""
     if not texts:
         raise ParameterError("plan at least one question.", parameter="questions")
     if weights is not None and len(weights) != len(texts):
@@ -128,7 +128,7 @@ def planned(
         ]
 
     parts = at(_largest_scale(at, total, failure) if failure else 1.0)
-    return Plan(
+    return Workload(
         epsilon=float(total),
         delta=float(failure),
         questions=tuple(texts),
