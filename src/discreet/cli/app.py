@@ -29,9 +29,6 @@ class OneLineErrors(TyperGroup):
     """Answer bad input with one line on stderr and exit code 2, never with a traceback.
 
     Exit code 1 says that something was checked and found not to be what it claims.
-
-    >>> OneLineErrors.__name__
-    'OneLineErrors'
     """
 
     def main(

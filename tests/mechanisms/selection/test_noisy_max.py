@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from discreet import audit
 from discreet.accounting import BoundedRangeLoss, PureLoss
 from discreet.errors import DataError, ParameterError
-from discreet.mechanisms.selection.noisy_max import LaplaceSteps, NoisyMax
+from discreet.mechanisms.selection.laplace_steps import LaplaceSteps
+from discreet.mechanisms.selection.noisy_max import NoisyMax
 from discreet.mechanisms.values.grid import Grid
 from discreet.mechanisms.values.grid_steps import FARTHEST, clamped_step, clamped_steps, exact_steps
 from discreet.noise import SYSTEM

@@ -1,21 +1,22 @@
 """The bounds on what one unit adds to many counts, checked in one way everywhere."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Final
 
-from discreet._exact import positive, probability, refusal, whole
+from discreet._exact import Number, positive, probability, refusal, whole
+from discreet.mechanisms.values.calibration import M, search_epsilon
 
 __all__ = [
-    "LARGEST_EPSILON",
-    "SMALLEST_EPSILON",
     "cells_touched",
+    "least_epsilon_for_cells",
     "most_per_cell",
     "share_of_budget",
 ]
 
 # Beyond these, doubles that guess a threshold lose their digits; nobody has such a budget.
-SMALLEST_EPSILON: Final = Fraction(1, 1 << 40)
-LARGEST_EPSILON: Final = Fraction(1 << 20)
+_SMALLEST_EPSILON: Final = Fraction(1, 1 << 40)
+_LARGEST_EPSILON: Final = Fraction(1 << 20)
 _SMALLEST_DELTA: Final = Fraction(1, 10**300)
 
 
@@ -47,8 +48,23 @@ def share_of_budget(epsilon: object, delta: object, l0: object) -> tuple[Fractio
     first = positive(epsilon, name="epsilon") / touched
     hint = "At delta = 0 a key found in the data could never be shown."
     second = probability(delta, name="delta", hint=hint) / touched
-    if not SMALLEST_EPSILON <= first <= LARGEST_EPSILON:
+    if not _SMALLEST_EPSILON <= first <= _LARGEST_EPSILON:
         raise refusal("epsilon", "between l0 * 2**-40 and l0 * 2**20", epsilon)
     if second < _SMALLEST_DELTA:
         raise refusal("delta", "at least l0 * 1e-300", delta)
     return first, second
+
+
+def least_epsilon_for_cells(
+    make: Callable[..., M], *, l0: object, error: Number, wanted: int, confidence: Number
+) -> M:
+    """Return ``make(epsilon=...)`` with the smallest epsilon whose error is at most ``wanted``."""
+    touched = cells_touched(l0)
+    epsilon = search_epsilon(
+        lambda e: make(epsilon=e).error(confidence=confidence) <= wanted,
+        error=error,
+        start=float(touched),
+        lowest=float(touched * _SMALLEST_EPSILON),
+        highest=float(touched * _LARGEST_EPSILON),
+    )
+    return make(epsilon=epsilon)

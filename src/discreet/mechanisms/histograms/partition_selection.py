@@ -11,14 +11,11 @@ from discreet._exact import Number, probability, whole
 from discreet.accounting import ApproximateLoss
 from discreet.errors import DataError
 from discreet.mechanisms.histograms.contributions import (
-    LARGEST_EPSILON,
-    SMALLEST_EPSILON,
-    cells_touched,
+    least_epsilon_for_cells,
     share_of_budget,
 )
 from discreet.mechanisms.histograms.keep_probability import KeepProbability, keep_probability
 from discreet.mechanisms.values.arrays import as_integers
-from discreet.mechanisms.values.calibration import search_epsilon
 from discreet.noise import SYSTEM, Source
 
 __all__ = ["PartitionSelection"]
@@ -69,15 +66,10 @@ class PartitionSelection:
         (0.738, 20)
         """
         wanted = whole(error, name="error", hint="A single user is kept with chance delta only.")
-        make, touched = partial(cls, delta=delta, l0=l0), cells_touched(l0)
-        epsilon = search_epsilon(
-            lambda e: make(epsilon=e).error(confidence=confidence) <= wanted,
-            error=error,
-            start=float(touched),
-            lowest=float(touched * SMALLEST_EPSILON),
-            highest=float(touched * LARGEST_EPSILON),
+        make = partial(cls, delta=delta, l0=l0)
+        return least_epsilon_for_cells(
+            make, l0=l0, error=error, wanted=wanted, confidence=confidence
         )
-        return make(epsilon=epsilon)
 
     @property
     def loss(self) -> ApproximateLoss:

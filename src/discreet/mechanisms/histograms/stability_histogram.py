@@ -16,15 +16,13 @@ from discreet.accounting import ApproximateLoss
 from discreet.errors import DataError
 from discreet.mechanisms.additive.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.histograms.contributions import (
-    LARGEST_EPSILON,
-    SMALLEST_EPSILON,
     cells_touched,
+    least_epsilon_for_cells,
     most_per_cell,
     share_of_budget,
 )
 from discreet.mechanisms.histograms.key_order import array_order, in_order
 from discreet.mechanisms.values.arrays import as_integers
-from discreet.mechanisms.values.calibration import search_epsilon
 from discreet.noise import SYSTEM, Source
 from discreet.noise.enclosure import exp_bounds
 
@@ -77,15 +75,9 @@ class StabilityHistogram:
         wanted = whole(error, name="error", minimum=0)
         probability(confidence, name="confidence")
         make = partial(cls, delta=delta, l0=l0, linf=linf)
-        touched = cells_touched(l0)
-        epsilon = search_epsilon(
-            lambda e: make(epsilon=e).error(confidence=confidence) <= wanted,
-            error=error,
-            start=float(touched),
-            lowest=float(touched * SMALLEST_EPSILON),
-            highest=float(touched * LARGEST_EPSILON),
+        return least_epsilon_for_cells(
+            make, l0=l0, error=error, wanted=wanted, confidence=confidence
         )
-        return make(epsilon=epsilon)
 
     @property
     def mechanism(self) -> DiscreteLaplace:

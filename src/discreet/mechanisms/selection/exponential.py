@@ -1,6 +1,5 @@
 """Choose among candidates by score: the exponential mechanism."""
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -9,20 +8,14 @@ from typing import Self, final
 import numpy as np
 import numpy.typing as npt
 
-from discreet._exact import Number, positive, probability, refusal, whole
-from discreet._rounding import log_of
+from discreet._exact import Number, probability, whole
 from discreet.accounting import BoundedRangeLoss
+from discreet.mechanisms.selection.scores import check_choice, choice_rate, worst_shortfall
 from discreet.mechanisms.values.arrays import as_scores
 from discreet.mechanisms.values.calibration import least_epsilon
 from discreet.noise import SYSTEM, Source, exponential_race
 
-__all__ = [
-    "Exponential",
-    "check_choice",
-    "choice_rate",
-    "in_scores",
-    "worst_shortfall",
-]
+__all__ = ["Exponential"]
 
 
 @final
@@ -122,52 +115,3 @@ class Exponential:
         exponents = [float(self.rate * (Fraction(score) - best)) for score in values.tolist()]
         weights = np.exp(exponents)
         return np.asarray(weights / weights.sum(), dtype=np.float64)
-
-
-def check_choice(epsilon: Number, sensitivity: Number, monotone: bool) -> None:
-    """Refuse the parameters that no mechanism for selection can take.
-
-    >>> check_choice(1, 0.5, False)
-    """
-    positive(epsilon, name="epsilon")
-    positive(
-        sensitivity,
-        name="sensitivity",
-        hint="It is the largest change of any one score between neighbouring inputs.",
-    )
-    if not isinstance(monotone, bool | np.bool_):
-        raise refusal("monotone", "True or False", monotone)
-
-
-def choice_rate(epsilon: Number, sensitivity: Number, monotone: bool) -> Fraction:
-    """Return epsilon / (2 sensitivity), or epsilon / sensitivity for monotone scores.
-
-    >>> choice_rate(1, 2, False)
-    Fraction(1, 4)
-    """
-    budget = positive(epsilon, name="epsilon") / positive(sensitivity, name="sensitivity")
-    return budget if monotone else budget / 2
-
-
-def worst_shortfall(rate: Fraction, miss: Fraction, *, others: int) -> float:
-    """Return the t that a choice by weights exp(rate * score) misses by with at most ``miss``.
-
-    Why: candidates worse than the best by more than t number at most ``others`` and weigh less
-    than w = others exp(-rate t) against the best one's 1, so they win with probability below
-    w / (1 + w).
-
-    >>> round(worst_shortfall(Fraction(1), Fraction(1, 100), others=1), 4)  # log 99
-    4.5951
-    """
-    odds = others * (1 - miss) / miss
-    return 0.0 if odds <= 1 else in_scores(log_of(odds), rate)
-
-
-def in_scores(exponent: float, rate: Fraction) -> float:
-    """Return the distance in score that makes a difference of ``exponent``.
-
-    >>> in_scores(3.0, Fraction(1, 2)), in_scores(1.0, Fraction(1, 10**400))
-    (6.0, inf)
-    """
-    distance = Fraction(exponent) / rate
-    return float(distance) if distance < 2**1023 else math.inf

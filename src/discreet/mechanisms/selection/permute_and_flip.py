@@ -12,7 +12,7 @@ import numpy.typing as npt
 from discreet._exact import Number, probability, whole
 from discreet._rounding import log_of
 from discreet.accounting import PureLoss
-from discreet.mechanisms.selection.exponential import check_choice, choice_rate, in_scores
+from discreet.mechanisms.selection.scores import check_choice, choice_rate, in_scores
 from discreet.mechanisms.values.arrays import as_scores
 from discreet.mechanisms.values.calibration import least_epsilon
 from discreet.noise import SYSTEM, Source, permute_and_flip

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from discreet._exact import Number, positive, probability
 from discreet.accounting import BoundedRangeLoss
-from discreet.mechanisms.selection.exponential import worst_shortfall
 from discreet.mechanisms.selection.ranks import as_share, choose, places, points, value_at
+from discreet.mechanisms.selection.scores import worst_shortfall
 from discreet.mechanisms.values.calibration import least_epsilon
 from discreet.noise import SYSTEM, Source
 from discreet.privacy import Neighbours

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from discreet._exact import Number, positive, probability, refusal
 from discreet.accounting import PureLoss, ZCDPLoss
 from discreet.errors import ParameterError
-from discreet.mechanisms.selection.exponential import worst_shortfall
 from discreet.mechanisms.selection.ranks import (
     as_share,
     choose,
@@ -22,6 +21,7 @@ from discreet.mechanisms.selection.ranks import (
     points,
     value_at,
 )
+from discreet.mechanisms.selection.scores import worst_shortfall
 from discreet.mechanisms.values.calibration import least_epsilon
 from discreet.noise import SYSTEM, Source, uniform_integers
 from discreet.privacy import Neighbours

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from discreet._exact import Number, positive, probability, refusal, whole
 from discreet.accounting import PureLoss, ZCDPLoss
 from discreet.errors import DataError, ParameterError
-from discreet.mechanisms.selection.exponential import check_choice, choice_rate, worst_shortfall
-from discreet.mechanisms.selection.noisy_max import LaplaceSteps, Steps
+from discreet.mechanisms.selection.laplace_steps import LaplaceSteps, Steps
+from discreet.mechanisms.selection.scores import check_choice, choice_rate, worst_shortfall
 from discreet.mechanisms.values.arrays import as_scores
 from discreet.mechanisms.values.calibration import least_epsilon
 from discreet.noise import SYSTEM, Source, exponential_race

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self, final
 
 from discreet._exact import Number, exact, probability, refusal, whole
 from discreet.accounting import PureLoss
-from discreet.mechanisms.selection.exponential import check_choice
+from discreet.mechanisms.selection.scores import check_choice
 from discreet.mechanisms.sparse_vector.allocation import Noise, SparsePlan, error_distance
 from discreet.mechanisms.values.calibration import smallest_epsilon
 from discreet.noise import SYSTEM, Source

@@ -1,0 +1,107 @@
+"""Scores on a fine grid with discrete Laplace noise, for the one and for the k best of them."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Self, final
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet._exact import Number, positive, refusal
+from discreet._rounding import log_of
+from discreet.mechanisms.selection.scores import choice_rate
+from discreet.mechanisms.values.grid import Grid
+from discreet.mechanisms.values.grid_steps import exact_steps
+from discreet.noise import Source, discrete_laplace
+
+__all__ = ["LaplaceSteps", "Steps"]
+
+Steps = npt.NDArray[Any]  # int64, or Python integers where 64 bits could not hold them
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LaplaceSteps:
+    """Hold scores as integer steps of a fine grid and the discrete Laplace noise they get.
+
+    Claim: scores that move by at most the sensitivity move by at most ``reach / 2`` steps (reach
+    if monotone), and the noise has scale winners * reach / epsilon steps.
+
+    >>> steps = LaplaceSteps.of(1, 1, False, winners=1)
+    >>> steps.reach, steps.scale, steps.grid
+    (2097152, Fraction(2097152, 1), Grid(exponent=-20))
+    """
+
+    grid: Grid
+    reach: int
+    scale: Fraction
+
+    @classmethod
+    @lru_cache(maxsize=64, typed=True)
+    def of(cls, epsilon: Number, sensitivity: Number, monotone: bool, *, winners: int) -> Self:
+        """Choose a grid so fine that neither ties nor rounding up the sensitivity matter."""
+        distance = positive(sensitivity, name="sensitivity")
+        scale = 1 / choice_rate(epsilon, sensitivity, monotone)
+        # Finer than the noise, and finer than the sensitivity unless that would take the noise
+        # to more than 2**45 steps.
+        grid = Grid.below(min(scale, max(distance, scale / 2**24)), bits=20)
+        reach = math.ceil(distance / grid.spacing) * (1 if monotone else 2)
+        steps = winners * reach / positive(epsilon, name="epsilon")
+        if steps > 2**900:
+            raise refusal("epsilon", "a number above 1e-250", epsilon)
+        return cls(grid, reach, steps)
+
+    def noisy(
+        self, scores: npt.NDArray[np.float64] | npt.NDArray[np.int64], *, source: Source
+    ) -> Steps:
+        """Return scores plus noise in steps, exactly, whatever their size.
+
+        Saturating would make ties, and ties that are not shifted along with the noise. So scores
+        some 10**12 noise scales from zero, and noise as wide, take the slow way through Python's
+        integers. An outsider who measures time may learn that a score lies there.
+        """
+        steps = exact_steps(self.grid, scores)
+        noise: Steps = discrete_laplace(self.scale, scores.shape, source=source)
+        is_narrow = steps.dtype != object and noise.dtype != object
+        if is_narrow and max(int(noise.max()), -int(noise.min())) < 1 << 62:
+            return steps + noise
+        wide: Steps = steps.astype(object) + noise.astype(object)
+        return wide
+
+    def to_beat(self, others: Steps, *, before: int) -> int:
+        """Return the least value that wins against ``others``, the first ``before`` in ties."""
+        sides = ((others[:before], 1), (others[before:], 0))
+        return max(int(side.max()) + edge for side, edge in sides if side.size)
+
+    def in_scores(self, steps: int) -> float:
+        """Return a number of steps as a difference of scores: one rounding, after the choice."""
+        distance = steps * self.grid.spacing
+        return float(distance) if abs(distance) < 2**1023 else math.copysign(math.inf, steps)
+
+    def shortfall(self, miss: Fraction, *, pairs: int) -> float:
+        """Return t so that none of ``pairs`` differences of noise reaches t, except with ``miss``.
+
+        Why: with p = exp(-1/scale), the difference of two discrete Laplace variables is at least
+        k >= 0 with probability p^k ((1 - p) k + p + (1 + p^2) / (1 + p)) / (1 + p)^2. Scores
+        more than k steps apart are k steps apart or more after rounding.
+        """
+        if pairs == 0:
+            return 0.0
+        inverse = float(1 / self.scale)
+        p, q = math.exp(-inverse), -math.expm1(-inverse)
+        wanted = log_of(miss / pairs)
+
+        def log_tail(k: int) -> float:
+            front = (q * k + p + (1 + p * p) / (1 + p)) / (1 + p) ** 2
+            return math.log(front) - k * inverse
+
+        high = 1
+        while log_tail(high) > wanted:
+            high *= 2
+        low = 0 if high == 1 else high // 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if log_tail(middle) <= wanted else (middle, high)
+        return self.in_scores(0 if log_tail(0) <= wanted else high)
