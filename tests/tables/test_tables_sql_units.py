@@ -7,7 +7,7 @@ import pytest
 
 from discreet.errors import DataError, ParameterError
 from discreet.privacy import Guarantee, Unit
-from discreet.tables.declarations.declaration import Declaration, DeclaredColumn, DeclaredTable
+from discreet.tables import Declaration, DeclaredColumn, DeclaredTable
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.sql.parse import parse
 

@@ -20,14 +20,12 @@ from discreet.tables.aggregates import (
     sum,  # noqa: A004
     variance,
 )
-from discreet.tables.declarations.declaration import (
-    Declaration,
-    DeclaredColumn,
-    DeclaredTable,
-    load,
-)
+from discreet.tables.declarations.column import DeclaredColumn
+from discreet.tables.declarations.declaration import Declaration, DeclaredTable
+from discreet.tables.declarations.reading import load
 from discreet.tables.engines import DuckDB
 from discreet.tables.model.bounds import Groups, Norm
+from discreet.tables.model.catalog import Column, column_kind
 from discreet.tables.model.quotes import Expected, Quote
 from discreet.tables.opening import open_tables, protect
 from discreet.tables.pricing.offer import Offer
@@ -41,6 +39,7 @@ from discreet.tables.results.result import Result
 __all__ = [
     "Alert",
     "Ask",
+    "Column",
     "Declaration",
     "DeclaredColumn",
     "DeclaredTable",
@@ -55,6 +54,7 @@ __all__ = [
     "Result",
     "Watch",
     "Workload",
+    "column_kind",
     "consistent",
     "correlation",
     "count",

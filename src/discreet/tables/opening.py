@@ -8,12 +8,15 @@ from typing import Any
 from discreet.errors import ParameterError
 from discreet.ledger import Ledger
 from discreet.privacy import Guarantee, Neighbours, Unit
-from discreet.tables.declarations.declaration import Declaration, load
-from discreet.tables.declarations.registration import attached, declared, types_of
+from discreet.tables.declarations.column import DeclaredColumn, types_of
+from discreet.tables.declarations.declaration import Declaration, DeclaredTable
+from discreet.tables.declarations.reading import load
+from discreet.tables.declarations.registration import attached
 from discreet.tables.engines.named import DEFAULT_ENGINE, engine_named
 from discreet.tables.engines.protocol import EngineFactory
 from discreet.tables.engines.sources import Sources, open_sources
 from discreet.tables.protected import Protected
+from discreet.tables.sources.source import DataSource
 
 __all__ = ["open_tables", "protect"]
 
@@ -63,33 +66,80 @@ def protect(
     True
     >>> T.close(); folder.cleanup()
     """
-    tables = dict(source) if _is_several(source) else {name: source}  # type: ignore[call-overload]
-    said = columns if _is_several(source) else {name: columns or {}}
-    opened = open_sources(tables, public=public, types=_types(said), engine=engine)
-    place = None if isinstance(ledger, Ledger) else fspath(ledger)
-    declaration = declared(
-        opened,
+    is_several = _is_several(source)
+    tables = dict(source) if is_several else {name: source}  # type: ignore[call-overload]
+    said = _said(columns if is_several else {name: columns})
+    opened = open_sources(
+        tables,
+        public=public,
+        types=types_of(said),
+        engine=engine,
+    )
+    unknown = sorted(set(said) - set(opened))
+    if unknown:
+        raise ParameterError(
+            f"columns speaks of table {unknown[0]!r}; the tables are {', '.join(opened)}.",
+            parameter="columns",
+        )
+    declared = {
+        table: DeclaredTable(source=_location(one), columns=said.get(table, {}))
+        for table, one in opened.items()
+    }
+    declaration = Declaration(
         name=name,
         unit=Unit.of(unit),
         guarantee=guarantee,
-        neighbours=neighbours,
-        columns=said,
-        limits={"rows": rows, "groups": groups, "size": size},
-        ledger=place,
+        ledger=None if isinstance(ledger, Ledger) else fspath(ledger),
+        engine=engine.name,
+        neighbours=Neighbours(neighbours),
+        tables={table: one for table, one in declared.items() if table in tables},
+        public={table: one for table, one in declared.items() if table not in tables},
+        rows=rows,
+        groups=groups,
+        size=size,
     )
-    return _protected(declaration, opened, ledger, who=who, purpose=purpose)
+    return _protected(declaration.pinned(opened), opened, ledger, who=who, purpose=purpose)
 
 
-def _types(columns: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:
-    """Return the types that were declared, by table and column."""
+def _is_several(source: object) -> bool:
+    """Tell a dict of sources from a dict of columns."""
+    if not isinstance(source, Mapping) or not source:
+        return False
+    return not all(
+        hasattr(column, "dtype") or isinstance(column, list) for column in source.values()
+    )
+
+
+def _said(columns: Mapping[str, Any] | None) -> dict[str, dict[str, DeclaredColumn]]:
+    """Return what was said about columns, by table."""
     return {
-        table: {
-            column: facts["type"]
-            for column, facts in (told or {}).items()
-            if isinstance(facts, Mapping) and facts.get("type")
-        }
+        table: {column: _column(given) for column, given in (told or {}).items()}
         for table, told in (columns or {}).items()
     }
+
+
+def _column(given: object) -> DeclaredColumn:
+    if isinstance(given, DeclaredColumn):
+        return given
+    if not isinstance(given, Mapping) or set(given) - {"bounds", "keys", "type"}:
+        raise ParameterError(
+            'a column is declared as {"bounds": (low, high)} or {"keys": [...]}.',
+            parameter="columns",
+        )
+    bounds, keys = given.get("bounds"), given.get("keys")
+    return DeclaredColumn(
+        bounds=None if bounds in (None, "infer") else tuple(bounds),
+        keys=None if keys is None or keys == "select" else tuple(keys),
+        type=given.get("type"),
+    )
+
+
+def _location(source: DataSource) -> str | None:
+    """Return where a table is, if that is one place that a declaration can name."""
+    where = source.location
+    if isinstance(where, tuple):
+        return where[0] if len(where) == 1 else None
+    return where
 
 
 def open_tables(
@@ -126,7 +176,7 @@ def open_tables(
     opened = open_sources(
         {table: given[table] for table in declaration.tables},
         public={table: given[table] for table in declaration.public},
-        types=types_of(declaration),
+        types=declaration.types,
         engine=engine or engine_named(declaration.engine),
     )
     place = ledger if ledger is not None else _beside(folder, declaration.ledger)
@@ -138,15 +188,6 @@ def open_tables(
 def _beside(folder: Path, place: str | None) -> str | None:
     """Return a place that a declaration names, from where the declaration is."""
     return place if place is None or "://" in place else str(folder / place)
-
-
-def _is_several(source: object) -> bool:
-    """Tell a dict of sources from a dict of columns."""
-    if not isinstance(source, Mapping) or not source:
-        return False
-    return not all(
-        hasattr(column, "dtype") or isinstance(column, list) for column in source.values()
-    )
 
 
 def _protected(

@@ -16,7 +16,7 @@ from discreet.ledger import Account
 from discreet.noise import SYSTEM, Source
 from discreet.tables.aggregates import Ask
 from discreet.tables.declarations.declaration import Declaration
-from discreet.tables.declarations.registration import attached, relative
+from discreet.tables.declarations.registration import attached
 from discreet.tables.engines.protocol import Engine
 from discreet.tables.engines.sources import Sources
 from discreet.tables.model.catalog import Catalog
@@ -297,7 +297,7 @@ class Protected:
         ...         os.listdir(folder)
         ['people.toml']
         """
-        relative(self.declaration, Path(path).parent).save(Path(path), self.tables)
+        self.declaration.relative_to(Path(path).parent).save(path, self.tables)
 
     def close(self) -> None:
         """Close the engine, and the ledger if it was opened here.

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from discreet.errors import DataError, ParameterError
 from discreet.privacy import Sensitive
-from discreet.tables.declarations.registration import types_of
 from discreet.tables.engines.sources import Sources, open_sources
 from discreet.tables.model.unit_forms import exact_form, exact_unit
 from discreet.tables.sql.expressions.term import name, tidy, total_column, without_labels
@@ -68,12 +67,11 @@ def read_public(
 
     Data that is protected is refused, also under another name of the same file.
     """
-    declared = types_of(protected.declaration)
     known = {one: type_ for one, type_ in protected.tables[table].items() if one in columns}
     opened = open_sources(
         {one: source.given for one, source in protected._sources.items() if not source.is_public},
         public={_HELD_OUT: place},
-        types={**declared, _HELD_OUT: known},
+        types={**protected.declaration.types, _HELD_OUT: known},
         engine=protected._sources.engine,
     )
     public = Sources({_HELD_OUT: opened[_HELD_OUT]}, opened.engine)

@@ -9,7 +9,7 @@ from rich.console import Console
 from discreet.cli.tables.wizard import ask, likely_units, propose
 from discreet.errors import ParameterError
 from discreet.privacy import Guarantee, Unit
-from discreet.tables.declarations.declaration import DeclaredColumn, load
+from discreet.tables import DeclaredColumn, load
 
 SCHEMA = {
     "people": {

@@ -107,9 +107,8 @@ def protect(
     """
     from discreet.cli.tables import wizard
     from discreet.privacy import Guarantee
-    from discreet.tables.declarations.registration import pinned
+    from discreet.tables import open_tables
     from discreet.tables.engines import engine_named, open_sources
-    from discreet.tables.opening import open_tables
 
     console = Console()
     tables = _named(sources, name)
@@ -127,7 +126,7 @@ def protect(
     declaration = replace(
         declaration, engine=engine, neighbours=relation, rows=rows or declaration.rows
     )
-    declaration = pinned(declaration, opened)
+    declaration = declaration.pinned(opened)
     declaration.catalog(columns)  # refuses a unit that is no column, before anything is written
     path = Path(f"{name}.toml")
     if path.exists():
@@ -273,7 +272,7 @@ def _terms(
 
 @contextmanager
 def _opened(name: str, *, who: str | None, purpose: str) -> "Iterator[Protected]":
-    from discreet.tables.opening import open_tables
+    from discreet.tables import open_tables
 
     path = Path(name if name.endswith(".toml") else f"{name}.toml")
     if not path.exists():

@@ -12,20 +12,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, TextIO, TypeVar
 
+from discreet.cli.output import readable, say
 from discreet.errors import ParameterError
 from discreet.privacy import Guarantee, Neighbours, Unit
-from discreet.tables.declarations.declaration import (
-    Declaration,
-    DeclaredColumn,
-    DeclaredTable,
-    kind_of,
-)
-from discreet.tables.results.render import clean
+from discreet.tables import Declaration, DeclaredColumn, DeclaredTable, column_kind
 
 T = TypeVar("T")
 
 Schemas = Mapping[str, Mapping[str, str]]
-"""Types of columns, by table and column, as DuckDB names them."""
+"""Types of columns, by table and column."""
 
 _TRIES: Final = 3
 _LIKELY: Final = re.compile(
@@ -91,7 +86,7 @@ def propose(
 def _columns(schema: Mapping[str, str], unit: Unit) -> dict[str, DeclaredColumn]:
     made = {}
     for name, type_ in schema.items():
-        kind = kind_of(type_)
+        kind = column_kind(type_)
         if name in (unit.name, unit.time) or kind not in ("boolean", "number"):
             continue
         made[name] = DeclaredColumn(keys=(False, True) if kind == "boolean" else None)
@@ -134,9 +129,7 @@ def ask(
         sources=sources,
         public=public,
     )
-    _say(
-        console, "Say what is public knowledge. Do not look it up in the data: that would leak it."
-    )
+    say(console, "Say what is public knowledge. Do not look it up in the data: that would leak it.")
     tables = {
         table: DeclaredTable(
             source=declared.source,
@@ -184,11 +177,11 @@ def _ask_columns(
 ) -> dict[str, DeclaredColumn]:
     made = dict(declared.columns)
     for column, type_ in schema.items():
-        question = _QUESTIONS.get(kind_of(type_))
+        question = _QUESTIONS.get(column_kind(type_))
         if question is None or column in (unit.name, unit.time):
             continue
         told, read = question
-        prompt = f"{clean(table)}.{clean(column)} ({type_.split('(')[0]}): {told}"
+        prompt = f"{table}.{column} ({type_.split('(')[0]}): {told}"
         answer = _asked(console, prompt, read, default="", stream=stream)
         if answer != DeclaredColumn():
             made[column] = answer
@@ -238,17 +231,13 @@ def _asked(
     from rich.prompt import Prompt
     from rich.text import Text
 
+    told = Text(readable(prompt, console))
     for left in reversed(range(_TRIES)):
-        shown = default or None
-        given = Prompt.ask(Text(prompt), console=console, stream=stream, default=shown)
+        given = Prompt.ask(told, console=console, stream=stream, default=default or None)
         try:
             return read((given or default).strip())
         except ParameterError as error:
             if left == 0:
                 raise
-            _say(console, str(error))
+            say(console, str(error))
     raise AssertionError("unreachable")
-
-
-def _say(console: Any, words: str) -> None:
-    console.print(words, markup=False, highlight=False)

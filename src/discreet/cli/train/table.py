@@ -9,8 +9,7 @@ from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
     from discreet.learn.recipes.encoding import Choice, EncodedRows, Encoding, Scaled
-    from discreet.tables import Protected
-    from discreet.tables.model.catalog import Column
+    from discreet.tables import Column, Protected
 
 __all__ = ["TableRows", "opened"]
 
@@ -124,24 +123,22 @@ class TableRows:
     def _public(self, column: "Column") -> "Scaled | Choice | None":
         """Return how a column becomes numbers, None where too little about it is public."""
         from discreet.learn.recipes.encoding import Choice, Scaled
-        from discreet.tables.declarations.declaration import kind_of
 
         if column.bounds is not None:
             low, high = column.bounds
             return Scaled(name=column.name, low=low, high=high)
         if column.keys is not None:
             return Choice(name=column.name, keys=column.keys)
-        if kind_of(column.type) == "boolean":
+        if column.kind == "boolean":
             return Scaled(name=column.name, low=0, high=1)
         return None
 
     def _feature(self, column: "Column") -> "Scaled | Choice":
-        from discreet.tables.declarations.declaration import kind_of
 
         found = self._public(column)
         if found is not None:
             return found
-        if kind_of(column.type) == "number":
+        if column.kind == "number":
             why, what = "bounds", "{ bounds = [LOW, HIGH] }"
             leak = "scaling by the smallest and largest value would leak both"
         else:
@@ -156,11 +153,10 @@ class TableRows:
 
     def _target(self, column: "Column") -> "Choice":
         from discreet.learn.recipes.encoding import Choice
-        from discreet.tables.declarations.declaration import kind_of
 
         if column.keys is not None:
             return Choice(name=column.name, keys=column.keys)
-        if kind_of(column.type) == "boolean":
+        if column.kind == "boolean":
             return Choice(name=column.name, keys=(False, True))
         raise ParameterError(
             f"the classes of {column.name!r} are not public. Nothing was spent. List them in "

@@ -7,13 +7,13 @@ from typing import final
 from discreet.privacy import Neighbours, Unit
 from discreet.tables.model.query import KeyValue
 
-__all__ = ["Catalog", "Column", "Table"]
+__all__ = ["Catalog", "Column", "Table", "column_kind"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column: its type (DuckDB's name), its public bounds, and its public keys.
+    """A column: its type, its public bounds, and its public keys.
 
     A column without bounds has them inferred privately where they are needed; one without keys
     has them selected privately.
@@ -26,6 +26,15 @@ class Column:
     type: str
     bounds: tuple[Fraction, Fraction] | None = None
     keys: tuple[KeyValue, ...] | None = None
+
+    @property
+    def kind(self) -> str:
+        """What can be declared about it: see :func:`column_kind`.
+
+        >>> Column(name="age", type="BIGINT").kind
+        'number'
+        """
+        return column_kind(self.type)
 
 
 @final
@@ -61,3 +70,28 @@ class Catalog:
     rows: int | None = None
     groups: int | None = None
     size: int | None = None
+
+
+def column_kind(type_: str) -> str:
+    """Sort a type into number, boolean, text, time or other.
+
+    >>> [column_kind(t) for t in ("DECIMAL(18,3)", "BOOLEAN", "ENUM('a')", "TIMESTAMP_NS", "BLOB")]
+    ['number', 'boolean', 'text', 'time', 'other']
+    """
+    base = type_.upper().split("(")[0].strip()
+    if base.endswith("[]") or type_.rstrip().endswith("]"):
+        return "other"
+    if base in _NUMBERS:
+        return "number"
+    if base in ("BOOLEAN", "BOOL", "LOGICAL"):
+        return "boolean"
+    if base in ("VARCHAR", "TEXT", "STRING", "CHAR", "BPCHAR", "ENUM", "UUID"):
+        return "text"
+    return "time" if base.startswith(("DATE", "TIME")) else "other"
+
+
+_NUMBERS = {
+    *("TINYINT", "SMALLINT", "INTEGER", "INT", "BIGINT", "HUGEINT"),
+    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT", "BIGNUM"),
+    *("FLOAT", "REAL", "DOUBLE", "DECIMAL", "NUMERIC"),
+}

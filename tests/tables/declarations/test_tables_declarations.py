@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from discreet.errors import DataError, ParameterError
 from discreet.privacy import Guarantee, Neighbours, Unit
-from discreet.tables.declarations.declaration import (
+from discreet.tables import (
     Declaration,
     DeclaredColumn,
     DeclaredTable,
-    kind_of,
+    column_kind,
     load,
 )
-from discreet.tables.declarations.toml import read
+from discreet.tables.declarations.reading import read_declaration
 
 SMALL = """
 name = "people"
@@ -133,7 +133,7 @@ def test_comments_about_types_change_nothing(declaration, type_):
         for name, table in declaration.tables.items()
     }
     commented = declaration.to_toml(types)
-    assert read(tomllib.loads(commented), file="d.toml") == declaration
+    assert read_declaration(tomllib.loads(commented), file="d.toml") == declaration
 
 
 def test_the_file_is_small_and_readable(tmp_path):
@@ -366,4 +366,4 @@ def test_types_of_a_real_engine_are_known():
         for type_ in types:
             with duckdb.connect() as connection:
                 told = connection.sql(f"SELECT CAST(NULL AS {type_}) AS x").types[0]
-            assert kind_of(str(told)) == kind, (type_, told)
+            assert column_kind(str(told)) == kind, (type_, told)

@@ -1,0 +1,141 @@
+"""Join what is declared with the columns that tables have."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from discreet.errors import DataError, ParameterError
+from discreet.tables.declarations.column import DeclaredColumn, key_kind
+from discreet.tables.declarations.names import fold, is_same
+from discreet.tables.model.catalog import Catalog, Column, Table, column_kind
+from discreet.tables.model.key_values import key_type, key_value
+from discreet.tables.model.query import KeyValue
+from discreet.tables.model.unit_forms import common_form, exact_form
+from discreet.tables.sql.expressions.term import total_column, without_labels
+
+if TYPE_CHECKING:
+    from discreet.tables.declarations.declaration import Declaration, DeclaredTable
+
+__all__ = ["join"]
+
+
+def join(declaration: "Declaration", columns: Mapping[str, Mapping[str, str]]) -> Catalog:
+    """Return what questions may rely on: see :meth:`Declaration.catalog`."""
+    unit = declaration.unit
+    needed = [name for name in (unit.name, unit.time) if name is not None]
+    made = []
+    for is_public, group in ((False, declaration.tables), (True, declaration.public)):
+        for name, declared in group.items():
+            if name not in columns:
+                raise DataError(f"table {name!r} is declared, but there is no source for it.")
+            _check_columns(name, declared, columns[name], () if is_public else needed)
+            facts = {fold(own): facts for own, facts in declared.columns.items()}
+            merged = [
+                _column(name, own, without_labels(type_), facts.get(fold(own)))
+                for own, type_ in columns[name].items()
+            ]
+            made.append(Table(name=name, columns=tuple(merged), is_public=is_public))
+    if unit.name is not None:
+        _check_units(unit.name, [table for table in made if not table.is_public])
+    return Catalog(
+        unit=unit,
+        neighbours=declaration.neighbours,
+        tables=tuple(made),
+        rows=declaration.rows,
+        groups=declaration.groups,
+        size=declaration.size,
+    )
+
+
+def _check_columns(
+    table: str, declared: "DeclaredTable", found: Mapping[str, str], needed: Sequence[str]
+) -> None:
+    there = {fold(name) for name in found}
+    for name in needed:
+        if fold(name) not in there:
+            raise DataError(
+                f"table {table!r} has no column {name!r}, which says whose rows they are. Every "
+                "protected table needs it; a table about nobody may be declared public."
+            )
+    for name in declared.columns:
+        if fold(name) not in there:
+            raise DataError(
+                f"column {name!r} of table {table!r} is declared, but the source no longer has "
+                "it. Rename or remove it in the declaration."
+            )
+
+
+def _check_units(name: str, tables: Sequence[Table]) -> None:
+    """Refuse units that cannot be told apart exactly, or not in the same way in all tables."""
+    types = [next(c.type for c in table.columns if is_same(c.name, name)) for table in tables]
+    for table, type_ in zip(tables, types, strict=True):
+        if exact_form(type_) is None:
+            raise DataError(
+                f"column {name!r} of table {table.name!r} has the type {type_}, which cannot say "
+                "whose rows they are. Use a column of numbers, texts, dates or timestamps."
+            )
+        if common_form([types[0], type_]) is None:
+            raise DataError(
+                f"column {name!r} has the type {types[0]} in table {tables[0].name!r} and {type_} "
+                f"in table {table.name!r}, so it could not be compared exactly. Give both the same "
+                "type; only integers may differ in size."
+            )
+
+
+def _column(table: str, name: str, type_: str, facts: DeclaredColumn | None) -> Column:
+    declared = facts or DeclaredColumn()
+    path = f"tables.{table}.columns.{name}"
+    kind = column_kind(type_)
+    if declared.bounds is not None and kind != "number":
+        raise ParameterError(
+            f"{path}.bounds: bounds are for numbers, and the column has the type {type_}.",
+            parameter=f"{path}.bounds",
+        )
+    present = [key for key in declared.keys or () if key is not None]
+    if present and key_kind(present[0]) != {"time": "text"}.get(kind, kind):
+        raise ParameterError(
+            f"{path}.keys: these keys do not fit the type {type_} of the column.",
+            parameter=f"{path}.keys",
+        )
+    if kind == "time" and not all(_is_time(str(key), type_) for key in present):
+        raise ParameterError(
+            f"{path}.keys: keys of a column of the type {type_} must be texts in ISO form, such "
+            "as 2026-01-31.",
+            parameter=f"{path}.keys",
+        )
+    bounds = declared.bounds
+    exactly = None if bounds is None else (Fraction(bounds[0]), Fraction(bounds[1]))
+    return Column(name=name, type=type_, bounds=exactly, keys=_keys(path, type_, declared.keys))
+
+
+def _keys(path: str, type_: str, keys: tuple[KeyValue, ...] | None) -> tuple[KeyValue, ...] | None:
+    """Return keys in the one way in which their type writes them."""
+    term = total_column("x", type_)
+    if keys is None or term is None:  # questions cannot use such a column
+        return keys
+    try:
+        found = tuple(key_value(key, key_type(term)) for key in keys)
+    except ValueError:
+        found = ()
+    if not found:
+        raise ParameterError(
+            f"{path}.keys: not all of these keys are values of the type {type_} of the column.",
+            parameter=f"{path}.keys",
+        )
+    if len(set(found)) != len(found):
+        raise ParameterError(
+            f"{path}.keys: two of these keys are the same value of the type {type_}.",
+            parameter=f"{path}.keys",
+        )
+    return found
+
+
+def _is_time(text: str, type_: str) -> bool:
+    base = type_.upper()
+    kind = date if base == "DATE" else datetime if base.startswith("TIMESTAMP") else time
+    try:
+        kind.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
