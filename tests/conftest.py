@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-if "PYTEST_XDIST_WORKER" in os.environ:
-    # Each worker has a core; numerical libraries that take them all would only wait for each other.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Tensors of tests are tiny: several threads would mostly wait for each other and for other workers.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # A busy machine is no bug: nothing here fails because it took long.
 settings.register_profile("unhurried", deadline=None)

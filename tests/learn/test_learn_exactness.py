@@ -13,9 +13,9 @@ from torch.utils.checkpoint import checkpoint
 
 from discreet.errors import ParameterError
 from discreet.learn import Flat, PerLayer
-from discreet.learn.following import contributions as _uses
+from discreet.learn.following import contributions
 from discreet.learn.gradients.engine import Engine
-from discreet.learn.rules import convolution as _convolutions
+from discreet.learn.rules import convolution
 
 ROWS = 6
 CLOSE = 1e-6  # relative; what is left is the slack of the clipping factors
@@ -320,7 +320,7 @@ def assert_exact(model: nn.Module, batch: Any, *, units: int, loss_fn: Any = los
 @pytest.mark.parametrize("kind", LAYERS)
 def test_clipped_sums_are_those_of_single_examples(kind, are_kept, monkeypatch):
     if not are_kept:  # as if they were too large to be formed
-        for module in (_uses, _convolutions):
+        for module in (contributions, convolution):
             monkeypatch.setattr(module, "is_kept", lambda *_: False)
     make, shape = LAYERS[kind]
     assert_exact(make(), batch_of(shape), units=ROWS)

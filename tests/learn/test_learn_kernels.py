@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional
 
-from discreet.learn.norms import norms as _kernels
-from discreet.learn.norms import triton_convolutions as _triton_convolutions
-from discreet.learn.norms import triton_norms as _triton_norms
-from discreet.learn.norms.norms import Geometry
+from discreet.learn.norms import convolution, dispatch, linear, triton_convolutions, triton_norms
+from discreet.learn.norms.convolution import KernelGeometry
 
 HAS_GPU = torch.cuda.is_available()
 IS_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
@@ -80,9 +78,11 @@ def outer_truth(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
     return torch.stack(squares), sizes.sum(1)
 
 
-def conv_case(case: tuple, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Geometry]:
+def conv_case(
+    case: tuple, dtype: torch.dtype = torch.float64
+) -> tuple[Tensor, Tensor, KernelGeometry]:
     batch, channels, height, width, outputs, *settings_ = case
-    geometry = Geometry(*settings_)
+    geometry = KernelGeometry(*settings_)
     x = torch.randn(batch, channels, height, width)
     shape = functional.conv2d(
         x[:, :1], torch.zeros(1, 1, *geometry.kernel), None, *geometry[1:]
@@ -90,7 +90,7 @@ def conv_case(case: tuple, dtype: torch.dtype = torch.float64) -> tuple[Tensor, 
     return x.to(dtype), torch.randn(batch, outputs, *shape[2:]).to(dtype), geometry
 
 
-def conv_truth(x: Tensor, g: Tensor, geometry: Geometry) -> Tensor:
+def conv_truth(x: Tensor, g: Tensor, geometry: KernelGeometry) -> Tensor:
     """Return weight gradients by autograd, one example at a time."""
     grads = []
     for a, b in zip(x.double().cpu(), g.double().cpu(), strict=True):
@@ -113,21 +113,21 @@ class TestTorch:
     def test_outer_and_dense_norms_are_those_of_autograd(self, case):
         left, right = outer_case(case)
         squares, sizes = outer_truth(left, right)
-        got, got_sizes = _kernels.outer_norms(left, right)
+        got, got_sizes = linear.outer_norms(left, right)
         assert got.dtype == got_sizes.dtype == torch.float64
         assert_near(got, squares, 1e-10)
         assert_near(got_sizes, sizes, 1e-10)
-        assert_near(_kernels.dense_norms(left, right), squares, 1e-10)
+        assert_near(linear.dense_norms(left, right), squares, 1e-10)
 
     @pytest.mark.parametrize("case", CONV)
     def test_convolution_norms_are_those_of_autograd(self, case):
         x, g, geometry = conv_case(case)
         truth = conv_truth(x, g, geometry)
         squares = truth.square().sum((1, 2, 3, 4))
-        assert_near(_kernels.conv2d_norms(x, g, *geometry), squares, 1e-10)
-        assert_near(_kernels.conv2d_grads(x, g, *geometry), truth, 1e-10)
-        residues = _kernels._residues(x, geometry.stride)
-        assert_near(_kernels._shifted_gram(residues, g, geometry), squares, 1e-10)
+        assert_near(convolution.conv2d_norms(x, g, geometry), squares, 1e-10)
+        assert_near(convolution.conv2d_grads(x, g, geometry), truth, 1e-10)
+        residues = convolution._residues(x, geometry.stride)
+        assert_near(convolution._shifted_gram(residues, g, geometry), squares, 1e-10)
 
     @settings(max_examples=60, deadline=None)
     @given(data=st.data())
@@ -146,44 +146,44 @@ class TestTorch:
         case = (2, data.draw(st.integers(1, 3)), *size, 2, kernel, stride, padding, dilation)
         x, g, geometry = conv_case(case)
         truth = conv_truth(x, g, geometry)
-        assert_near(_kernels.conv2d_grads(x, g, *geometry), truth, 1e-10)
+        assert_near(convolution.conv2d_grads(x, g, geometry), truth, 1e-10)
         squares = truth.square().sum((1, 2, 3, 4))
-        assert_near(_kernels.conv2d_norms(x, g, *geometry), squares, 1e-10)
-        residues = _kernels._residues(x, geometry.stride)
-        assert_near(_kernels._shifted_gram(residues, g, geometry), squares, 1e-10)
+        assert_near(convolution.conv2d_norms(x, g, geometry), squares, 1e-10)
+        residues = convolution._residues(x, geometry.stride)
+        assert_near(convolution._shifted_gram(residues, g, geometry), squares, 1e-10)
 
     def test_both_ways_of_a_convolution_are_taken(self):
         few, many = CONV[0], (2, 256, 8, 8, 256, (3, 3), (1, 1), (1, 1), (1, 1))
         wide = (2, 256, 15, 16, 256, (3, 3), (2, 2), (1, 1), (1, 1))
-        ways = [_kernels._gram_is_cheaper(*conv_case(c), effort=1) for c in (few, many, wide)]
+        ways = [convolution._gram_is_cheaper(*conv_case(c), effort=1) for c in (few, many, wide)]
         assert ways == [False, True, True]
         for case in (many, wide):
             x, g, geometry = conv_case(case)
             squares = conv_truth(x, g, geometry).square().sum((1, 2, 3, 4))
-            assert_near(_kernels.conv2d_norms(x, g, *geometry), squares, 1e-10)
+            assert_near(convolution.conv2d_norms(x, g, geometry), squares, 1e-10)
 
     def test_chunks_change_nothing(self, monkeypatch):
         left, right = outer_case((5, 9, 4, 6))
         x, g, geometry = conv_case((5, *CONV[0][1:]))
         before = (
-            *_kernels.outer_norms(left, right),
-            _kernels.dense_norms(left, right),
-            _kernels.conv2d_norms(x, g, *geometry),
-            _kernels.conv2d_grads(x, g, *geometry),
+            *linear.outer_norms(left, right),
+            linear.dense_norms(left, right),
+            convolution.conv2d_norms(x, g, geometry),
+            convolution.conv2d_grads(x, g, geometry),
         )
-        monkeypatch.setattr(_kernels, "CPU_CHUNK_BYTES", 1)
+        monkeypatch.setattr(dispatch, "CPU_CHUNK_BYTES", 1)
         after = (
-            *_kernels.outer_norms(left, right),
-            _kernels.dense_norms(left, right),
-            _kernels.conv2d_norms(x, g, *geometry),
-            _kernels.conv2d_grads(x, g, *geometry),
+            *linear.outer_norms(left, right),
+            linear.dense_norms(left, right),
+            convolution.conv2d_norms(x, g, geometry),
+            convolution.conv2d_grads(x, g, geometry),
         )
         for a, b in zip(before, after, strict=True):
             assert_near(a, b, 1e-12)
 
     @pytest.mark.parametrize("is_centred", [True, False])
     def test_affine_gradients_are_those_of_autograd(self, is_centred):
-        got, want = affine_case((3, 11, 6), torch.float64, is_centred, _kernels.norm_affine_grads)
+        got, want = affine_case((3, 11, 6), torch.float64, is_centred, linear.norm_affine_grads)
         for a, b in zip(got, want, strict=True):
             assert_near(a, b, 1e-10)
 
@@ -191,51 +191,51 @@ class TestTorch:
     def test_narrow_input_is_added_up_in_float32(self, dtype):
         left, right = outer_case((2, 300, 5, 6), dtype)
         squares, sizes = outer_truth(left, right)
-        got, got_sizes = _kernels.outer_norms(left, right)
+        got, got_sizes = linear.outer_norms(left, right)
         assert got.dtype == torch.float32
         assert_near(got, squares, 1e-5)
         assert_near(got_sizes, sizes, 1e-5)
-        assert_near(_kernels.dense_norms(left, right), squares, 1e-5)
+        assert_near(linear.dense_norms(left, right), squares, 1e-5)
         x, g, geometry = conv_case(CONV[0], dtype)
         truth = conv_truth(x, g, geometry)
-        assert_near(_kernels.conv2d_grads(x, g, *geometry), truth, 1e-5)
+        assert_near(convolution.conv2d_grads(x, g, geometry), truth, 1e-5)
         squares = truth.square().sum((1, 2, 3, 4))
-        assert_near(_kernels.conv2d_norms(x, g, *geometry), squares, 1e-5)
+        assert_near(convolution.conv2d_norms(x, g, geometry), squares, 1e-5)
 
     def test_autocast_rounds_nothing_here(self):
         left, right = outer_case((2, 30, 5, 6), torch.float32)
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            inside, _ = _kernels.outer_norms(left, right)
-        assert torch.equal(inside, _kernels.outer_norms(left, right)[0])
+            inside, _ = linear.outer_norms(left, right)
+        assert torch.equal(inside, linear.outer_norms(left, right)[0])
 
     def test_any_layout_of_memory_will_do(self):
         left, right = outer_case((2, 12, 8, 6))
         squares, _ = outer_truth(left, right)
         for turn in ((0, 2, 1), (1, 0, 2), (2, 1, 0)):
             turned = [t.permute(turn).contiguous().permute(_inverse(turn)) for t in (left, right)]
-            assert_near(_kernels.outer_norms(*turned)[0], squares, 1e-10)
-            assert_near(_kernels.dense_norms(*turned), squares, 1e-10)
+            assert_near(linear.outer_norms(*turned)[0], squares, 1e-10)
+            assert_near(linear.dense_norms(*turned), squares, 1e-10)
         x, g, geometry = conv_case(CONV[6])
         truth = conv_truth(x, g, geometry)
         last = [t.contiguous(memory_format=torch.channels_last) for t in (x, g)]
-        assert_near(_kernels.conv2d_grads(*last, *geometry), truth, 1e-10)
+        assert_near(convolution.conv2d_grads(*last, geometry), truth, 1e-10)
         squares = truth.square().sum((1, 2, 3, 4))
-        assert_near(_kernels.conv2d_norms(*last, *geometry), squares, 1e-10)
+        assert_near(convolution.conv2d_norms(*last, geometry), squares, 1e-10)
 
     def test_no_examples_have_no_norms(self):
         left, right = outer_case((0, 4, 3, 2))
         x, g, geometry = conv_case((0, *CONV[0][1:]))
-        assert _kernels.outer_norms(left, right)[0].shape == (0,)
-        assert _kernels.dense_norms(left=left, right=right).shape == (0,)
-        assert _kernels.conv2d_norms(x, g, *geometry).shape == (0,)
-        assert _kernels.conv2d_grads(x, g, *geometry).shape == (0, 5, 3, 3, 3)
+        assert linear.outer_norms(left, right)[0].shape == (0,)
+        assert linear.dense_norms(left=left, right=right).shape == (0,)
+        assert convolution.conv2d_norms(x, g, geometry).shape == (0,)
+        assert convolution.conv2d_grads(x, g, geometry).shape == (0, 5, 3, 3, 3)
 
     def test_what_is_not_finite_is_not_hidden(self):
         left, right = outer_case((2, 12, 8, 6))
         left[1, 3, 2] = torch.nan
-        squares, _ = _kernels.outer_norms(left, right)
+        squares, _ = linear.outer_norms(left, right)
         assert squares.isfinite().tolist() == [True, False]
-        assert _kernels.dense_norms(left, right).isfinite().tolist() == [True, False]
+        assert linear.dense_norms(left, right).isfinite().tolist() == [True, False]
 
 
 @with_triton
@@ -245,10 +245,10 @@ class TestTriton:
         left, right = outer_case(case, torch.float32)
         squares, sizes = outer_truth(left, right)
         left, right = left.to(DEVICE), right.to(DEVICE)
-        got, got_sizes = _triton_norms.outer_norms(left, right, precision=PRECISION)
+        got, got_sizes = triton_norms.outer_norms(left, right, precision=PRECISION)
         assert_near(got, squares, 1e-5)
         assert_near(got_sizes, sizes, 1e-5)
-        assert_near(_triton_norms.dense_norms(left, right, precision=PRECISION), squares, 1e-5)
+        assert_near(triton_norms.dense_norms(left, right, precision=PRECISION), squares, 1e-5)
 
     @pytest.mark.parametrize("dtype", [torch.float16, BFLOAT16])
     @pytest.mark.parametrize("case", [OUTER[4], OUTER[5]])
@@ -256,8 +256,8 @@ class TestTriton:
         left, right = outer_case(case, dtype)
         squares, _ = outer_truth(left, right)
         left, right = left.to(DEVICE), right.to(DEVICE)
-        assert_near(_triton_norms.outer_norms(left, right, precision="ieee")[0], squares, 1e-5)
-        assert_near(_triton_norms.dense_norms(left, right, precision="ieee"), squares, 1e-5)
+        assert_near(triton_norms.outer_norms(left, right, precision="ieee")[0], squares, 1e-5)
+        assert_near(triton_norms.dense_norms(left, right, precision="ieee"), squares, 1e-5)
 
     def test_any_layout_of_memory_will_do(self):
         left, right = outer_case((2, 40, 24, 16), torch.float32)
@@ -267,25 +267,25 @@ class TestTriton:
                 t.permute(turn).contiguous().permute(_inverse(turn)).to(DEVICE)
                 for t in (left, right)
             ]
-            got, _ = _triton_norms.outer_norms(*turned, precision=PRECISION)
+            got, _ = triton_norms.outer_norms(*turned, precision=PRECISION)
             assert_near(got, squares, 1e-5)
-            assert_near(_triton_norms.dense_norms(*turned, precision=PRECISION), squares, 1e-5)
+            assert_near(triton_norms.dense_norms(*turned, precision=PRECISION), squares, 1e-5)
 
     @pytest.mark.parametrize("scratch", [1, 30_000])
     def test_wide_rows_that_are_not_aligned_go_in_chunks(self, scratch, monkeypatch):
-        monkeypatch.setattr(_triton_norms, "SCRATCH_BYTES", scratch)
+        monkeypatch.setattr(triton_norms, "SCRATCH_BYTES", scratch)
         left, right = outer_case((2, 20, 203, 8), torch.float32)
         squares, sizes = outer_truth(left, right)
         left, right = left.to(DEVICE), right.to(DEVICE)
         for pair in ((left, right), (right, left)):
-            got, got_sizes = _triton_norms.outer_norms(*pair, precision=PRECISION)
+            got, got_sizes = triton_norms.outer_norms(*pair, precision=PRECISION)
             assert_near(got, squares, 1e-5)
             assert_near(got_sizes, sizes, 1e-5)
 
     @pytest.mark.parametrize("is_centred", [True, False])
     @pytest.mark.parametrize("shape", [(1, 1, 1), (3, 11, 6), (2, 150, 200), (1, 700, 128)])
     def test_affine_gradients_are_those_of_autograd(self, shape, is_centred):
-        got, want = affine_case(shape, torch.float32, is_centred, _triton_norms.affine_grads)
+        got, want = affine_case(shape, torch.float32, is_centred, triton_norms.affine_grads)
         for a, b in zip(got, want, strict=True):
             assert_near(a, b, 1e-5)
 
@@ -297,10 +297,10 @@ class TestTriton:
         squares = truth.square().sum((1, 2, 3, 4))
         x, g = x.to(DEVICE), g.to(DEVICE)
         exactly = {"precision": PRECISION if dtype == torch.float32 else "ieee"}
-        assert_near(_triton_convolutions.conv_dense(x, g, geometry, **exactly), squares, 1e-5)
-        assert_near(_triton_convolutions.conv_grads(x, g, geometry, **exactly), truth, 1e-5)
-        residues = _kernels._residues(x, geometry.stride)
-        got = _triton_convolutions.conv_gram(residues, g, geometry, **exactly)
+        assert_near(triton_convolutions.conv_dense(x, g, geometry, **exactly), squares, 1e-5)
+        assert_near(triton_convolutions.conv_grads(x, g, geometry, **exactly), truth, 1e-5)
+        residues = convolution._residues(x, geometry.stride)
+        got = triton_convolutions.conv_gram(residues, g, geometry, **exactly)
         assert_near(got, squares, 1e-5)
 
 
@@ -310,7 +310,7 @@ def affine_case(shape, dtype, is_centred, function):
     g, x = torch.randn(shape).to(dtype), (3 * torch.randn(shape) + 1).to(dtype)
     mean = x.mean(2) if is_centred else None
     rstd = torch.rand(batch, tokens).to(dtype) + 0.1
-    device = "cpu" if function is _kernels.norm_affine_grads else DEVICE
+    device = "cpu" if function is linear.norm_affine_grads else DEVICE
     there = [None if t is None else t.to(device) for t in (g, x, mean, rstd)]
     got = function(*there)
     weight = torch.ones(batch, width, dtype=torch.float64, requires_grad=True)
@@ -326,5 +326,5 @@ def _inverse(turn: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def test_the_cheaper_way_has_fewer_operations():
-    assert _kernels.cheaper_is_gram(512, 3072, 768)
-    assert not _kernels.cheaper_is_gram(512, 768, 8)
+    assert linear.cheaper_is_gram(512, 3072, 768)
+    assert not linear.cheaper_is_gram(512, 768, 8)

@@ -17,7 +17,7 @@ from discreet.learn.fixing import check
 from discreet.learn.gradients.cuda_graph import Replaying
 from discreet.learn.gradients.engine import Engine
 from discreet.learn.noise.grid_noise import GridNoise
-from discreet.learn.run.diagnostics import Watch
+from discreet.learn.run.diagnostics import Monitor
 from discreet.learn.run.optimizer_guard import check_optimizer
 from discreet.learn.run.payment import Charges, check_account
 from discreet.learn.run.promise import Promise
@@ -128,7 +128,7 @@ def assemble(
         team=team,
         adder=adder,
         micro_batch_size=execution.micro_batch_size,
-        watch=Watch(engine.flat.buffer.device) if execution.diagnostics else None,
+        monitor=Monitor(engine.flat.buffer.device) if execution.diagnostics else None,
         source=execution.source,
     )
     return Private(

@@ -11,6 +11,7 @@ from torch.optim import Optimizer
 from discreet.errors import NotCopyable, ParameterError, SessionOver
 from discreet.learn.choices.adaptive import Adaptive
 from discreet.learn.fixing import check
+from discreet.learn.gradients.loss_function import LossFunction
 from discreet.learn.reports import Report, Spent
 from discreet.learn.run.checkpoint_file import write
 from discreet.learn.run.diagnostics import Diagnostics, bar
@@ -18,7 +19,7 @@ from discreet.learn.run.optimizer_guard import Guard
 from discreet.learn.run.payment import Charges
 from discreet.learn.run.promise import Promise
 from discreet.learn.run.state import State
-from discreet.learn.run.step import LossFunction, Stepping
+from discreet.learn.run.step import Stepping
 from discreet.learn.run.team import Indices, Team, Weights
 from discreet.learn.run.ticket import Batch, require_ticket
 from discreet.noise import Source
@@ -135,13 +136,13 @@ class Private:
     @property
     def diagnostics(self) -> Diagnostics:
         """The last step from inside: NOT PRIVATE. Only with ``prepare(..., diagnostics=True)``."""
-        if self._stepping.watch is None:
+        if self._stepping.monitor is None:
             raise ParameterError(
                 "diagnostics are computed from raw data and not private, so they are off. Where "
                 "nobody but the owner of the data sees them: prepare(..., diagnostics=True).",
                 parameter="diagnostics",
             )
-        return self._stepping.watch.last
+        return self._stepping.monitor.last
 
     def batches(self) -> Iterator[Batch]:
         """Yield a batch for each step that is left, with a progress bar on a terminal.
@@ -251,8 +252,8 @@ class Private:
         ]
         if isinstance(promise.clipping, Adaptive):
             rows.append(("clip now", f"{self.clip:.6g}"))
-        if self._stepping.watch is not None:
-            rows.append(("last step", str(self._stepping.watch.last)))
+        if self._stepping.monitor is not None:
+            rows.append(("last step", str(self._stepping.monitor.last)))
         rows += [("note", note) for note in self.notes]
         return Report(rows=tuple(rows), spent=self.spent, curve=self._epsilon)
 
@@ -372,7 +373,7 @@ class Private:
         every = max(1, self.steps_planned // _TIMES_SHOWN)
         shown = self._state.done // every * every
         told = f"epsilon {self._epsilon(shown):.3g}"
-        return told if self._stepping.watch is None else f"{told} ({self._stepping.watch.last})"
+        return told if self._stepping.monitor is None else f"{told} ({self._stepping.monitor.last})"
 
     def _leave(self) -> None:
         self._is_open = False

@@ -1,8 +1,10 @@
-"""What one use of a parameter leaves behind, and the gradients of the units that follow from it.
+"""Book-keeping: what one use of a parameter contributes to the gradients of the units.
 
-Every kind of use can say three things about the gradients ``G_i`` of the units: their squared
-norms, the gradients themselves, and ``sum_i c_i G_i``. How is chosen by cost: the Gram way of
-[LTLH22] for long outer products, or forming ``G_i`` where that is small.
+The backward pass leaves records, an input and a gradient of an output, from which the sum of
+clipped gradients is formed without a second pass. Every kind of record can say three things about
+the gradients ``G_i`` of the units: their squared norms, the gradients themselves, and
+``sum_i c_i G_i``. How is chosen by cost: the Gram way of [LTLH22] for long outer products, or
+forming ``G_i`` where that is small.
 """
 
 from dataclasses import dataclass
@@ -11,7 +13,8 @@ from typing import Protocol, final
 import torch
 from torch import Tensor
 
-from discreet.learn.norms import norms as _kernels
+from discreet.learn.norms.dispatch import allows_tf32, wide
+from discreet.learn.norms.linear import cheaper_is_gram, dense_norms, outer_norms
 
 _BLOCK = 1024  # numbers that are added up in one go
 # A per-unit gradient of at most this many numbers in all is kept, rather than computed twice.
@@ -42,8 +45,8 @@ class Rounding:
     product: float
 
 
-class Use(Protocol):
-    """One use of a parameter (or several, joined) in a forward and backward pass."""
+class Contribution(Protocol):
+    """What one use of a parameter (or several, joined) adds to the gradients of the units."""
 
     def norms(self) -> Norms:
         """Return the squared norm of each unit's gradient."""
@@ -57,7 +60,11 @@ class Use(Protocol):
         """Add the sum of the units' gradients, each times its factor."""
         ...
 
-    def without(self, bad: Tensor) -> "Use":
+    def settled(self) -> "Contribution":
+        """Return the gradients themselves, where they are small and nothing is to be added."""
+        ...
+
+    def without(self, bad: Tensor) -> "Contribution":
         """Return the same without the units that are not finite."""
         ...
 
@@ -77,7 +84,7 @@ def rounding_of(tensor: Tensor, *, is_convolution: bool = False) -> Rounding:
         return Rounding(square=2.0**-20, product=2.0**-9)
     if tensor.dtype == torch.float16:
         return Rounding(square=2.0**-20, product=2.0**-11)
-    if _kernels.allows_tf32(is_convolution):
+    if allows_tf32(is_convolution):
         # The factor's product and both operands, each cut off after ten bits.
         return Rounding(square=2.0**-20, product=2.0**-8)
     return Rounding(square=2.0**-20, product=2.0**-22)
@@ -109,11 +116,6 @@ def squares(rows: Tensor) -> Tensor:
     return norms.square()
 
 
-def wide(tensor: Tensor) -> Tensor:
-    """Return the tensor in at least 32 bits."""
-    return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class Dense:
@@ -136,8 +138,11 @@ class Dense:
         grads = self.flat
         out.view(-1).addmv_(grads.t(), factors.to(grads.dtype))
 
+    def settled(self) -> "Dense":
+        return self
+
     def without(self, bad: Tensor) -> "Dense":
-        return Dense(_zeroed(self.grads, bad))
+        return Dense(zeroed(self.grads, bad))
 
 
 @final
@@ -151,10 +156,10 @@ class Outer:
     def norms(self) -> Norms:
         _, positions, rows = self.left.shape
         columns = self.right.shape[2]
-        if _kernels.cheaper_is_gram(positions, rows, columns):
-            found, sizes = _kernels.outer_norms(self.left, self.right)
+        if cheaper_is_gram(positions, rows, columns):
+            found, sizes = outer_norms(self.left, self.right)
         else:
-            found = _kernels.dense_norms(self.left, self.right)
+            found = dense_norms(self.left, self.right)
             left, right = (
                 torch.linalg.vector_norm(t, dim=2, dtype=found.dtype)
                 for t in (self.left, self.right)
@@ -168,7 +173,7 @@ class Outer:
             return torch.bmm(left.transpose(1, 2), right, out_dtype=torch.float32)
         return torch.bmm(wide(left).transpose(1, 2), wide(right))
 
-    def settled(self) -> "Use":
+    def settled(self) -> "Contribution":
         """Return the gradients themselves, where they are small and cost less than two ways."""
         units, positions, rows = self.left.shape
         columns = self.right.shape[2]
@@ -192,7 +197,7 @@ class Outer:
         _add_product(out, left.flatten(0, 1), right.flatten(0, 1))
 
     def without(self, bad: Tensor) -> "Outer":
-        return Outer(_zeroed(self.left, bad), _zeroed(self.right, bad))
+        return Outer(zeroed(self.left, bad), zeroed(self.right, bad))
 
 
 @final
@@ -232,8 +237,11 @@ class Lookup:
         rows = wide(self.rows) * factors[:, None, None]
         out.index_add_(0, self.index.flatten(), rows.flatten(0, 1).to(out.dtype))
 
+    def settled(self) -> "Lookup":
+        return self
+
     def without(self, bad: Tensor) -> "Lookup":
-        return Lookup(self.index, _zeroed(self.rows, bad), self.height)
+        return Lookup(self.index, zeroed(self.rows, bad), self.height)
 
 
 @final
@@ -253,14 +261,14 @@ class Tied:
         left, right, rows = self.outer.left, self.outer.right, self.lookup.rows
         units, positions, _ = left.shape
         index = self.lookup.index[:, None, :].expand(units, positions, -1)
-        exact = torch.float64 if _kernels.allows_tf32(False) else wide(right[:0]).dtype
+        exact = torch.float64 if allows_tf32(False) else wide(right[:0]).dtype
         inner = torch.bmm(right.to(exact), rows.transpose(1, 2).to(exact))
         cross = (left.gather(2, index) * inner).sum((1, 2)).to(outer.squares.dtype)
         total = (outer.squares + lookup.squares + 2 * cross).clamp_min(0)
         sizes = outer.sizes + torch.linalg.vector_norm(rows, dim=2, dtype=cross.dtype).sum(1)
         return Norms(total, sizes, outer.rounding)
 
-    def settled(self) -> "Use":
+    def settled(self) -> "Contribution":
         """Return the gradients themselves, where they are small."""
         units, _, columns = self.lookup.rows.shape
         if is_kept(units, self.lookup.height * columns, self.lookup.rows.device):
@@ -278,41 +286,35 @@ class Tied:
         return Tied(self.outer.without(bad), self.lookup.without(bad))
 
 
-def joined(uses: list[Use]) -> Use:
-    """Return several uses of one parameter as one: gradients add up before norms are taken."""
-    if len(uses) == 1:
-        return uses[0]
-    outers = [use for use in uses if isinstance(use, Outer)]
-    lookups = [use for use in uses if isinstance(use, Lookup)]
-    if len(outers) + len(lookups) == len(uses):
-        parts: list[Use] = []
-        if outers:
-            parts.append(
-                Outer(
-                    torch.cat([use.left for use in outers], 1),
-                    torch.cat([use.right for use in outers], 1),
-                )
-            )
-        if lookups:
-            parts.append(
-                Lookup(
-                    torch.cat([use.index for use in lookups], 1),
-                    torch.cat([use.rows for use in lookups], 1),
-                    lookups[0].height,
-                )
-            )
-        if len(parts) == 1:
-            return parts[0].settled() if isinstance(parts[0], Outer) else parts[0]
-        assert isinstance(parts[0], Outer)
-        assert isinstance(parts[1], Lookup)
-        return Tied(parts[0], parts[1]).settled()
-    total = uses[0].dense()
-    for use in uses[1:]:
-        total = total + use.dense()
-    return Dense(total)
+def joined(parts: list[Contribution]) -> Contribution:
+    """Return the contributions of one parameter as one: gradients add up before norms are taken."""
+    if len(parts) == 1:
+        return parts[0]
+    outers = [part for part in parts if isinstance(part, Outer)]
+    lookups = [part for part in parts if isinstance(part, Lookup)]
+    if len(outers) + len(lookups) < len(parts):
+        total = parts[0].dense()
+        for part in parts[1:]:
+            total = total + part.dense()
+        return Dense(total)
+    if not lookups:
+        return _side_by_side(outers).settled()
+    lookup = Lookup(
+        torch.cat([part.index for part in lookups], 1),
+        torch.cat([part.rows for part in lookups], 1),
+        lookups[0].height,
+    )
+    return Tied(_side_by_side(outers), lookup).settled() if outers else lookup
 
 
-def _zeroed(tensor: Tensor, bad: Tensor) -> Tensor:
+def _side_by_side(outers: list[Outer]) -> Outer:
+    return Outer(
+        torch.cat([part.left for part in outers], 1), torch.cat([part.right for part in outers], 1)
+    )
+
+
+def zeroed(tensor: Tensor, bad: Tensor) -> Tensor:
+    """Return the tensor with zeros for the units that are bad."""
     return tensor.masked_fill(bad.view(-1, *[1] * (tensor.dim() - 1)), 0)
 
 

@@ -24,7 +24,7 @@ class _Same:
 _DEPTH = 4  # how far functions in functions are looked into
 
 
-def kind_of(function: Any, depth: int = _DEPTH) -> Hashable:
+def identity_of(function: Any, depth: int = _DEPTH) -> Hashable:
     """Return a key that is equal for functions that do the same.
 
     A lambda in a loop is a new object each time, with the same code; but code alone does not tell
@@ -32,8 +32,10 @@ def kind_of(function: Any, depth: int = _DEPTH) -> Hashable:
 
     >>> def times(factor):
     ...     return lambda x: x * factor
-    >>> kind_of(times(2.0)) == kind_of(times(3.0)), kind_of(times(len)) == kind_of(times(max))
-    (True, False)
+    >>> identity_of(times(2.0)) == identity_of(times(3.0))
+    True
+    >>> identity_of(times(len)) == identity_of(times(max))
+    False
     """
     if isinstance(function, functools.partial):
         held: list[object] = [function.func, *function.args, *function.keywords.values()]
@@ -53,7 +55,7 @@ def _part(value: object, depth: int) -> Hashable:
         return value
     if isinstance(value, int | float):
         return type(value).__name__
-    return kind_of(value, depth - 1) if callable(value) else _Same(value)
+    return identity_of(value, depth - 1) if callable(value) else _Same(value)
 
 
 def _is_full(cell: Any) -> bool:

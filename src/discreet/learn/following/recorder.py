@@ -9,8 +9,9 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from discreet.errors import ParameterError
-from discreet.learn.following.contributions import Dense, Lookup, Use, wide
+from discreet.learn.following.contributions import Contribution, Dense, Lookup
 from discreet.learn.following.unit_axes import MIXED, Axis, Call, calmly, tensors
+from discreet.learn.norms.dispatch import wide
 
 
 class _Rooted(torch.autograd.Function):
@@ -28,7 +29,7 @@ class _Rooted(torch.autograd.Function):
 
 
 @final
-class Kept:
+class SavedInput:
     """An input of an operation, for later, if nobody has changed it by then."""
 
     __slots__ = ("_tensor", "_version")
@@ -71,7 +72,7 @@ class Recorder(TorchFunctionMode):
         super().__init__()
         self.units = units
         self.is_narrow = False  # whether something was computed in 16 bits
-        self.uses: dict[int, list[Use]] = {id(p): [] for p in parameters}
+        self.contributions: dict[int, list[Contribution]] = {id(p): [] for p in parameters}
         self._followed: dict[int, Tensor] = {id(p): p for p in parameters}
         self._plain: dict[int, Tensor] = {id(p): p.detach() for p in parameters}
         self._lookups: dict[int, tuple[Tensor, Tensor]] = {}  # a followed lookup: table, index
@@ -199,18 +200,16 @@ class Recorder(TorchFunctionMode):
         """Say whether the forward pass used this tensor once: its gradient needs no other."""
         return self._expected[id(owner)] == 1
 
-    def put(self, owner: Tensor, use: Use) -> None:
-        """Keep what a use of a followed tensor left behind."""
-        if id(owner) in self._lookups and isinstance(use, Dense):
+    def put(self, owner: Tensor, part: Contribution) -> None:
+        """Keep what a use of a followed tensor contributes."""
+        if id(owner) in self._lookups and isinstance(part, Dense):
             table, index = self._lookups[id(owner)]
-            rows = use.grads.reshape(self.units, index.numel(), -1)
-            use = Lookup(index.reshape(1, -1).expand(self.units, -1), rows, table.shape[0])
+            rows = part.grads.reshape(self.units, index.numel(), -1)
+            part = Lookup(index.reshape(1, -1).expand(self.units, -1), rows, table.shape[0])
             owner = table
-        elif isinstance(use, Dense | Lookup) or not self.is_single(owner):
-            pass
-        elif hasattr(use, "settled"):
-            use = use.settled()
-        self.uses.setdefault(id(owner), []).append(use)
+        elif self.is_single(owner):
+            part = part.settled()
+        self.contributions.setdefault(id(owner), []).append(part)
 
     # --- what is computed from parameters alone ---
 
@@ -222,7 +221,7 @@ class Recorder(TorchFunctionMode):
                 self._plain[id(tensor)] = tensor.detach()
         if func is torch.nn.functional.embedding and not self._is_backward:
             index, table, *rest = args
-            if id(table) in self.uses and not kwargs and not any(_special(*rest)):
+            if id(table) in self.contributions and not kwargs and not any(_special(*rest)):
                 self._lookups[id(result)] = (table, index)
         return result
 
@@ -235,7 +234,7 @@ class Recorder(TorchFunctionMode):
 
     def forget(self) -> None:
         """Let go of everything: hooks hold the recorder, and what it keeps leads to the hooks."""
-        for kept in (self.uses, self._followed, self._plain, self._lookups, self._axes):
+        for kept in (self.contributions, self._followed, self._plain, self._lookups, self._axes):
             kept.clear()
 
     def begin_backward(self) -> None:
@@ -243,13 +242,13 @@ class Recorder(TorchFunctionMode):
         self._is_backward = True
 
     def lead_back(self) -> None:
-        """Turn uses of what was computed from parameters into uses of the parameters."""
-        for key, uses in list(self.uses.items()):
+        """Turn contributions of what was computed from parameters into those of the parameters."""
+        for key, parts in list(self.contributions.items()):
             tensor = self._followed[key]
-            if tensor.is_leaf or not uses:
+            if tensor.is_leaf or not parts:
                 continue
-            grads = sum(use.dense() for use in uses)
-            del self.uses[key]
+            grads = sum(part.dense() for part in parts)
+            del self.contributions[key]
             leaves = [p for p in self._followed.values() if p.is_leaf]
             found = torch.autograd.grad(
                 tensor,
@@ -261,7 +260,7 @@ class Recorder(TorchFunctionMode):
             )
             for leaf, grad in zip(leaves, found, strict=True):
                 if grad is not None:
-                    self.uses[id(leaf)].append(Dense(wide(grad)))
+                    self.contributions[id(leaf)].append(Dense(wide(grad)))
 
 
 def _quietly(then: Callable[[Tensor], None], grad: Tensor) -> None:

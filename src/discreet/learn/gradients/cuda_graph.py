@@ -12,8 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from discreet.learn.following.batch_tree import leaves, of_units, with_leaves
-from discreet.learn.following.function_identity import kind_of
-from discreet.learn.gradients.engine import Clipped, Engine, LossFunction
+from discreet.learn.following.function_identity import identity_of
+from discreet.learn.gradients.engine import Clipped, Engine
+from discreet.learn.gradients.loss_function import LossFunction
 
 _SEEN_BEFORE = 2  # micro-batches that are computed as usual, to warm up, before one is recorded
 
@@ -65,7 +66,7 @@ class Replaying:
     def _key(self, loss_fn: LossFunction, batch: Any, each: int) -> Any:
         model = self._engine.model
         return (
-            kind_of(loss_fn),
+            identity_of(loss_fn),
             self._engine.clipping,
             model.training,
             each,

@@ -12,16 +12,18 @@ from torch import Tensor, nn
 from discreet.errors import ParameterError
 from discreet.learn.choices.clipping import Clipping
 from discreet.learn.following.batch_tree import first_units, leaves, made_up, of_units
-from discreet.learn.following.contributions import Dense, Norms, Rounding, Use, joined, squares
+from discreet.learn.following.contributions import Contribution, Norms, joined
 from discreet.learn.following.expansions import EXPANSIONS, backward
-from discreet.learn.following.function_identity import kind_of
+from discreet.learn.following.function_identity import identity_of
 from discreet.learn.following.recorder import Recorder
 from discreet.learn.following.unit_axes import PROBES, Call, ShapeLog, compare
 from discreet.learn.gradients.flat_buffer import FlatGradient
+from discreet.learn.gradients.loss_function import FirstOfTwo, LossFunction, checked_losses
+from discreet.learn.gradients.norm_bounds import NormBounds
 from discreet.learn.gradients.self_check import check_gradients
-from discreet.learn.rules.table import RULES, fallback
-
-LossFunction = Callable[[nn.Module, Any], Tensor]
+from discreet.learn.gradients.small_gradients import SmallGradients
+from discreet.learn.rules.fallback import fallback
+from discreet.learn.rules.table import RULES
 
 
 @final
@@ -80,7 +82,7 @@ class Engine:
         if units == 1:
             # Some models do something else for a single row: let an idle one keep it company.
             pair, rows = of_units(batch, 2, 1), next(leaves(batch)).shape[0]
-            both = self.accumulate(First(loss_fn), pair, units=2, is_careful=is_careful)
+            both = self.accumulate(FirstOfTwo(loss_fn), pair, units=2, is_careful=is_careful)
             return Clipped(both.norms[:1], both.factors[:1], both.losses[:rows])
         recorder, losses = self.record(loss_fn, batch, units=units)
         try:
@@ -91,9 +93,9 @@ class Engine:
 
     def is_tried(self, loss_fn: LossFunction) -> bool:
         """Say whether a loss function was tried out."""
-        if isinstance(loss_fn, First):
+        if isinstance(loss_fn, FirstOfTwo):
             return True  # its own was
-        return not self._is_checked or kind_of(loss_fn) in self._checked
+        return not self._is_checked or identity_of(loss_fn) in self._checked
 
     def try_again(self) -> None:
         """Let loss functions be tried out anew: what they hold may have changed."""
@@ -102,7 +104,7 @@ class Engine:
     def try_out(self, loss_fn: LossFunction, batch: Any, *, units: int) -> None:
         """Refuse a model or a loss that can not be handled, on made-up rows like these."""
         if not self.is_tried(loss_fn) and check_gradients(self, loss_fn, batch, units=units):
-            self._checked.add(kind_of(loss_fn))
+            self._checked.add(identity_of(loss_fn))
 
     def record(
         self,
@@ -113,7 +115,7 @@ class Engine:
         before_backward: Callable[[Recorder, Tensor], None] | None = None,
         is_calm: bool = False,
     ) -> tuple[Recorder, Tensor]:
-        """Run forward and backward, and return what every use of a parameter left behind."""
+        """Run forward and backward, and return what every use of a parameter contributes."""
         calls = self._layout(loss_fn, batch, units)
         recorder = Recorder(
             self.flat.parameters,
@@ -140,39 +142,41 @@ class Engine:
         return recorder, losses
 
     def _add(self, recorder: Recorder, losses: Tensor, *, is_careful: bool) -> Clipped:
-        uses: dict[int, Use] = {
-            self._places[key]: joined(found) for key, found in recorder.uses.items() if found
+        parts: dict[int, Contribution] = {
+            self._places[key]: joined(found)
+            for key, found in recorder.contributions.items()
+            if found
         }
-        kept = _Kept(uses, self._groups)
-        norms = self._norms(uses, kept, recorder.units)
+        small = SmallGradients(parts, self._groups)
+        norms = self._norms(parts, small, recorder.units)
         factors = self._clipping.factors(norms).to(self.flat.buffer.dtype)
         bad = ~torch.isfinite(norms).all(1)
         if is_careful and bool(bad.any()):
             # A factor of zero is not enough: zero times infinity is no number.
-            uses = {place: use.without(bad) for place, use in uses.items()}
-            kept = _Kept(uses, self._groups)
+            parts = {place: part.without(bad) for place, part in parts.items()}
+            small = SmallGradients(parts, self._groups)
         else:
             self.is_spoilt.logical_or_(bad.any())
-        kept.add_weighted(factors, self.flat)
-        for place, use in uses.items():
-            if place not in kept.places:
-                use.add_weighted(factors[:, self._groups[place]], self.flat.view(place))
+        small.add_weighted(factors, self.flat)
+        for place, part in parts.items():
+            if place not in small.places:
+                part.add_weighted(factors[:, self._groups[place]], self.flat.view(place))
         return Clipped(norms=norms, factors=factors, losses=losses)
 
-    def _norms(self, uses: dict[int, Use], kept: "_Kept", units: int) -> Tensor:
+    def _norms(self, parts: dict[int, Contribution], small: SmallGradients, units: int) -> Tensor:
         """Return upper bounds on the norms: (units, groups)."""
-        tally = _Tally(max(self._groups) + 1)
-        for group, part in kept.squares():
-            tally.add(group, Norms(part))
-        for place, use in uses.items():
-            if place not in kept.places:
-                tally.add(self._groups[place], use.norms())
-        return tally.bounds(self.flat.buffer.new_zeros(units))
+        found = NormBounds(max(self._groups) + 1)
+        for group, squares in small.squares():
+            found.add(group, Norms(squares))
+        for place, part in parts.items():
+            if place not in small.places:
+                found.add(self._groups[place], part.norms())
+        return found.bounds(self.flat.buffer.new_zeros(units))
 
     def _layout(self, loss_fn: LossFunction, batch: Any, units: int) -> list[Call]:
         """Return which axes count units, found by trying the model on a few rows."""
         key = (
-            kind_of(loss_fn),
+            identity_of(loss_fn),
             self.model.training,
             tuple((t.shape[1:], t.dtype, t.shape[0] // units) for t in leaves(batch)),
         )
@@ -206,84 +210,6 @@ class Engine:
             )
 
 
-@final
-class _Tally:
-    """Add up what the uses of parameters say about norms, in as few operations as can be."""
-
-    def __init__(self, groups: int) -> None:
-        self._squares: list[list[Tensor]] = [[] for _ in range(groups)]
-        self._sizes: list[dict[Rounding, list[Tensor]]] = [{} for _ in range(groups)]
-
-    def add(self, group: int, found: Norms) -> None:
-        """Take in one parameter's."""
-        self._squares[group].append(found.squares)
-        if found.sizes is not None and found.rounding is not None:
-            self._sizes[group].setdefault(found.rounding, []).append(found.sizes)
-
-    def bounds(self, zero: Tensor) -> Tensor:
-        """Return what no norm exceeds, whatever the rounding: (units, groups)."""
-        return torch.stack(
-            [
-                self._bound(zero, parts, sizes)
-                for parts, sizes in zip(self._squares, self._sizes, strict=True)
-            ],
-            1,
-        )
-
-    def _bound(
-        self, zero: Tensor, parts: list[Tensor], sizes: dict[Rounding, list[Tensor]]
-    ) -> Tensor:
-        total = torch.stack(parts).sum(0) if parts else zero
-        extra = zero
-        for rounding, found in sizes.items():
-            size = torch.linalg.vector_norm(torch.stack(found), dim=0)
-            total = total.add(size.square(), alpha=rounding.square)
-            extra = extra.add(size, alpha=rounding.product)
-        return total.to(zero.dtype).sqrt().add(extra)
-
-
-@final
-class _Kept:
-    """Small gradients of the units, side by side: one norm and one product for all of them.
-
-    Worth a copy where starting an operation takes longer than the operation.
-    """
-
-    def __init__(self, uses: dict[int, Use], groups: tuple[int, ...]) -> None:
-        found = sorted(
-            (place, use)
-            for place, use in uses.items()
-            if isinstance(use, Dense) and use.grads[0].numel() <= _limit(use.grads)
-        )
-        self.places = {place for place, _ in found}
-        self._runs: list[tuple[int, list[int], Tensor]] = []
-        for group in sorted({groups[place] for place in self.places}):
-            own = [(place, use) for place, use in found if groups[place] == group]
-            side_by_side = torch.cat([use.flat for _, use in own], 1)
-            self._runs.append((group, [place for place, _ in own], side_by_side))
-
-    def squares(self) -> list[tuple[int, Tensor]]:
-        """Return the squared norms in each group."""
-        return [(group, squares(grads)) for group, _, grads in self._runs]
-
-    def add_weighted(self, factors: Tensor, flat: FlatGradient) -> None:
-        """Add all of them to the buffer, each unit's times its factor."""
-        for group, places, grads in self._runs:
-            first, last = places[0], places[-1]
-            factor = factors[:, group].to(grads.dtype)
-            if last - first + 1 == len(places):
-                flat.span(first, last).addmv_(grads.t(), factor)
-                continue
-            total = factor @ grads
-            sizes = [flat.view(place).numel() for place in places]
-            for place, part in zip(places, total.split(sizes), strict=True):
-                flat.view(place).view(-1).add_(part)
-
-
-def _limit(tensor: Tensor) -> int:
-    return 2**16 if tensor.is_cuda else 2**12
-
-
 @contextmanager
 def _as_written() -> Iterator[None]:
     """Run a model operation by operation: compiled or fused, it hides them."""
@@ -297,41 +223,6 @@ def _as_written() -> Iterator[None]:
                 yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fused)
-
-
-@final
-class First:
-    """A loss function that counts the first of two units alone."""
-
-    __slots__ = ("_kind", "_loss_fn")
-
-    def __init__(self, loss_fn: LossFunction) -> None:
-        self._loss_fn, self._kind = loss_fn, kind_of(loss_fn)
-
-    def __call__(self, model: nn.Module, batch: Any) -> Tensor:
-        losses = checked_losses(self._loss_fn(model, batch), batch)
-        counts = torch.zeros_like(losses)
-        counts[: len(losses) // 2] = 1
-        return losses * counts
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, First) and self._kind == other._kind
-
-    def __hash__(self) -> int:
-        return hash(self._kind)
-
-
-def checked_losses(losses: Any, batch: Any) -> Tensor:
-    """Return the losses of the rows, or say what is wrong with them."""
-    rows = next(leaves(batch)).shape[0]
-    if not isinstance(losses, Tensor) or losses.shape != (rows,):
-        shape = tuple(losses.shape) if isinstance(losses, Tensor) else type(losses).__name__
-        raise ParameterError(
-            f"loss_fn must return one loss for each row of the batch, of shape (rows,), got "
-            f"{shape}. Use reduction='none', and average over what belongs to one row.",
-            parameter="loss_fn",
-        )
-    return losses
 
 
 def _devices(tensor: Tensor) -> list[int]:

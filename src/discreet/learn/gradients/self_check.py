@@ -17,12 +17,14 @@ from torch import Tensor, nn
 
 from discreet.errors import ParameterError
 from discreet.learn.following.batch_tree import leaves, made_up, with_leaves
-from discreet.learn.following.contributions import joined, wide
+from discreet.learn.following.contributions import joined
 from discreet.learn.following.unit_axes import PROBES
+from discreet.learn.gradients.loss_function import LossFunction
+from discreet.learn.norms.dispatch import wide
 
 if TYPE_CHECKING:
     from discreet.learn.following.recorder import Recorder
-    from discreet.learn.gradients.engine import Engine, LossFunction
+    from discreet.learn.gradients.engine import Engine
 
 _UNITS = PROBES[1]
 _KEPT = (0, 1)  # the units that keep their rows in turn: what comes later, and what came before
@@ -30,7 +32,7 @@ _JITTER = 0.1  # added to the weights, so that none is zero and hides what lies 
 _SEED = 7
 
 
-def check_gradients(engine: "Engine", loss_fn: "LossFunction", batch: Any, *, units: int) -> bool:
+def check_gradients(engine: "Engine", loss_fn: LossFunction, batch: Any, *, units: int) -> bool:
     """Raise :class:`ParameterError` unless each unit's gradient is that unit's alone.
 
     The rows are made up of numbers of ``batch``: whether training goes on must not depend on
@@ -80,7 +82,7 @@ def check_gradients(engine: "Engine", loss_fn: "LossFunction", batch: Any, *, un
 
 
 def _without_chance(
-    engine: "Engine", loss_fn: "LossFunction", batch: Any
+    engine: "Engine", loss_fn: LossFunction, batch: Any
 ) -> tuple[list[Tensor], list[Tensor]]:
     """Return the gradients among three units, and of two of these in the other order.
 
@@ -100,7 +102,7 @@ def _without_chance(
 
 def _gradients(
     engine: "Engine",
-    loss_fn: "LossFunction",
+    loss_fn: LossFunction,
     batch: Any,
     *,
     units: int = _UNITS,
@@ -118,16 +120,16 @@ def _gradients(
     )
     with torch.no_grad():
         found = [
-            joined(uses).dense() if uses else parameter.new_zeros(units, *parameter.shape)
+            joined(parts).dense() if parts else parameter.new_zeros(units, *parameter.shape)
             for parameter in engine.flat.parameters
-            for uses in [recorder.uses[id(parameter)]]
+            for parts in [recorder.contributions[id(parameter)]]
         ]
     is_narrow = recorder.is_narrow
     recorder.forget()
     return found, is_narrow
 
 
-def _by_autograd(engine: "Engine", loss_fn: "LossFunction", batch: Any) -> list[Tensor]:
+def _by_autograd(engine: "Engine", loss_fn: LossFunction, batch: Any) -> list[Tensor]:
     _seed(engine, _SEED)
     try:
         grads: list[Tensor | None] = list(

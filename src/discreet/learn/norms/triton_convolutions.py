@@ -3,8 +3,8 @@
 # A kernel's body is Triton, which only looks like Python; the launchers below carry types.
 """Norms of convolutions' per-example weight gradients in Triton, for NVIDIA GPUs.
 
-Nobody calls this module but ``_kernels``. Patches are never written down: kernels find them in the
-input by arithmetic on indices.
+Nobody calls this module but ``convolution``. Patches are never written down: kernels find them in
+the input by arithmetic on indices.
 """
 
 from typing import TYPE_CHECKING
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from discreet.learn.norms.triton_norms import (
+from discreet.learn.norms.triton_norms import launch_gram
+from discreet.learn.norms.triton_tiles import (
     SHORT_STAGES,
     STAGES,
     Operand,
@@ -20,7 +21,6 @@ from discreet.learn.norms.triton_norms import (
     depth_of,
     gram_tile,
     jit,
-    launch_gram,
     power,
     tiles_of,
     tl,
@@ -30,7 +30,7 @@ from discreet.learn.norms.triton_norms import (
 )
 
 if TYPE_CHECKING:
-    from discreet.learn.norms.norms import Geometry
+    from discreet.learn.norms.convolution import KernelGeometry
 
 __all__ = ["conv_dense", "conv_gram", "conv_grads"]
 
@@ -240,7 +240,7 @@ def _positions(x: Tensor) -> tuple[Tensor, int, int, int]:
     return x, x.stride(0), x.shape[2] * x.shape[3], 1
 
 
-def conv_dense(x: Tensor, g: Tensor, geometry: "Geometry", *, precision: Precision) -> Tensor:
+def conv_dense(x: Tensor, g: Tensor, geometry: "KernelGeometry", *, precision: Precision) -> Tensor:
     """Return squared norms of convolutions' weight gradients, formed tile by tile."""
     is_three = geometry.kernel == (3, 3) and geometry.stride == (1, 1)
     if is_three and x.shape[1] >= 16 and g.shape[1] >= 16:
@@ -248,13 +248,13 @@ def conv_dense(x: Tensor, g: Tensor, geometry: "Geometry", *, precision: Precisi
     return _launch_conv(x, g, geometry, precision=precision, store=False)
 
 
-def conv_grads(x: Tensor, g: Tensor, geometry: "Geometry", *, precision: Precision) -> Tensor:
+def conv_grads(x: Tensor, g: Tensor, geometry: "KernelGeometry", *, precision: Precision) -> Tensor:
     """Return the weight gradients of each example, (batch, outputs, channels, *kernel)."""
     return _launch_conv(x, g, geometry, precision=precision, store=True)
 
 
 def _launch_conv(
-    x: Tensor, g: Tensor, geometry: "Geometry", *, precision: Precision, store: bool
+    x: Tensor, g: Tensor, geometry: "KernelGeometry", *, precision: Precision, store: bool
 ) -> Tensor:
     dtype = torch.promote_types(x.dtype, g.dtype)
     batch, channels, height, width = x.shape
@@ -282,7 +282,9 @@ def _launch_conv(
     return grads if store else total_of(squares)
 
 
-def _conv_nine_norms(x: Tensor, g: Tensor, geometry: "Geometry", *, precision: Precision) -> Tensor:
+def _conv_nine_norms(
+    x: Tensor, g: Tensor, geometry: "KernelGeometry", *, precision: Precision
+) -> Tensor:
     dtype = torch.promote_types(x.dtype, g.dtype)
     batch, channels, height, width = x.shape
     outputs, rows, columns = g.shape[1:]
@@ -306,7 +308,9 @@ def _conv_nine_norms(x: Tensor, g: Tensor, geometry: "Geometry", *, precision: P
     return total_of(squares)
 
 
-def conv_gram(residues: Tensor, g: Tensor, geometry: "Geometry", *, precision: Precision) -> Tensor:
+def conv_gram(
+    residues: Tensor, g: Tensor, geometry: "KernelGeometry", *, precision: Precision
+) -> Tensor:
     """Return squared norms of convolutions' weight gradients from Gram matrices of positions."""
     batch, outputs, rows, columns = g.shape
     height, width = residues.shape[-2:]

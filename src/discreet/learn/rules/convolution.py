@@ -1,21 +1,26 @@
-"""What a convolution leaves behind: its input, its output's gradient, and its geometry."""
+"""The rule of convolutions, and what they contribute: inputs and gradients of outputs."""
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import torch
+import torch.nn.functional as F  # noqa: N812 - its name everywhere
 from torch import Tensor
 
+from discreet.errors import ParameterError
 from discreet.learn.following.contributions import (
+    Contribution,
     Dense,
     Norms,
-    Use,
-    _zeroed,
     is_kept,
     rounding_of,
     squares,
+    zeroed,
 )
-from discreet.learn.norms import norms as _kernels
+from discreet.learn.following.recorder import Recorder, SavedInput
+from discreet.learn.norms.convolution import KernelGeometry, conv2d_grads, conv2d_norms
+from discreet.learn.norms.dispatch import wide
+from discreet.learn.rules.shared import as_autocast, constant, wanted
 
 _AT_ONCE = 2**26  # numbers of per-unit gradients that are formed at once
 
@@ -62,6 +67,13 @@ class Convolution:
     units: int
 
     @property
+    def _kernel(self) -> KernelGeometry:
+        geometry = self.geometry
+        return KernelGeometry.of(
+            self.shape[2:], geometry.stride, geometry.padding, geometry.dilation
+        )
+
+    @property
     def _is_plain(self) -> bool:
         geometry = self.geometry
         return (
@@ -71,7 +83,7 @@ class Convolution:
             and self.x.shape[0] == self.units
         )
 
-    def settled(self) -> Use:
+    def settled(self) -> Contribution:
         """Return the gradients themselves, where they are small."""
         if is_kept(self.units, self.shape.numel(), self.x.device):
             return Dense(self.dense())
@@ -79,15 +91,7 @@ class Convolution:
 
     def norms(self) -> Norms:
         if self._is_plain:
-            geometry = self.geometry
-            found = _kernels.conv2d_norms(
-                self.x,
-                self.grad,
-                tuple(self.shape[2:]),
-                geometry.stride,
-                geometry.padding,
-                geometry.dilation,
-            )
+            found = conv2d_norms(self.x, self.grad, self._kernel)
         else:
             at_once = max(1, _AT_ONCE // self.shape.numel())
             found = torch.cat([squares(part.dense().flatten(1)) for part in self._split(at_once)])
@@ -111,24 +115,16 @@ class Convolution:
         ]
 
     def dense(self) -> Tensor:
-        geometry = self.geometry
         if self._is_plain and self.x.is_cuda:
-            return _kernels.conv2d_grads(
-                self.x,
-                self.grad,
-                tuple(self.shape[2:]),
-                geometry.stride,
-                geometry.padding,
-                geometry.dilation,
-            )
+            return conv2d_grads(self.x, self.grad, self._kernel)
         # The rows of the batch as groups of one convolution: each group has a weight of its own.
         rows = self.x.shape[0]
         weight = self.x.new_empty(1).expand(rows * self.shape[0], *self.shape[1:])
-        grads = geometry.weight_grad(
+        grads = self.geometry.weight_grad(
             self.grad.flatten(0, 1).unsqueeze(0),
             self.x.flatten(0, 1).unsqueeze(0),
             weight,
-            rows * geometry.groups,
+            rows * self.geometry.groups,
         )
         return grads.view(self.units, rows // self.units, *self.shape).sum(1)
 
@@ -142,5 +138,71 @@ class Convolution:
     def without(self, bad: Tensor) -> "Convolution":
         rows = bad.repeat_interleave(self.x.shape[0] // self.units)
         return Convolution(
-            _zeroed(self.x, rows), _zeroed(self.grad, rows), self.shape, self.geometry, self.units
+            zeroed(self.x, rows), zeroed(self.grad, rows), self.shape, self.geometry, self.units
         )
+
+
+def convolution(rec: Recorder, func: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """Follow a convolution, or a transposed one, in one to three dimensions."""
+    is_transposed = "transpose" in func.__name__
+    names = ["input", "weight", "bias", "stride", "padding"]
+    names += ["output_padding", "groups", "dilation"] if is_transposed else ["dilation", "groups"]
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    x, weight, bias = given["input"], given["weight"], given.get("bias")
+    axis, space = rec.axis(x), weight.dim() - 2
+    if (axis is not None and axis.dim != 0) or x.dim() != space + 2:
+        raise ParameterError(
+            f"{func.__name__} wants the examples along the first axis of its input.",
+            parameter="model",
+        )
+    x = as_autocast(x)
+    padding = given.get("padding", 0)
+    if isinstance(padding, str):
+        x, padding = _padded(x, padding, weight, _tuple(given.get("dilation", 1), space))
+    geometry = Geometry(
+        stride=_tuple(given.get("stride", 1), space),
+        padding=_tuple(padding, space),
+        dilation=_tuple(given.get("dilation", 1), space),
+        output_padding=_tuple(given.get("output_padding", 0), space),
+        groups=given.get("groups", 1),
+        is_transposed=is_transposed,
+    )
+    settings: dict[str, Any] = {
+        "stride": geometry.stride,
+        "padding": geometry.padding,
+        "dilation": geometry.dilation,
+        "groups": geometry.groups,
+    }
+    if is_transposed:
+        settings["output_padding"] = geometry.output_padding
+    out = func(x, constant(rec, weight), constant(rec, bias), **settings)
+    saved = SavedInput(x)
+
+    def then(grad: Tensor) -> None:
+        assert axis is not None
+        grad = rec.rows_by_unit(grad, axis)
+        if rec.is_followed(weight):
+            rows = rec.rows_by_unit(saved.get(), axis)
+            rec.put(weight, Convolution(rows, grad, weight.shape, geometry, rec.units))
+        if bias is not None and rec.is_followed(bias):
+            sums = grad.flatten(2).sum(2, dtype=wide(grad[:0]).dtype)
+            rec.put(bias, Dense(sums.view(rec.units, -1, sums.shape[1]).sum(1)))
+
+    return rec.watch(out, *wanted(rec, weight, bias), then=then)
+
+
+def _tuple(value: Any, length: int) -> tuple[int, ...]:
+    found = (value,) * length if isinstance(value, int) else tuple(value)
+    return found * length if len(found) == 1 else found
+
+
+def _padded(
+    x: Tensor, padding: str, weight: Tensor, dilation: tuple[int, ...]
+) -> tuple[Tensor, int]:
+    if padding == "same":
+        pads: list[int] = []
+        for size, spread in zip(reversed(weight.shape[2:]), reversed(dilation), strict=True):
+            total = spread * (size - 1)
+            pads += [total // 2, total - total // 2]
+        x = F.pad(x, pads)
+    return x, 0

@@ -5,6 +5,8 @@
 import torch
 from torch import Tensor
 
+from discreet.learn.norms.dispatch import wide
+
 try:
     import triton
     import triton.language as tl
@@ -19,16 +21,16 @@ def dots(grad: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     (tensor([11.]), tensor([3.]))
     """
     if triton is None or not grad.is_cuda or torch.float64 in (grad.dtype, x.dtype):
-        grad, x = (t if t.dtype == torch.float64 else t.float() for t in (grad, x))
+        grad, x = wide(grad), wide(x)
         return (grad * x).sum(-1), grad.sum(-1)
     grad, x = grad.contiguous(), x.contiguous()
     length = grad.shape[-1]
     rows = grad.numel() // max(1, length)
     products, sums = grad.new_empty((2, *grad.shape[:-1]), dtype=torch.float32)
-    wide = min(1024, triton.next_power_of_2(length))
-    tall = max(1, 4096 // wide)
+    width = min(1024, triton.next_power_of_2(length))
+    tall = max(1, 4096 // width)
     _kernel[(triton.cdiv(rows, tall),)](
-        grad, x, products, sums, rows, length, TALL=tall, WIDE=wide, num_warps=4
+        grad, x, products, sums, rows, length, TALL=tall, WIDE=width, num_warps=4
     )
     return products, sums
 

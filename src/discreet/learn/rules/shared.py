@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from discreet.errors import ParameterError
-from discreet.learn.following.contributions import wide
 from discreet.learn.following.recorder import Recorder
 from discreet.learn.following.unit_axes import Axis
+from discreet.learn.norms.dispatch import wide
 
 
 def as_autocast(x: Tensor, dtype: torch.dtype | None = None) -> Tensor:

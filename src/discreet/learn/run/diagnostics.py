@@ -12,7 +12,7 @@ from torch import Tensor
 from discreet.learn.gradients.engine import Clipped
 from discreet.learn.run.team import Team
 
-__all__ = ["Diagnostics", "Watch", "bar"]
+__all__ = ["Diagnostics", "Monitor", "bar"]
 
 
 @final
@@ -35,7 +35,7 @@ class Diagnostics:
 
 
 @final
-class Watch:
+class Monitor:
     """Add up diagnostics over the micro-batches of a step, without waiting for the device."""
 
     def __init__(self, device: torch.device) -> None:

@@ -1,32 +1,27 @@
 """One step from the inside: draw who takes part, add up clipped gradients, add noise."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
 from discreet.errors import ParameterError
 from discreet.learn.choices.adaptive import AdaptiveState
 from discreet.learn.choices.clipping import Clipping
 from discreet.learn.following.batch_tree import leaves
-from discreet.learn.following.function_identity import kind_of
 from discreet.learn.gradients.cuda_graph import Replaying
 from discreet.learn.gradients.engine import Engine
+from discreet.learn.gradients.loss_function import LossFunction, WeightedLoss
 from discreet.learn.noise.grid_noise import add_noise_
-from discreet.learn.run.diagnostics import Watch
+from discreet.learn.run.diagnostics import Monitor
 from discreet.learn.run.promise import Promise
 from discreet.learn.run.rows import Rows, moved
 from discreet.learn.run.team import Indices, Team, Weights
 from discreet.learn.run.units import EachRow, Units
 from discreet.noise import Source
 
-__all__ = ["LossFunction", "Stepping"]
-
-LossFunction = Callable[[nn.Module, Any], Tensor]
-"""From a model and the rows of a micro-batch to one loss for each row."""
+__all__ = ["Stepping"]
 
 
 @final
@@ -42,7 +37,7 @@ class Stepping:
     adder: Engine | Replaying  # the engine, or graphs of it
     team: Team
     micro_batch_size: int | None
-    watch: Watch | None  # only for diagnostics, which are not private
+    monitor: Monitor | None  # only for diagnostics, which are not private
     source: Source
 
     @property
@@ -66,7 +61,7 @@ class Stepping:
         A few rows are read to learn their shapes; the model sees made-up ones.
         """
         count = min(3, self.units.count)
-        function = loss_fn if isinstance(self.units, EachRow) else _Weighted(loss_fn)
+        function = loss_fn if isinstance(self.units, EachRow) else WeightedLoss(loss_fn)
         if count and not self.engine.is_tried(function):
             rows, weights = self.units.rows(np.arange(count), self.source)
             self._check_shapes(rows)
@@ -113,8 +108,8 @@ class Stepping:
         self.clear()
         if isinstance(self.clipping, AdaptiveState):
             self.clipping.tally = None  # nobody is counted twice: a failed step's is forgotten
-        if self.watch is not None:
-            self.watch.begin()
+        if self.monitor is not None:
+            self.monitor.begin()
         each = self.units.rows_each
         mine = self.team.part(rows.size // each)
         size = self.micro_batch_size or max(1, len(mine))
@@ -163,8 +158,8 @@ class Stepping:
         clipped = self.adder.accumulate(function, data, units=units, is_careful=is_careful)
         if isinstance(self.clipping, AdaptiveState):
             self.clipping.observe(clipped.norms)
-        if self.watch is not None:
-            self.watch.see(clipped, units)
+        if self.monitor is not None:
+            self.monitor.see(clipped, units)
 
     def _micro_batch(
         self, loss_fn: LossFunction, rows: Indices, weights: Weights | None
@@ -173,14 +168,14 @@ class Stepping:
         data = moved(self.rows.take(rows), device)
         if weights is None:
             return data, loss_fn
-        return (data, torch.from_numpy(weights).to(device)), _Weighted(loss_fn)
+        return (data, torch.from_numpy(weights).to(device)), WeightedLoss(loss_fn)
 
     def _add_noise(self) -> None:
         """Bring the sums of all processes together, add noise once, hand out what is private."""
         buffer = self.engine.flat.buffer
         self.team.sum_(buffer)
-        if self.watch is not None:
-            self.watch.end(self.team)
+        if self.monitor is not None:
+            self.monitor.end(self.team)
         if self.team.is_first:
             add_noise_(
                 buffer,
@@ -190,27 +185,3 @@ class Stepping:
                 source=self.source,
             )
         self.team.spread_(buffer)
-
-
-@final
-class _Weighted:
-    """Multiply each row's loss by its weight; equal for equal functions, so it is known again."""
-
-    __slots__ = ("_kind", "_loss_fn")
-
-    def __init__(self, loss_fn: LossFunction) -> None:
-        self._loss_fn = loss_fn
-        self._kind = kind_of(loss_fn)
-
-    def __call__(self, model: nn.Module, batch: tuple[Any, Tensor]) -> Tensor:
-        rows, weights = batch
-        losses = self._loss_fn(model, rows)
-        if getattr(losses, "shape", None) != weights.shape:
-            return losses  # the engine says what is wrong with it
-        return losses * weights
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Weighted) and self._kind == other._kind
-
-    def __hash__(self) -> int:
-        return hash(self._kind)

@@ -1,0 +1,101 @@
+"""Norms of each example's gradient of a linear layer, and gradients of a normalisation's scale.
+
+``T`` is the number of positions over which a layer shares its weight (tokens, pixels); the weight
+gradient of one example is G = sum_t left_t (x) right_t.
+"""
+
+import torch
+from torch import Tensor
+
+from discreet.learn.norms import triton_norms
+from discreet.learn.norms.dispatch import (
+    chunks,
+    has_triton,
+    plainly,
+    squares_of,
+    triton_precision,
+    wide,
+)
+
+__all__ = ["cheaper_is_gram", "dense_norms", "norm_affine_grads", "outer_norms"]
+
+
+@plainly
+def outer_norms(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the squared norm of each example's gradient, and the size of its terms.
+
+    The norm comes from the Gram matrices of both sides, |G|^2 = sum_{s,t} <left_s, left_t>
+    <right_s, right_t>, so G is never formed. Where terms cancel, an error is small next to the
+    terms, not next to their sum: the second result, sum_t |left_t| |right_t|, is what G could
+    have been, and rounding moves the squared norm by a small multiple of its square.
+
+    >>> left, right = torch.tensor([[[1.0], [1.0]]]), torch.tensor([[[3.0, 0.0], [0.0, 4.0]]])
+    >>> outer_norms(left, right)
+    (tensor([25.]), tensor([7.]))
+    """
+    if left.shape[1] == 1:
+        squares = squares_of(left[:, 0]) * squares_of(right[:, 0])
+        return squares, squares.sqrt()
+    precision = triton_precision(left, right, is_convolution=False)
+    if precision is not None:
+        return triton_norms.outer_norms(left, right, precision=precision)
+    pairs = [_outer_norms(a, b) for a, b in chunks(left, right, numbers=2 * left.shape[1] ** 2)]
+    return torch.cat([square for square, _ in pairs]), torch.cat([size for _, size in pairs])
+
+
+@plainly
+def dense_norms(left: Tensor, right: Tensor) -> Tensor:
+    """Return the squared norm of each example's gradient by forming it, a piece at a time.
+
+    >>> dense_norms(torch.tensor([[[1.0], [1.0]]]), torch.tensor([[[3.0, 0.0], [0.0, 4.0]]]))
+    tensor([25.])
+    """
+    precision = triton_precision(left, right, is_convolution=False)
+    if precision is not None:
+        return triton_norms.dense_norms(left, right, precision=precision)
+    numbers = left.shape[2] * right.shape[2]
+    return torch.cat(
+        [
+            squares_of(torch.bmm(wide(a).transpose(1, 2), wide(b)))
+            for a, b in chunks(left, right, numbers=numbers)
+        ]
+    )
+
+
+def cheaper_is_gram(t: int, m: int, n: int) -> bool:
+    """Say whether ``outer_norms`` takes fewer operations than ``dense_norms``.
+
+    A Gram matrix is symmetric; its tiles make that 0.6 rather than a half.
+
+    >>> cheaper_is_gram(512, 50257, 768), cheaper_is_gram(1024, 64, 64)
+    (True, False)
+    """
+    return 0.6 * t * (m + n) < m * n
+
+
+@plainly
+def norm_affine_grads(
+    g: Tensor, x: Tensor, mean: Tensor | None, rstd: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return each example's gradients of a normalisation's scale and shift.
+
+    These are sum_t g (x - mean) rstd and sum_t g for tensors (batch, T, features) and statistics
+    (batch, T); RMSNorm has no mean.
+
+    >>> g, x, rstd = torch.ones(1, 2, 1), torch.tensor([[[1.0], [5.0]]]), torch.ones(1, 2)
+    >>> norm_affine_grads(g, x, 2 * rstd, rstd)
+    (tensor([[2.]]), tensor([[2.]]))
+    """
+    if has_triton(g) and torch.float64 not in (g.dtype, x.dtype):
+        return triton_norms.affine_grads(g, x, mean, rstd)
+    centred = wide(x) if mean is None else wide(x) - wide(mean).unsqueeze(2)
+    products = torch.bmm(wide(rstd).unsqueeze(1), wide(g) * centred)
+    return products[:, 0], wide(g).sum(1)
+
+
+def _outer_norms(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+    left, right = wide(left), wide(right)
+    product = torch.bmm(left, left.transpose(1, 2))
+    product *= torch.bmm(right, right.transpose(1, 2))
+    diagonal = torch.diagonal(product, dim1=1, dim2=2)
+    return product.sum((1, 2)), diagonal.sqrt().sum(1)
