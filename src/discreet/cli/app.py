@@ -3,23 +3,19 @@
 import sys
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from typer.core import TyperGroup
 
 from discreet._version import __version__
-from discreet.cli.accounting.commands import register as register_accounting
-from discreet.cli.explain import explanation, print_explanation
-from discreet.cli.ledger.commands import register as register_ledger
-from discreet.cli.numbers import parse, parse_exactly
-from discreet.cli.options import JsonOption
-from discreet.cli.output import echo_json
-from discreet.cli.tables.commands import register as register_tables
-from discreet.cli.train.commands import register as register_train
-from discreet.errors import DiscreetError, ParameterError, TamperingFound
+from discreet.cli.accounting import commands as accounting
+from discreet.cli.demo import commands as demo
+from discreet.cli.explain import commands as explain
+from discreet.cli.ledger import commands as ledger
+from discreet.cli.tables import commands as tables
+from discreet.cli.train import commands as train
+from discreet.errors import DiscreetError, TamperingFound
 
 NOT_PROVEN = 1
 BAD_INPUT = 2
@@ -101,105 +97,8 @@ def root(
         typer.echo(context.get_help())
 
 
-demos = typer.Typer(rich_markup_mode="rich")
-app.add_typer(demos, name="demo")
-
-
-@demos.callback(invoke_without_command=True)
-def demo(
-    context: typer.Context,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="DISCREET_DATA",
-            help="Folder with a CSV of people (age, income) to use in place of generated ones. "
-            "All of it is read.",
-        ),
-    ] = None,
-    rows: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N", help="How many people to generate, 50000 if not said. Not with --data."
-        ),
-    ] = None,
-) -> None:
-    """Answer three questions about a census-like table privately.
-
-    A count, a mean and a histogram, each with its error bar and its price in epsilon.
-
-    Example: [bold]discreet demo --rows 200000[/bold]
-
-    Private training, in a minute: [bold]discreet demo learn[/bold]
-    """
-    if context.invoked_subcommand is not None:
-        if rows is not None:
-            raise ParameterError(
-                f"--rows belongs behind {context.invoked_subcommand}.", parameter="rows"
-            )
-        return
-    # Imported here so that `explain` and `--help` need neither mechanisms nor their libraries.
-    from discreet.cli.demo.tables import run_demo
-
-    run_demo(Console(), data=data, rows=None if rows is None else parse(rows))
-
-
-@demos.command("learn")
-def demo_learn(
-    rows: Annotated[
-        str | None,
-        typer.Option(metavar="N", help="How many digits to generate, 8000 if not said."),
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw accuracy against epsilon: a .png, say."),
-    ] = None,
-) -> None:
-    """Train the same small model with and without privacy, on generated digits.
-
-    Shows held-out accuracy, certified epsilon and the ledger's entry, in less than a minute.
-
-    Example: [bold]discreet demo learn --plot gap.png[/bold]
-    """
-    from discreet.cli.demo.learn import run_demo_learn
-
-    run_demo_learn(Console(), rows=None if rows is None else parse(rows), plot=plot)
-
-
-@app.command()
-def explain(
-    epsilon: Annotated[str, typer.Option(metavar="E", help="The privacy loss, such as 1 or 1/3.")],
-    delta: Annotated[
-        str, typer.Option(metavar="D", help="The chance of an exception, such as 1e-6.")
-    ] = "0",
-    n: Annotated[
-        str | None, typer.Option(metavar="N", help="How many people are in the data.")
-    ] = None,
-    prior: Annotated[
-        str | None,
-        typer.Option(metavar="P", help="What an observer believes beforehand, from 0 to 1."),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Say in plain words and numbers what a guarantee means for one person.
-
-    Example: [bold]discreet explain --epsilon 1 --delta 1e-6 --n 10000 --prior 0.1[/bold]
-    """
-    facts = explanation(
-        epsilon=parse(epsilon),
-        delta=parse(delta),
-        n=None if n is None else parse(n),
-        prior=None if prior is None else parse_exactly(prior),
-    )
-    if as_json:
-        echo_json(facts.to_dict())
-    else:
-        print_explanation(Console(), facts)
-
-
-register_tables(app)
-register_train(app)
-register_accounting(app)
-register_ledger(app)
+for part in (demo, explain, tables, train, accounting, ledger):
+    part.register(app)
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from discreet.cli.ledger import views
+from discreet.cli.ledger.fitting import fitting
 from discreet.cli.ledger.opening import reading
 from discreet.cli.options import BUDGET, JsonOption, LedgerOption
 from discreet.cli.output import echo_json, tell
@@ -50,7 +51,7 @@ def show(
             if not as_json:
                 tell(f"Wrote {written}.")
                 return
-        fits = views.fitting(account, who=who, purpose=purpose)
+        fits = fitting(account, who=who, purpose=purpose)
         now, points = plots.standing(account), plots.burn_down(account)
         if as_json:
             echo_json(views.show_facts(account, now, fits, points))

@@ -1,8 +1,6 @@
 """What the ledger's pages show: tables for people, plain keys for programs."""
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -12,12 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.cli.ledger.burn_down import bar, colour, print_burn_down
+from discreet.cli.ledger.fitting import fits_words
 from discreet.cli.ledger.words import about, counted
-from discreet.cli.numbers import digits, for_json, of_100, shown
+from discreet.cli.numbers import for_json, of_100, shown
 from discreet.cli.output import is_plain, readable, say
 
 if TYPE_CHECKING:
-    from discreet.accounting import Loss
     from discreet.ledger import Account, Ledger
     from discreet.ledger.plots import Point, Standing
     from discreet.privacy import Guarantee
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 Facts = dict[str, Any]
 _NARROW = 80  # columns; below, a table would break its words
 _UNBROKEN = ("entry", "time", "kind", "used", "policy", "neighbours")
-_MOST_NOISE = 1e6  # beyond, an answer says nothing
 
 
 def account_facts(account: "Account") -> Facts:
@@ -160,47 +157,6 @@ def print_history(console: Console, facts: Sequence[Facts], *, with_account: boo
     _print_rows(console, (*titles, "who, purpose", "what", "used after"), rows)
 
 
-def fitting(account: "Account", *, who: str | None, purpose: str | None) -> Facts:
-    """Return the largest pure epsilon and the smallest Gaussian noise multiplier that fit now."""
-    from discreet.accounting import GaussianLoss, PureLoss
-
-    period = account.unit.period
-    today = None if period is None else datetime.now(UTC).date()
-
-    def fits(loss: "Loss") -> bool:
-        return account.quote(loss, who=who, purpose=purpose, periods=today).fits
-
-    # Both searches run over "how much noise", from the side that fits.
-    most = 4 * float(account.guarantee.epsilon)
-    pure = _least(lambda m: fits(PureLoss(epsilon=most / m)), 1.0, 1e12) if most else None
-    gauss = _least(lambda m: fits(GaussianLoss(noise_multiplier=m)), 1e-3, _MOST_NOISE)
-    return {
-        "who": who,
-        "purpose": purpose,
-        "period": None if today is None else today.isoformat(),
-        "epsilon": _rounded(pure and most / pure, lambda e: fits(PureLoss(epsilon=e)), up=False),
-        "noise_multiplier": _rounded(
-            gauss, lambda m: fits(GaussianLoss(noise_multiplier=m)), up=True
-        ),
-    }
-
-
-def fits_words(fits: Facts) -> str:
-    """Say what still fits.
-
-    >>> fits_words({"epsilon": 1.5, "noise_multiplier": None, "who": "ana", "period": None})
-    'Still fits, for ana: a pure loss of epsilon up to 1.5.'
-    """
-    told = []
-    if fits["epsilon"] is not None:
-        told.append(f"a pure loss of epsilon up to {fits['epsilon']:g}")
-    if fits["noise_multiplier"] is not None:
-        told.append(f"Gaussian noise from a multiplier of {fits['noise_multiplier']:g}")
-    whose = f", for {fits['who']}" if fits["who"] else ""
-    when = f", on data of {fits['period']}" if fits["period"] else ""
-    return f"Still fits{whose}{when}: {', or '.join(told) or 'nothing'}."
-
-
 def guarantee_words(guarantee: "Guarantee") -> str:
     """Write a guarantee in few words.
 
@@ -227,24 +183,6 @@ def _budgets(account: "Account", now: "Standing") -> "list[tuple[str, Guarantee,
     drawn = {name.partition(":")[0] for name, _ in used}
     idle = [(line, 0.0) for line in now.limits if line not in drawn]
     return [(name, now.limits[name.partition(":")[0]], share) for name, share in used + idle]
-
-
-def _least(fits: Callable[[float], bool], low: float, high: float) -> float | None:
-    """Return the least number that fits, a little above rather than below, or None."""
-    if not fits(high):
-        return None
-    while high / low > 1 + 1e-6:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high
-
-
-def _rounded(value: float | None, fits: Callable[[float], bool], *, up: bool) -> float | None:
-    """Return a number of four digits that fits: the nearest, or the next on the safe side."""
-    if value is None:
-        return None
-    near = float(f"{value:.4g}")
-    return near if fits(near) else float(digits(value, up=up, places=4))
 
 
 def _used_after(shares: Mapping[str, float]) -> str:

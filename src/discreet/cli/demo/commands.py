@@ -1,0 +1,78 @@
+"""``discreet demo`` and ``discreet demo learn``, on generated data.
+
+What they show is imported when they run, so that ``--help`` needs neither mechanisms nor torch.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from discreet.cli.numbers import parse
+from discreet.errors import ParameterError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the demos to the application."""
+    demos = typer.Typer(rich_markup_mode="rich")
+    demos.callback(invoke_without_command=True)(demo)
+    demos.command("learn")(learn)
+    app.add_typer(demos, name="demo")
+
+
+def demo(
+    context: typer.Context,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="DISCREET_DATA",
+            help="Folder with a CSV of people (age, income) to use in place of generated ones. "
+            "All of it is read.",
+        ),
+    ] = None,
+    rows: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N", help="How many people to generate, 50000 if not said. Not with --data."
+        ),
+    ] = None,
+) -> None:
+    """Answer three questions about a census-like table privately.
+
+    A count, a mean and a histogram, each with its error bar and its price in epsilon.
+
+    Example: [bold]discreet demo --rows 200000[/bold]
+
+    Private training, in a minute: [bold]discreet demo learn[/bold]
+    """
+    if context.invoked_subcommand is not None:
+        if rows is not None:
+            raise ParameterError(
+                f"--rows belongs behind {context.invoked_subcommand}.", parameter="rows"
+            )
+        return
+    from discreet.cli.demo.tables import run_demo
+
+    run_demo(Console(), data=data, rows=None if rows is None else parse(rows))
+
+
+def learn(
+    rows: Annotated[
+        str | None,
+        typer.Option(metavar="N", help="How many digits to generate, 8000 if not said."),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw accuracy against epsilon: a .png, say."),
+    ] = None,
+) -> None:
+    """Train the same small model with and without privacy, on generated digits.
+
+    Shows held-out accuracy, certified epsilon and the ledger's entry, in less than a minute.
+
+    Example: [bold]discreet demo learn --plot gap.png[/bold]
+    """
+    from discreet.cli.demo.learn import run_demo_learn
+
+    run_demo_learn(Console(), rows=None if rows is None else parse(rows), plot=plot)

@@ -1,0 +1,1 @@
+"""``discreet explain``: what a guarantee means for one person."""
