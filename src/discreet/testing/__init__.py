@@ -3,12 +3,12 @@
 Nothing here is for production. A seeded source is predictable, and says so wherever it shows.
 """
 
-from discreet.testing._engines import EngineConformance
 from discreet.testing._law import cdf_gap, dkw_band
 from discreet.testing._ledger import temporary_account, temporary_ledger
 from discreet.testing._postgres import PostgresServer
 from discreet.testing._seeded import SeededSource
 from discreet.testing._tables import temporary_tables
+from discreet.testing.engines.conformance import EngineConformance
 
 __all__ = [
     "EngineConformance",

@@ -21,7 +21,7 @@ from discreet.tables.engines.compile.sums import MOST_KEPT
 from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm
 from discreet.tables.model.query import Key, Query, Value
 from discreet.tables.model.statements import Cells, Distinct, Sums
-from discreet.testing._engines import EngineConformance
+from discreet.testing import EngineConformance
 
 
 class TestDuckDB(EngineConformance):

@@ -1,0 +1,27 @@
+"""One suite for all engines: whatever runs the statements must give these integers."""
+
+from discreet.testing.engines.additivity import Additivity
+from discreet.testing.engines.cells import CellsOfValues
+from discreet.testing.engines.counts import Counts
+from discreet.testing.engines.distinct_values import DistinctValues
+from discreet.testing.engines.group_choice import GroupChoice
+from discreet.testing.engines.profiles import Profiles
+from discreet.testing.engines.which_rows import WhichRows
+
+__all__ = ["EngineConformance"]
+
+
+class EngineConformance(
+    Counts, CellsOfValues, WhichRows, GroupChoice, Additivity, DistinctValues, Profiles
+):
+    """Check that an engine computes what statements say, to the last integer.
+
+    Derive a class for pytest from it and say how to make an engine over a table. Everything is
+    compared with a slow computation unit by unit that knows no SQL.
+
+    >>> from discreet.tables.engines import DuckDBEngine
+    >>> class TestDuckDB(EngineConformance):
+    ...     def make_engine(self, tables):
+    ...         return DuckDBEngine(tables)
+    >>> TestDuckDB().test_counts_of_one_group()
+    """
