@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from discreet.tables.model.bounds import Groups, Norm
+from discreet.tables.engines import Groups, Norm
 from discreet.testing.engines.comparison import Comparison
 from discreet.testing.engines.made_up import FAMILIES, PLACE, ROWS, sums
 

@@ -2,8 +2,7 @@
 
 from fractions import Fraction
 
-from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm
-from discreet.tables.model.statements import Cells
+from discreet.tables.engines import WEIGHT_STEPS, Cells, Groups, Norm
 from discreet.testing.engines.comparison import Comparison
 from discreet.testing.engines.made_up import FAMILIES, made_rows, sums
 

@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from discreet.privacy import Sensitive
-from discreet.tables.engines import Engine
-from discreet.tables.model.statements import Profile, Statement, Sums
+from discreet.tables.engines import Engine, Profile, Statement, Sums
 from discreet.testing.engines.made_up import SAMPLE, arrow_table, made_rows
 from discreet.testing.engines.oracle import Row, by_unit, expected_profile, expected_sums
 

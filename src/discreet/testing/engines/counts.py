@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm
+from discreet.tables.engines import WEIGHT_STEPS, Groups, Norm
 from discreet.testing.engines.comparison import Comparison
 from discreet.testing.engines.made_up import LINEAR, NORMS, PRESENT, ROWS, sums
 

@@ -1,6 +1,6 @@
 """Distinct values, of which a unit names only so many."""
 
-from discreet.tables.model.statements import Distinct
+from discreet.tables.engines import Distinct
 from discreet.testing.engines.comparison import Comparison
 from discreet.testing.engines.made_up import SAMPLE, made_rows, query
 from discreet.testing.engines.oracle import by_unit, distinct_pairs

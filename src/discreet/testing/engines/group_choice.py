@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from discreet.tables.model.bounds import WEIGHT_STEPS, Groups
-from discreet.tables.model.statements import Distinct
+from discreet.tables.engines import WEIGHT_STEPS, Distinct, Groups
 from discreet.testing.engines.comparison import Comparison
 from discreet.testing.engines.made_up import (
     FAMILIES,

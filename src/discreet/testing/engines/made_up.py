@@ -7,9 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from discreet.tables.model.bounds import Bounding, Norm
-from discreet.tables.model.query import Key, Query, Value
-from discreet.tables.model.statements import Cells, Place, Sums
+from discreet.tables.engines import Bounding, Cells, Key, Norm, Place, Query, Sums, Value
 from discreet.testing.engines.oracle import Row
 
 if TYPE_CHECKING:

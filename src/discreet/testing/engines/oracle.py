@@ -10,8 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 
-from discreet.tables.model.bounds import WEIGHT_STEPS, Groups
-from discreet.tables.model.statements import Cells, Distinct, Place, Profile, Sums
+from discreet.tables.engines import WEIGHT_STEPS, Cells, Distinct, Groups, Place, Profile, Sums
 
 __all__ = ["Interval", "Row", "by_unit", "distinct_pairs", "expected_profile", "expected_sums"]
 

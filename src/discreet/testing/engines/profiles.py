@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from discreet.tables.model.statements import Profile
+from discreet.tables.engines import Profile
 from discreet.testing.engines.comparison import Comparison
 from discreet.testing.engines.made_up import query
 

@@ -5,8 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm
-from discreet.tables.model.statements import Place
+from discreet.tables.engines import WEIGHT_STEPS, Groups, Norm, Place
 from discreet.testing.engines.comparison import Comparison
 from discreet.testing.engines.made_up import FAMILIES, LINEAR, NORMS, PLACE, ROWS, made_rows, sums
 
