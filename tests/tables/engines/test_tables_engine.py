@@ -206,6 +206,15 @@ def test_threads_share_an_engine():
     assert totals == {3 * WEIGHT_STEPS}
 
 
+@pytest.fixture
+def interruptible():
+    """Let Ctrl-C interrupt, also where the suite runs in the background and would ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_stops_the_query():
     with DuckDBEngine({"people": TABLE}) as engine:
         endless = count("SELECT a.range % 7 AS unit FROM range(10000000000) AS a, range(1000) AS b")
