@@ -6,7 +6,6 @@ from dataclasses import replace
 from fractions import Fraction
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Unpack, final
 
 from discreet._exact import Number
@@ -313,12 +312,7 @@ class Protected:
     def __enter__(self) -> "Protected":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

@@ -16,7 +16,7 @@ from discreet._exact import Number, positive, probability, whole
 from discreet.cli.ledger.opening import writing
 from discreet.cli.numbers import parse
 from discreet.cli.options import BUDGET, JsonOption, LedgerOption
-from discreet.cli.tables.commands import PurposeOption, WhoOption
+from discreet.cli.tables.opening import PurposeOption, WhoOption
 from discreet.cli.train import show as shown
 from discreet.cli.train.runs import (
     APART,

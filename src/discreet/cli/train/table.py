@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
+from discreet.cli.tables import opening
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ MOST_ROWS: Final = 16  # of one unit in a batch, unless more are asked for
 @contextmanager
 def opened(name: str, *, who: str | None, purpose: str) -> "Iterator[Protected]":
     """Open a protected table, or say how to protect a file."""
-    from discreet.cli.tables.commands import _opened
-
     path = Path(name)
     if path.is_file() and path.suffix != ".toml":
         raise ParameterError(
@@ -29,7 +28,7 @@ def opened(name: str, *, who: str | None, purpose: str) -> "Iterator[Protected]"
             f"bounds and keys in {path.stem}.toml, and train on {path.stem}.",
             parameter="name",
         )
-    with _opened(name, who=who, purpose=purpose) as protected:
+    with opening.opened(name, who=who, purpose=purpose) as protected:
         yield protected
 
 

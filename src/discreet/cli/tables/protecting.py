@@ -1,0 +1,141 @@
+"""Protect tables: what is declared, on the command line or question by question."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from discreet.cli.numbers import parse
+from discreet.cli.options import BUDGET, EpsilonOption
+from discreet.errors import ParameterError
+
+if TYPE_CHECKING:
+    from discreet.privacy import Neighbours
+
+__all__ = ["protect"]
+
+
+def protect(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SOURCE...",
+            help="A Parquet or CSV file, or DATABASE.duckdb::TABLE; NAME=FILE for several tables.",
+        ),
+    ],
+    name: Annotated[str, typer.Option(metavar="NAME", help="The name of the budget.")],
+    epsilon: EpsilonOption,
+    delta: Annotated[str, typer.Option(metavar="D", help="Such as 1e-6; 0 needs listed keys.")],
+    unit: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column that says whose row it is."),
+    ] = None,
+    ledger: Annotated[
+        str,
+        typer.Option(metavar="WHERE", envvar="DISCREET_LEDGER", help="The ledger of all budgets."),
+    ] = BUDGET,
+    rows: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="How many rows of one unit shall count at most."),
+    ] = None,
+    neighbours: Annotated[
+        str, typer.Option(metavar="RELATION", help="add_remove or replace_one.")
+    ] = "add_remove",
+    engine: Annotated[
+        str, typer.Option(metavar="NAME", help="What reads the tables and runs the questions.")
+    ] = "duckdb",
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Ask for bounds and public keys, column by column.")
+    ] = False,
+) -> None:
+    """Protect tables: who is protected, and how much may ever be told.
+
+    Writes NAME.toml, a small file that says what is public about the tables: fill in bounds of
+    columns and public keys to get better answers. Nothing in it is read off the data.
+
+    Example: [bold]discreet protect people.parquet --name people --unit user_id --epsilon 3
+    --delta 1e-6[/bold]
+    """
+    from discreet.cli.tables import wizard
+    from discreet.privacy import Guarantee
+    from discreet.tables import open_tables
+    from discreet.tables.engines import engine_named, open_sources
+
+    console = Console()
+    tables = _named(sources, name)
+    opened = open_sources(tables, engine=engine_named(engine))
+    columns = opened.columns
+    guarantee = Guarantee(epsilon=parse(epsilon), delta=parse(delta))
+    facts: dict[str, Any] = {
+        "name": name, "guarantee": guarantee, "ledger": ledger, "sources": tables,
+    }  # fmt: skip
+    relation = _neighbours(neighbours)
+    if ask:
+        declaration = wizard.ask(console, columns, unit=unit, **facts)
+    else:
+        declaration = wizard.propose(columns, unit=_unit(unit, columns), **facts)
+    declaration = replace(
+        declaration, engine=engine, neighbours=relation, rows=rows or declaration.rows
+    )
+    declaration = declaration.pinned(opened)
+    declaration.catalog(columns)  # refuses a unit that is no column, before anything is written
+    path = Path(f"{name}.toml")
+    if path.exists():
+        raise ParameterError(
+            f"{path} is there already. Ask it with: discreet query {name} 'SELECT ...'. Move the "
+            "file away to protect anew; the budget that is spent stays spent.",
+            parameter="name",
+        )
+    declaration.save(path, columns)
+    try:
+        with open_tables(path) as protected:
+            console.print(Text(str(protected)))
+    except BaseException:
+        path.unlink()
+        raise
+    console.print(Text(f"Declared in {path}; look at it, and fill in bounds and public keys."))
+    first = f"'SELECT COUNT(*) FROM {next(iter(tables))}'"  # noqa: S608  # printed, not run
+    console.print(Text(f"Now ask: discreet quote {name} {first} --epsilon 0.1"))
+
+
+def _named(sources: list[str], name: str) -> dict[str, str]:
+    """Read NAME=FILE, or one plain FILE that gets the budget's name."""
+    if len(sources) == 1 and "=" not in sources[0]:
+        return {name: sources[0]}
+    named = {}
+    for source in sources:
+        table, _, place = source.partition("=")
+        if not place:
+            raise ParameterError(
+                "several tables are given as NAME=FILE, such as people=people.parquet.",
+                parameter="sources",
+            )
+        named[table] = place
+    return named
+
+
+def _unit(unit: str | None, columns: Any) -> str:
+    """Return the unit, or ask for it with a guess by name."""
+    from discreet.cli.tables.wizard import likely_units
+
+    if unit is not None:
+        return unit
+    likely = likely_units(columns)
+    hint = f" By its name it may be {likely[0]}." if likely else ""
+    raise ParameterError(
+        f"unit must be given: the column that says whose row it is.{hint}", parameter="unit"
+    )
+
+
+def _neighbours(text: str) -> "Neighbours":
+    from discreet.privacy import Neighbours
+
+    try:
+        return Neighbours(text)
+    except ValueError:
+        raise ParameterError(
+            f"neighbours must be one of {', '.join(Neighbours)}.", parameter="neighbours"
+        ) from None
