@@ -40,6 +40,7 @@ from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import SIZE_SHARE, price, size_noise
 from discreet.tables.release import run as _running
+from discreet.tables.release import run_sums as _run_sums
 from discreet.tables.release.run import run
 from discreet.tables.sql.parse import parse
 
@@ -312,7 +313,7 @@ def without_randomness(prepared: Prepared, trace: Trace) -> Iterator[None]:
         patch.setattr(Noise, "add", add)
         patch.setattr(_limits, "choose_limit", choose)
         patch.setattr(_ranks, "Ranks", ranks)
-        patch.setattr(_running, "threshold", lambda *_, **__: Fraction(0))
+        patch.setattr(_run_sums, "threshold", lambda *_, **__: Fraction(0))
         patch.setattr(_running, "token_hex", lambda _: "salt")
         yield
 

@@ -13,6 +13,7 @@ import pytest
 from discreet import audit
 from discreet.noise import SYSTEM
 from discreet.privacy import Neighbours, Unit
+from discreet.tables.algorithms import limit_choice
 from discreet.tables.algorithms.noise import Noise
 from discreet.tables.algorithms.quantile_draw import Ranks
 from discreet.tables.engines import DuckDBEngine
@@ -21,8 +22,10 @@ from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import price
-from discreet.tables.release import run as running
+from discreet.tables.release import context as release_context
+from discreet.tables.release import run_sums
 from discreet.tables.release.run import run
+from discreet.tables.release.run_limits import Limits
 from discreet.tables.sql.parse import parse
 
 FALSE_ALARM = 1e-9  # chance that a correct release fails an audit
@@ -254,12 +257,12 @@ def little_noise(patch):
 
 
 def no_weights(patch):
-    patch.setattr(running._Run, "_bounding", lambda self: Norm(limit=10**6, order=1))
-    patch.setattr(running, "sensitivity", lambda *given, **named: Fraction(3))
+    patch.setattr(Limits, "of_sums", lambda self: Norm(limit=10**6, order=1))
+    patch.setattr(release_context, "sensitivity", lambda *given, **named: Fraction(3))
 
 
 def no_threshold(patch):
-    patch.setattr(running, "threshold", lambda *given, **named: Fraction(0))
+    patch.setattr(run_sums, "threshold", lambda *given, **named: Fraction(0))
 
 
 def sharp_ranks(patch):
@@ -267,12 +270,12 @@ def sharp_ranks(patch):
 
 
 def sharp_choice(patch):
-    real = running.limits.choose_limit
+    real = limit_choice.choose_limit
 
     def choose(*given, **named):
         return real(*given, **{**named, "epsilon": named["epsilon"] * 100})
 
-    patch.setattr(running.limits, "choose_limit", choose)
+    patch.setattr(limit_choice, "choose_limit", choose)
 
 
 BROKEN = {

@@ -613,16 +613,17 @@ def check_random(spied, *, rows, repeat, question, neighbours, limit, bounding, 
 
 def test_the_check_can_fail(engines, spied, monkeypatch):
     """Noise for half the sensitivity, or weights that are not applied, would be noticed."""
-    from discreet.tables.release import run as running
+    from discreet.tables.release import context
+    from discreet.tables.release.run_limits import Limits
 
     catalog, question = catalog_for(rows=3, groups=2), QUESTIONS[0]
-    real = running.sensitivity
+    real = context.sensitivity
     with monkeypatch.context() as patch:
-        patch.setattr(running, "sensitivity", lambda *a, **k: real(*a, **k) / 2)
+        patch.setattr(context, "sensitivity", lambda *a, **k: real(*a, **k) / 2)
         with pytest.raises(AssertionError):
             check(question, catalog, engines["all"], engines["without 0"], spied)
     with monkeypatch.context() as patch:
-        patch.setattr(running._Run, "_bounding", lambda self: Norm(limit=1000, order=1))
-        patch.setattr(running, "sensitivity", lambda *a, **k: Fraction(3))
+        patch.setattr(Limits, "of_sums", lambda self: Norm(limit=1000, order=1))
+        patch.setattr(context, "sensitivity", lambda *a, **k: Fraction(3))
         with pytest.raises(AssertionError):
             check(question, catalog, engines["all"], engines["without 0"], spied)

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 import numpy.typing as npt
 
-from discreet.noise import Source
 from discreet.tables.algorithms import quantile_draw as ranks
 from discreet.tables.algorithms.noise import in_rows
 from discreet.tables.model.bounds import Norm, sensitivity
-from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Aggregate
-from discreet.tables.model.statements import Place
-from discreet.tables.pricing.price import SIZE_SHARE, Price, size_noise
+from discreet.tables.model.statements import Cells, Place, Sums
+from discreet.tables.pricing.price import SIZE_SHARE, size_noise
+from discreet.tables.release.context import RunContext
 from discreet.tables.release.group_index import Shown
+from discreet.tables.release.run_limits import Limits
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Drawing", "Ranked", "place_of"]
+__all__ = ["Ranked", "draw_ranked", "place_of"]
 
 MOST_PLACES: Final = 1 << 20  # for whole numbers
 
@@ -68,82 +68,99 @@ class Ranked:
         )
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drawing:
-    """How quantiles are drawn: at which price, for whom, and from which randomness.
+def draw_ranked(limits: Limits, shown: Shown) -> dict[int, Ranked]:
+    """Choose quantiles, or nearly extremes, in every group that is shown: by aggregate.
 
     Claim: the draws of one aggregate in all groups, with the sizes that come along, cost what
     :class:`discreet.tables.pricing.price.Price` says: ``rank_epsilon``.
 
-    Why: a unit weighs at most the limit of ``bounding`` over all groups, in L1. So does what it
+    Why: a unit weighs at most the limit of its bounding over all groups, in L1. So does what it
     adds to their sizes, which get Laplace noise for a tenth of the price; the draws take the rest
     (:class:`discreet.tables.algorithms.quantile_draw.Ranks`).
     """
+    context, tables = limits.context, dict[int, "pa.Table"]()  # by value
+    found = {}
+    for i in context.prepared.layout.ranks:
+        aggregate = context.query.aggregates[i]
+        value = aggregate.values[0]
+        is_whole = context.query.values[value].is_whole
+        place = place_of(value, limits.bounds[value], is_whole=is_whole)
+        if value not in tables:
+            tables[value] = _placed(limits, place)
+        found[i] = _ranked(limits, aggregate, place, tables[value], shown)
+    return found
 
-    price: Price
-    catalog: Catalog
-    bounding: Norm | None
-    is_single: bool
-    confidence: Fraction
-    source: Source
 
-    def ranked(self, aggregate: Aggregate, place: Place, table: "pa.Table", shown: Shown) -> Ranked:
-        """Draw one aggregate in every group that is shown."""
-        drawer = ranks.Ranks(
-            epsilon=self.price.rank_epsilon * (1 - SIZE_SHARE),
-            limit=1 if self.bounding is None else self.bounding.limit,
-            points=place.points,
-            neighbours=self.catalog.neighbours,
-            group_size=self.catalog.unit.size,
-            is_single=self.is_single,
+def _placed(limits: Limits, place: Place) -> "pa.Table":
+    context = limits.context
+    return context.aggregate(
+        Sums(
+            query=context.query,
+            cells=(Cells(kind="rows"),),
+            bounding=limits.of_ranks(),
+            salt=context.salt,
+            groups=context.groups,
+            place=place,
         )
-        at, weights = shown.places(table), table["cell_0"].to_numpy()
-        parts = ranks.by_group(at, table["place"].to_numpy(), weights, count=len(shown))
-        sizes = self._fewest(at, weights, len(shown))
-        found = [
-            self._drawn(drawer, aggregate, *part, rows=fewest)
-            for part, fewest in zip(parts, sizes, strict=True)
-        ]
-        return Ranked.of(found, place)
+    )
 
-    def _fewest(self, at: Integers, weights: Integers, size: int) -> list[float]:
-        """Return how many rows each group has at least, but for a small chance."""
-        steps = np.zeros(size, dtype=np.int64)
-        np.add.at(steps, at[at >= 0], weights[at >= 0])
-        reach = sensitivity(
-            self.bounding or Norm(limit=1, order=1),
-            order=1,
-            neighbours=self.catalog.neighbours,
-            group_size=self.catalog.unit.size,
+
+def _ranked(
+    limits: Limits, aggregate: Aggregate, place: Place, table: "pa.Table", shown: Shown
+) -> Ranked:
+    """Draw one aggregate in every group."""
+    context, bounding = limits.context, limits.of_ranks()
+    drawer = ranks.Ranks(
+        epsilon=context.price.rank_epsilon * (1 - SIZE_SHARE),
+        limit=1 if bounding is None else bounding.limit,
+        points=place.points,
+        neighbours=context.catalog.neighbours,
+        group_size=context.catalog.unit.size,
+        is_single=not context.query.keys,
+    )
+    at, weights = shown.places(table), table["cell_0"].to_numpy()
+    parts = ranks.by_group(at, table["place"].to_numpy(), weights, count=len(shown))
+    steps = np.zeros(len(shown), dtype=np.int64)
+    np.add.at(steps, at[at >= 0], weights[at >= 0])
+    found = [
+        _drawn(context, drawer, aggregate, *part, rows=fewest)
+        for part, fewest in zip(parts, _fewest(context, bounding, steps), strict=True)
+    ]
+    return Ranked.of(found, place)
+
+
+def _fewest(context: RunContext, bounding: Norm | None, steps: Integers) -> list[float]:
+    """Return how many rows each group has at least, but for a small chance."""
+    reach = sensitivity(
+        bounding or Norm(limit=1, order=1),
+        order=1,
+        neighbours=context.catalog.neighbours,
+        group_size=context.catalog.unit.size,
+    )
+    noise = size_noise(context.price.rank_epsilon)
+    noisy = in_rows(noise.add(steps, sensitivity=reach, source=context.source))
+    lower = noise.reach((1 - context.confidence) / 10, sensitivity=reach)
+    return [max(0.0, float(one) - lower) for one in noisy]
+
+
+def _drawn(
+    context: RunContext,
+    drawer: ranks.Ranks,
+    aggregate: Aggregate,
+    places: Integers,
+    weights: Integers,
+    *,
+    rows: float,
+) -> ranks.Covering:
+    # What the noisy size may miss by is taken off what the draws may.
+    confidence = context.confidence + (1 - context.confidence) / 10
+    source = context.source
+    if aggregate.quantile is not None:
+        return drawer.interval(
+            places, weights, q=aggregate.quantile, confidence=confidence, rows=rows, source=source
         )
-        noise = size_noise(self.price.rank_epsilon)
-        noisy = in_rows(noise.add(steps, sensitivity=reach, source=self.source))
-        lower = noise.reach((1 - self.confidence) / 10, sensitivity=reach)
-        return [max(0.0, float(one) - lower) for one in noisy]
-
-    def _drawn(
-        self,
-        drawer: ranks.Ranks,
-        aggregate: Aggregate,
-        places: Integers,
-        weights: Integers,
-        *,
-        rows: float,
-    ) -> ranks.Covering:
-        # What the noisy size may miss by is taken off what the draws may.
-        confidence = self.confidence + (1 - self.confidence) / 10
-        if aggregate.quantile is not None:
-            return drawer.interval(
-                places,
-                weights,
-                q=aggregate.quantile,
-                confidence=confidence,
-                rows=rows,
-                source=self.source,
-            )
-        end = aggregate.spec.draws
-        assert end in ("minimum", "maximum")
-        found = drawer.extreme(places, weights, kind=end, confidence=confidence, source=self.source)
-        is_enough = rows >= drawer.extreme_rank(confidence=confidence)
-        return found if is_enough else replace(found, low=None, high=None)
+    end = aggregate.spec.draws
+    assert end in ("minimum", "maximum")
+    found = drawer.extreme(places, weights, kind=end, confidence=confidence, source=source)
+    is_enough = rows >= drawer.extreme_rank(confidence=confidence)
+    return found if is_enough else replace(found, low=None, high=None)

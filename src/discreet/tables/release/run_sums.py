@@ -1,0 +1,152 @@
+"""Sums and counts of all groups with noise on them, and which groups are shown."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.tables.algorithms.estimates import Noisy
+from discreet.tables.algorithms.key_threshold import default_least, threshold
+from discreet.tables.algorithms.noise import in_rows
+from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Norm
+from discreet.tables.model.statements import Cells, Distinct, Sums
+from discreet.tables.release.context import RunContext
+from discreet.tables.release.group_index import Shown, cells_of
+from discreet.tables.release.run_limits import Limits
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Selection", "count_distinct", "count_units", "sum_families"]
+
+Integers = npt.NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The groups that are shown: public ones, or those that reached a ``threshold``, in rows."""
+
+    shown: Shown
+    threshold: Fraction | None = None
+
+
+def sum_families(limits: Limits, known: Selection | None) -> tuple[Selection, tuple[Noisy, ...]]:
+    """Add up all families; show the groups that are known, or select them by the first."""
+    context, bounding = limits.context, limits.of_sums()
+    cells = tuple(
+        Cells(
+            kind=family.kind,
+            values=family.values,
+            bounds=tuple(limits.bounds[v] for v in family.values) if family.needs_bounds else (),
+            with_absent=family.with_absent,
+        )
+        for family in context.prepared.layout.families
+    )
+    table = context.aggregate(
+        Sums(
+            query=context.query,
+            cells=cells,
+            bounding=bounding,
+            salt=context.salt,
+            groups=context.groups,
+            least=_least(bounding) if known is None else None,
+        )
+    )
+    if known is not None:
+        return known, tuple(_noisy(context, cells, known.shown.aligned(table), bounding))
+    selection, counted, steps = _selected(context, table, bounding)
+    others = _noisy(context, cells[1:], steps[:, 1:], bounding)
+    return selection, (counted, *others)
+
+
+def count_units(limits: Limits, known: Selection | None) -> tuple[Selection, Noisy]:
+    """Count units, each at most once in a group; select groups by it where none are known."""
+    context, bounding, cells = limits.context, limits.of_units(), Cells(kind="rows")
+    table = context.aggregate(
+        Sums(
+            query=context.query,
+            cells=(cells,),
+            bounding=bounding,
+            salt=context.salt,
+            groups=context.groups,
+            once=not context.query.unit_is_row,
+            least=_least(bounding) if known is None else None,
+        )
+    )
+    if known is None:
+        selection, counted, _ = _selected(context, table, bounding)
+        return selection, counted
+    reach = context.sensitivity(bounding)
+    return known, _noised(context, cells, known.shown.aligned(table), reach)
+
+
+def count_distinct(limits: Limits, value: int, shown: Shown) -> Noisy:
+    """Count distinct values; a unit names so many, which may all be in one group."""
+    context, most = limits.context, int(limits.of("pairs", value))
+    statement = Distinct(
+        query=context.query, value=value, most=most, salt=context.salt, groups=context.groups
+    )
+    steps = shown.aligned(context.aggregate(statement)) * WEIGHT_STEPS
+    reach = context.sensitivity(Norm(limit=most, order=1))
+    return _noised(context, Cells(kind="rows"), steps, reach)
+
+
+def _selected(
+    context: RunContext, table: "pa.Table", bounding: Bounding | None
+) -> tuple[Selection, Noisy, Integers]:
+    """Show the keys whose noisy first cell reaches a threshold, sorted; see key_threshold."""
+    import pyarrow as pa
+
+    keys = [name for name in table.column_names if name.startswith("key_")]
+    noise, reach = context.price.noise, context.sensitivity(bounding)
+    least = threshold(
+        noise,
+        sensitivity=reach,
+        bounding=bounding,
+        least=_least(bounding),
+        delta=context.price.key_delta,
+        neighbours=context.catalog.neighbours,
+        group_size=context.catalog.unit.size,
+    )
+    counts = table.column(len(keys)).to_numpy().astype(np.int64)
+    noisy = noise.add(counts, sensitivity=reach, source=context.source)
+    is_shown = noisy >= math.ceil(least * WEIGHT_STEPS)
+    kept = table.filter(pa.array(is_shown)).append_column(
+        "noisy", pa.array(noisy[is_shown], type=pa.int64())
+    )
+    # In an order of their own: that of the engine would tell who came first.
+    kept = kept.sort_by([(key, "ascending") for key in keys])
+    counted = Noisy(
+        cells=Cells(kind="rows"),
+        noisy=in_rows(kept["noisy"].to_numpy())[:, None],
+        deviation=noise.deviation(sensitivity=reach),
+    )
+    steps = cells_of(kept.drop_columns(["noisy"]), keys=len(keys))
+    return Selection(shown=Shown(kept.select(keys)), threshold=least), counted, steps
+
+
+def _noisy(
+    context: RunContext, cells: Sequence[Cells], steps: Integers, bounding: Bounding | None
+) -> Iterator[Noisy]:
+    start = 0
+    for one in cells:
+        is_signed = one.kind == "sum" and one.bounds[0][0] < 0
+        reach = context.sensitivity(bounding, is_signed=is_signed)
+        yield _noised(context, one, steps[:, start : start + one.count], reach)
+        start += one.count
+
+
+def _noised(context: RunContext, cells: Cells, steps: Integers, reach: Fraction) -> Noisy:
+    noise = context.price.noise
+    noisy = noise.add(steps, sensitivity=reach, source=context.source)
+    return Noisy(cells=cells, noisy=in_rows(noisy), deviation=noise.deviation(sensitivity=reach))
+
+
+def _least(bounding: Bounding | None) -> Fraction | None:
+    """Return the smallest contribution to a group that counts where groups are selected."""
+    return default_least(bounding) if isinstance(bounding, Norm) else None
