@@ -34,10 +34,10 @@ from discreet.accounting import (
     Loss,
     bracket,
     calibrate,
+    compose,
     epsilon,
     risk,
 )
-from discreet.accounting.losses.composition import compose
 
 DELTA = 1e-5
 COLUMNS = {  # rate, noise multiplier, steps

@@ -20,8 +20,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from discreet.accounting import GaussianLoss, LaplaceLoss
-from discreet.accounting.filters.filter import Filter
+from discreet.accounting import Filter, GaussianLoss, LaplaceLoss
 from discreet.privacy import Guarantee
 
 PROMISE = Guarantee(epsilon=3, delta=1e-6)

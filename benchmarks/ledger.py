@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.accounting import LaplaceLoss, PureLoss
-from discreet.accounting.filters.rules import PRICING
+from discreet.accounting.filters import PRICING
 from discreet.errors import BudgetExceeded
 from discreet.ledger import Ledger
 from discreet.ledger.log.keyring import Keyring

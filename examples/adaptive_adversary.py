@@ -19,8 +19,7 @@ from typing import ClassVar, Protocol, final
 import numpy as np
 import numpy.typing as npt
 
-from discreet.accounting import GaussianLoss, Loss
-from discreet.accounting.filters.filter import Filter
+from discreet.accounting import Filter, GaussianLoss, Loss
 from discreet.privacy import Guarantee
 
 PROMISE = Guarantee(epsilon=3, delta=1e-6)

@@ -1,8 +1,6 @@
 """Price a private training run, see who would have called it what, and what attackers gain."""
 
-from discreet.accounting import GaussianLoss, bracket, calibrate, risk
-from discreet.accounting.comparison import methods
-from discreet.accounting.steps import most_steps
+from discreet.accounting import GaussianLoss, bracket, calibrate, compare, most_steps, risk
 
 RATE, NOISE, STEPS, DELTA = 0.01, 4, 10_000, 1e-5
 
@@ -16,7 +14,7 @@ def main() -> None:
     print(f"  epsilon is between {found.lower:.5f} and {found.upper:.5f}\n")
 
     print("What each accountant says:")
-    for result in methods.compare(run, delta=DELTA):
+    for result in compare(run, delta=DELTA):
         number = "-" if result.epsilon is None else f"{result.epsilon:.4f}"
         mark = "" if result.is_bound else "  <- below the truth: not a bound"
         print(f"  {result.name:14} {number:>9}{mark}")

@@ -18,7 +18,7 @@ from discreet.accounting import (
     delta,
 )
 from discreet.accounting.curves import profile, tradeoff
-from discreet.accounting.pld.certified import delta_bracket
+from discreet.accounting.losses.certified import delta_bracket
 from discreet.errors import MissingExtra, ParameterError
 
 EPSILONS = [0, 0.01, 0.1, 0.3, 0.7, 1, 2, 3, 5]

@@ -19,9 +19,9 @@ from discreet.accounting import (
     ZCDPLoss,
     bracket,
     epsilon,
+    most_steps,
 )
-from discreet.accounting.comparison import methods
-from discreet.accounting.steps import most_steps
+from discreet.accounting import comparison as methods
 from discreet.errors import ParameterError
 
 DP_SGD = GaussianLoss(noise_multiplier=4).sampled(rate=0.01)
@@ -147,9 +147,9 @@ def test_nothing_costs_nothing():
 
 
 def test_a_way_is_named():
-    assert methods.way(PureLoss(epsilon=1), epsilon=1.0) == "pure epsilon"
-    assert methods.way(GaussianLoss(noise_multiplier=2) * 5, epsilon=3.0) == "closed form"
-    assert methods.way(DP_SGD * 5, epsilon=3.0) == "privacy loss distribution"
+    assert methods.best_method(PureLoss(epsilon=1), epsilon=1.0) == "pure epsilon"
+    assert methods.best_method(GaussianLoss(noise_multiplier=2) * 5, epsilon=3.0) == "closed form"
+    assert methods.best_method(DP_SGD * 5, epsilon=3.0) == "privacy loss distribution"
 
 
 @pytest.mark.parametrize("bad", [-1, 1, math.nan, "much"])

@@ -25,9 +25,9 @@ from discreet.accounting import (
     bracket,
     calibrate,
 )
+from discreet.accounting.losses.certified import delta_bracket
 from discreet.accounting.pairs.pairs import GaussianPair
 from discreet.accounting.pld import distribution as pld
-from discreet.accounting.pld.certified import delta_bracket
 from discreet.errors import ParameterError
 
 mp.mp.dps = 60

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.renyi import divergence as renyi
+from discreet.accounting import renyi
 from discreet.errors import ParameterError
 
 TIGHT = 1e-9  # relative; an upper bound may exceed the truth by no more

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from discreet._exact import float_up
 from discreet.accounting.arithmetic.binomials import log_pmf
-from discreet.accounting.shuffling.amplification import (
+from discreet.accounting.shuffling import (
     shuffle_2021,
     shuffle_2023,
     shuffle_delta,

@@ -28,8 +28,8 @@ import pytest
 
 from discreet._version import __version__
 from discreet.accounting import FilterRules, LaplaceLoss, PureLoss
-from discreet.accounting.filters import costs as filter_costs
-from discreet.accounting.filters.rules import PRICING
+from discreet.accounting.filters import PRICING
+from discreet.accounting.losses import laplace
 from discreet.errors import (
     BudgetExceeded,
     DiscreetError,
@@ -748,7 +748,7 @@ class TestPricesOfARequester:
     @pytest.fixture
     def repriced(self, monkeypatch):
         """Let the next release of the program know other bounds."""
-        old = filter_costs._laplace_renyi
+        old = laplace.laplace_upper
 
         def forget():
             ledger_state._prices.clear()
@@ -757,7 +757,7 @@ class TestPricesOfARequester:
 
         def change(factor):
             changed = lambda epsilon, order: old(epsilon, order) * factor  # noqa: E731
-            monkeypatch.setattr(filter_costs, "_laplace_renyi", changed)
+            monkeypatch.setattr(laplace, "laplace_upper", changed)
             forget()
 
         yield change

@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 from discreet._exact import Number, float_up, nonnegative, positive, probability, show
 from discreet.accounting.arithmetic.search import smallest_enough, smallest_float
-from discreet.accounting.losses.composition import ComposedLoss
 from discreet.accounting.losses.loss import Loss
 from discreet.errors import ParameterError
 
@@ -47,7 +46,7 @@ def calibrate(
         except ParameterError:
             return math.inf
 
-    if isinstance(make_loss(1.0), ComposedLoss) and allowed > 0:
+    if make_loss(1.0).is_composed and allowed > 0:
         # A composition is dear to evaluate: stop at six digits, on the safe side.
         log_allowed = math.log(allowed.numerator) - math.log(allowed.denominator)
 

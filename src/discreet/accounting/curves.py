@@ -17,10 +17,9 @@ import numpy.typing as npt
 
 from discreet._exact import Number, float_up, nonnegative, probability
 from discreet.accounting.guarantees import epsilon as epsilon_of
+from discreet.accounting.losses import certified
 from discreet.accounting.losses.loss import Loss
-from discreet.accounting.losses.pure import ApproximateLoss
 from discreet.accounting.pairs.pairs import Pair
-from discreet.accounting.pld import certified as numerical
 from discreet.accounting.pld import distribution as pld
 from discreet.accounting.pld.convolve import Composed
 from discreet.accounting.pld.pilot import Pilot
@@ -58,7 +57,7 @@ def profile(loss: Loss, *, epsilons: Iterable[Number]) -> Floats:
     below = [i for i, e in enumerate(asked) if e < loss.epsilon_pure]
     if below:
         inside = [asked[i] for i in below]
-        readings = [_read_parts(parts, inside) for parts in numerical.readings(loss)]
+        readings = [_read_parts(parts, inside) for parts in certified.readings(loss)]
         result[below] = np.minimum.reduce([np.ones(len(inside)), *readings])
     return result
 
@@ -134,16 +133,16 @@ def plot_tradeoff(losses: Loss | Mapping[str, Loss], *, path: str | Path) -> Pat
     return _save(figure, axes, path)
 
 
-def _read_parts(parts: numerical.Parts, asked: Sequence[Fraction]) -> Floats:
+def _read_parts(parts: certified.Parts, asked: Sequence[Fraction]) -> Floats:
     if not parts:
         return np.zeros(len(asked))
-    if numerical.is_single(parts):
+    if certified.is_single(parts):
         return np.array([parts[0][0].delta_upper(epsilon=e) for e in asked])
     # Delta falls with epsilon, so an epsilon rounded down is safe.
     epsilons = np.array([-float_up(-e) for e in asked])
     order = np.argsort(epsilons)
     worst = np.zeros(epsilons.size)
-    for direction in numerical.directions(parts):
+    for direction in certified.directions(parts):
         worst[order] = np.maximum(worst[order], _composed(direction, epsilons[order]))
     return worst
 
@@ -194,7 +193,7 @@ def _read(composed: Composed, epsilon: float) -> float:
 
 
 def _has_closed_form(loss: Loss) -> bool:
-    return all(numerical.is_single(parts) for parts in numerical.readings(loss))
+    return all(certified.is_single(parts) for parts in certified.readings(loss))
 
 
 def _last_epsilon(loss: Loss, delta: float) -> float:
@@ -214,10 +213,9 @@ def _grid(loss: Loss, alarms: Floats) -> Floats:
     grid = np.linspace(0.0, last, _GRID)
     # Where a profile has a corner, so has the trade-off.
     corners = [last]
-    if isinstance(loss.epsilon_pure, Fraction):
-        corners.append(min(float_up(loss.epsilon_pure), 700.0))
-    if isinstance(loss, ApproximateLoss):
-        corners.append(min(float_up(Fraction(loss.epsilon)), 700.0))
+    corner, _ = loss.approximate_dp
+    if isinstance(corner, Fraction):
+        corners.append(float_up(corner))
     return np.unique(np.minimum(np.append(grid, corners), 700.0))
 
 

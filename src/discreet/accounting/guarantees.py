@@ -1,9 +1,13 @@
 """From a loss to a guarantee: ``epsilon`` at a delta, ``delta`` at an epsilon, and brackets."""
 
 from discreet._exact import Number, nonnegative, probability
-from discreet.accounting.losses.loss import Loss
-from discreet.accounting.pld.certified import Bracket, delta_upper, epsilon_bracket, epsilon_upper
-from discreet.errors import ParameterError
+from discreet.accounting.losses.certified import (
+    Bracket,
+    delta_upper,
+    epsilon_bracket,
+    epsilon_upper,
+)
+from discreet.accounting.losses.loss import Loss, require_loss
 
 __all__ = ["bracket", "delta", "epsilon"]
 
@@ -17,7 +21,7 @@ def delta(loss: Loss, *, epsilon: Number) -> float:
     >>> delta(LaplaceLoss(noise_multiplier=1), epsilon=1)
     0.0
     """
-    _require_loss(loss)
+    require_loss(loss)
     return delta_upper(loss, nonnegative(epsilon, name="epsilon"))
 
 
@@ -36,7 +40,7 @@ def epsilon(loss: Loss, *, delta: Number) -> float:
     >>> epsilon(GaussianLoss(noise_multiplier=1), delta=0)
     inf
     """
-    _require_loss(loss)
+    require_loss(loss)
     return epsilon_upper(loss, probability(delta, name="delta", zero=True))
 
 
@@ -51,14 +55,5 @@ def bracket(loss: Loss, *, delta: Number) -> Bracket:
     >>> round(found.lower, 3), round(found.upper, 3), found.upper - found.lower < 1e-4
     (0.947, 0.947, True)
     """
-    _require_loss(loss)
+    require_loss(loss)
     return epsilon_bracket(loss, probability(delta, name="delta", zero=True))
-
-
-def _require_loss(loss: object) -> None:
-    if not isinstance(loss, Loss):
-        raise ParameterError(
-            f"loss must be a loss such as GaussianLoss(noise_multiplier=...), got an object of "
-            f"type {type(loss).__name__}. A mechanism has one as its .loss.",
-            parameter="loss",
-        )

@@ -11,46 +11,17 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Final
 
-from discreet.accounting.losses.bounded_range import BoundedRangeLoss
-from discreet.accounting.losses.composition import ComposedLoss, compose
-from discreet.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
-from discreet.accounting.losses.discrete_laplace import DiscreteLaplaceLoss
-from discreet.accounting.losses.finite import FinitePairLoss
-from discreet.accounting.losses.gaussian import GaussianLoss
-from discreet.accounting.losses.laplace import LaplaceLoss
-from discreet.accounting.losses.loss import Loss
-from discreet.accounting.losses.pure import ApproximateLoss, PureLoss
-from discreet.accounting.losses.randomized_response import RandomizedResponseLoss
-from discreet.accounting.losses.sampled import (
-    SampledLoss,
-    TruncatedPoissonLoss,
-    WithoutReplacementLoss,
-)
-from discreet.accounting.losses.shuffled import ShuffledLoss
-from discreet.accounting.losses.zcdp import ZCDPLoss
+from discreet.accounting import losses
+from discreet.accounting.losses import ComposedLoss, Loss, compose
 from discreet.errors import ParameterError
 
 __all__ = ["from_json", "to_json"]
 
 VERSION: Final = 1
 _KINDS: Final[dict[str, type[Loss]]] = {
-    loss.kind: loss
-    for loss in (
-        ApproximateLoss,
-        BoundedRangeLoss,
-        DiscreteGaussianLoss,
-        DiscreteLaplaceLoss,
-        FinitePairLoss,
-        GaussianLoss,
-        LaplaceLoss,
-        PureLoss,
-        RandomizedResponseLoss,
-        SampledLoss,
-        ShuffledLoss,
-        TruncatedPoissonLoss,
-        WithoutReplacementLoss,
-        ZCDPLoss,
-    )
+    value.kind: value
+    for value in map(vars(losses).get, losses.__all__)
+    if isinstance(value, type) and issubclass(value, Loss) and value is not Loss
 }
 
 
@@ -81,9 +52,6 @@ def from_json(text: str) -> Loss:
 
 
 def _encode_loss(loss: Loss) -> dict[str, object]:
-    if isinstance(loss, ComposedLoss):
-        parts = [[_encode_loss(part), times] for part, times in loss.parts]
-        return {"kind": loss.kind, "parts": parts}
     fields = {f.name: _encode(getattr(loss, f.name)) for f in dataclasses.fields(loss)}  # type: ignore[arg-type]
     return {"kind": loss.kind, **fields}
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from discreet._exact import whole
 from discreet._version import __version__
-from discreet.accounting import ComposedLoss, FilterRules, Loss
-from discreet.accounting.filters.rules import PRICING
+from discreet.accounting import FilterRules, Loss
+from discreet.accounting.filters import PRICING
 from discreet.errors import BudgetExceeded, LedgerError, ParameterError
 from discreet.ledger import answers as answering
 from discreet.ledger.jobs import Job
@@ -243,8 +243,7 @@ class Account:
         receipt = self._pay(entry, loss, periods=periods, key=key)
         if receipt.is_repeated:
             return self.resume(receipt.index)
-        parts = loss.parts if isinstance(loss, ComposedLoss) else ((loss, 1),)
-        return Job(self, receipt, [times for _, times in parts])
+        return Job(self, receipt, [times for _, times in loss.parts])
 
     def resume(self, index: int) -> Job:
         """Take up a job that a crash or an error left open, by the entry that reserved it.

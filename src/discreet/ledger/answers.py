@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from discreet.accounting.filters.rules import PRICING
+from discreet.accounting.filters import PRICING
 from discreet.ledger.checking.verification import check_answer
 from discreet.ledger.receipts import Receipt
 from discreet.ledger.releases import (

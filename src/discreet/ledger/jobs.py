@@ -1,9 +1,9 @@
 """Long jobs: everything they may cost is set aside first, and what never began comes back."""
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
-from discreet.accounting import ComposedLoss, Loss
+from discreet.accounting import Loss
 from discreet.errors import ParameterError, SessionOver
 from discreet.ledger.receipts import Receipt
 
@@ -38,8 +38,7 @@ class Job:
     def __init__(self, account: "Account", receipt: Receipt, left: list[int]) -> None:
         self._account = account
         self.receipt = receipt
-        loss = receipt.loss
-        self._parts = [p for p, _ in loss.parts] if isinstance(loss, ComposedLoss) else [loss]
+        self._parts = [part for part, _ in receipt.loss.parts]
         self._left = left
         self._is_open = True
 
@@ -112,10 +111,9 @@ class Job:
     def __repr__(self) -> str:
         return f"Job(index={self.index}, left={self.left}, is_open={self._is_open})"
 
-    def _counted(self, loss: Loss) -> list[int]:
-        wanted: Any = loss.parts if isinstance(loss, ComposedLoss) else ((loss, 1),)
+    def _counted(self, loss: object) -> list[int]:
         steps = [0] * len(self._parts)
-        for part, times in wanted:
+        for part, times in loss.parts if isinstance(loss, Loss) else ((loss, 1),):
             if part not in self._parts:
                 raise ParameterError(
                     "this is not a step of what was reserved. Nothing was spent. Reserve a sum of "

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from discreet._exact import whole
 from discreet.accounting import FilterRules, Loss
-from discreet.accounting.filters.rules import Kind
+from discreet.accounting.filters import FilterKind
 from discreet.errors import (
     AccountNotFound,
     DiscreetError,
@@ -166,7 +166,7 @@ class Ledger:
         unit: Unit | str,
         neighbours: Neighbours | str,
         guarantee: Guarantee,
-        kind: Kind | None = None,
+        kind: FilterKind | None = None,
         policy: Policy = "deny",
         sources: Sequence[Mapping[str, Any]] = (),
     ) -> Account:

@@ -1,14 +1,13 @@
 """What a loss would cost an account, and the least noise that would still fit."""
 
-import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Final, final
 
-from discreet.accounting import ComposedLoss, Loss, compose
+from discreet.accounting import Loss
 from discreet.privacy import Guarantee
 
-__all__ = ["AccountQuote", "Budget", "BudgetQuote", "NoisierOffer", "least_noise", "noisier"]
+__all__ = ["AccountQuote", "Budget", "BudgetQuote", "NoisierOffer", "least_noise"]
 
 _MOST_NOISE: Final = 1e6  # nobody wants an answer with error bars a million times wider
 _TOLERANCE: Final = 1e-6
@@ -121,37 +120,6 @@ class AccountQuote:
         return "\n".join(lines)
 
 
-def noisier(loss: Loss, factor: float) -> Loss | None:
-    """Return the loss of the same operation with ``factor`` times the noise, where that is known.
-
-    >>> from discreet.accounting import GaussianLoss, PureLoss
-    >>> noisier(GaussianLoss(noise_multiplier=2), 1.5)
-    GaussianLoss(noise_multiplier=3.0)
-    >>> noisier(PureLoss(epsilon=1) * 3, 2.0)
-    ComposedLoss(3 x PureLoss(epsilon=0.5))
-    """
-    if isinstance(loss, ComposedLoss):
-        parts = [(noisier(part, factor), times) for part, times in loss.parts]
-        return (
-            compose([(part, n) for part, n in parts if part]) if all(p for p, _ in parts) else None
-        )
-    changed: dict[str, Any] = {}
-    for field in dataclasses.fields(loss):  # type: ignore[arg-type]
-        value = getattr(loss, field.name)
-        if isinstance(value, Loss):
-            inner = noisier(value, factor)
-            if inner is None:
-                return None
-            changed[field.name] = inner
-        elif field.name in ("noise_multiplier", "sigma"):
-            changed[field.name] = float(value) * factor
-        elif field.name == "epsilon":
-            changed[field.name] = float(value) / factor
-        elif field.name == "rho":
-            changed[field.name] = float(value) / factor**2
-    return dataclasses.replace(loss, **changed) if changed else None  # type: ignore[type-var]
-
-
 def least_noise(
     loss: Loss, fits: Callable[[Loss], bool], *, error: float | None = None
 ) -> NoisierOffer | None:
@@ -164,7 +132,7 @@ def least_noise(
     """
     low, high = 1.0, 2.0
     while high <= _MOST_NOISE:
-        candidate = noisier(loss, high)
+        candidate = loss.noisier(high)
         if candidate is None:
             return None
         if fits(candidate):
@@ -174,7 +142,7 @@ def least_noise(
         return None
     while high / low > 1 + _TOLERANCE:
         middle = (low * high) ** 0.5
-        trial = noisier(loss, middle)
+        trial = loss.noisier(middle)
         if trial is not None and fits(trial):
             high, candidate = middle, trial
         else:

@@ -1,1 +1,37 @@
-"""Textbook accountants side by side, for teaching only."""
+"""The accountants by name, side by side, for teaching and for comparing with papers.
+
+Each takes a loss and a delta. :func:`discreet.accounting.epsilon` already gives the best of them.
+
+>>> from discreet.accounting import GaussianLoss, comparison
+>>> steps = GaussianLoss(noise_multiplier=4).sampled(rate=0.01) * 10_000
+>>> comparison.renyi(steps, delta=1e-5).epsilon > comparison.pld(steps, delta=1e-5).epsilon
+True
+"""
+
+from discreet.accounting.comparison.methods import (
+    MethodResult,
+    advanced,
+    basic,
+    best_method,
+    central_limit,
+    compare,
+    moments,
+    optimal,
+    pld,
+    renyi,
+    zcdp,
+)
+
+__all__ = [
+    "MethodResult",
+    "advanced",
+    "basic",
+    "best_method",
+    "central_limit",
+    "compare",
+    "moments",
+    "optimal",
+    "pld",
+    "renyi",
+    "zcdp",
+]

@@ -15,31 +15,27 @@ from typing import Final, NamedTuple, final
 
 from discreet._exact import Number, float_up, probability
 from discreet.accounting.comparison import theorems
-from discreet.accounting.comparison.renyi_of_loss import renyi_curve
-from discreet.accounting.losses.composition import ComposedLoss
+from discreet.accounting.losses.certified import Parts, epsilon_upper, is_single
+from discreet.accounting.losses.composition import compose
 from discreet.accounting.losses.gaussian import GaussianLoss
-from discreet.accounting.losses.loss import Loss
-from discreet.accounting.losses.pure import ApproximateLoss
-from discreet.accounting.losses.sampled import SampledLoss
+from discreet.accounting.losses.loss import Curve, Loss
 from discreet.accounting.losses.zcdp import ZCDPLoss
-from discreet.accounting.pld.certified import epsilon_upper
-from discreet.accounting.renyi.divergence import best_epsilon
+from discreet.accounting.renyi import best_epsilon
 
 __all__ = [
     "MethodResult",
     "advanced",
     "basic",
+    "best_method",
     "central_limit",
     "compare",
     "moments",
     "optimal",
     "pld",
     "renyi",
-    "way",
     "zcdp",
 ]
 
-Parts = tuple[tuple[Loss, int], ...]
 Steps = list[tuple[Fraction, Fraction, int]]
 
 # How much of delta the steps get, the theorem the rest. Every choice is a proof; the best is kept.
@@ -193,10 +189,9 @@ def renyi(loss: Loss, *, delta: Number) -> MethodResult:
     """
 
     def find(parts: Parts, allowed: Fraction) -> _Found:
-        found = renyi_curve(parts)
-        if found is None:
+        curve, failure = _renyi(parts)
+        if curve is None:
             return _Found(None, "no Renyi bound is known for one of the steps")
-        curve, failure = found
         if allowed <= failure:
             return _Found(None, _NO_ROOM if allowed else _NOT_PURE)
         return _Found(best_epsilon(curve, delta=allowed - failure), "best order")
@@ -217,10 +212,9 @@ def moments(loss: Loss, *, delta: Number) -> MethodResult:
     """
 
     def find(parts: Parts, allowed: Fraction) -> _Found:
-        found = renyi_curve(parts)
-        if found is None:
+        curve, failure = _renyi(parts)
+        if curve is None:
             return _Found(None, "no Renyi bound is known for one of the steps")
-        curve, failure = found
         left = allowed - failure
         if left <= 0:
             return _Found(None, _NO_ROOM if allowed else _NOT_PURE)
@@ -244,28 +238,25 @@ def pld(loss: Loss, *, delta: Number) -> MethodResult:
     0.9469
     """
 
-    def find(parts: Parts, allowed: Fraction) -> _Found:
+    def find(_parts: Parts, allowed: Fraction) -> _Found:
         epsilon = epsilon_upper.__wrapped__(loss, allowed)
-        return _Found(epsilon, _way(loss, parts, epsilon))
+        return _Found(epsilon, best_method(loss, epsilon=epsilon))
 
     return _timed("pld", find, loss, delta)
 
 
-def way(loss: Loss, *, epsilon: float) -> str:
+def best_method(loss: Loss, *, epsilon: float) -> str:
     """Say in words how the accountant came by an epsilon of this loss.
 
     >>> from discreet.accounting import GaussianLoss
-    >>> way(GaussianLoss(noise_multiplier=1), epsilon=4.9)
+    >>> best_method(GaussianLoss(noise_multiplier=1), epsilon=4.9)
     'closed form'
     """
-    return _way(loss, _parts(loss), epsilon)
-
-
-def _way(loss: Loss, parts: Parts, epsilon: float) -> str:
+    parts = loss.parts
     pure = loss.epsilon_pure
     if isinstance(pure, Fraction) and epsilon == float_up(pure):
-        return "sum of pure epsilons" if isinstance(loss, ComposedLoss) else "pure epsilon"
-    if [times for _, times in parts] == [1] or all(isinstance(p, GaussianLoss) for p, _ in parts):
+        return "sum of pure epsilons" if loss.is_composed else "pure epsilon"
+    if is_single(parts) or all(part.gaussian_multiplier is not None for part, _ in parts):
         return "closed form"
     return "privacy loss distribution"
 
@@ -287,7 +278,7 @@ def central_limit(loss: Loss, *, delta: Number) -> MethodResult:
     """
 
     def find(parts: Parts, allowed: Fraction) -> _Found:
-        squares = [_limit_square(part) for part, _ in parts]
+        squares = [part.mu_squared for part, _ in parts]
         if any(square is None for square in squares):
             return _Found(None, "it is for Gaussian noise, sampled or not")
         if allowed == 0:
@@ -299,16 +290,6 @@ def central_limit(loss: Loss, *, delta: Number) -> MethodResult:
     return _timed("central_limit", find, loss, delta, is_bound=False)
 
 
-def _limit_square(part: Loss) -> float | None:
-    """Return the square of one step's parameter in the limit, None where there is none."""
-    if isinstance(part, GaussianLoss):
-        return float(1 / Fraction(part.noise_multiplier) ** 2)
-    if isinstance(part, SampledLoss) and isinstance(part.inner, GaussianLoss):
-        exponent = float(1 / Fraction(part.inner.noise_multiplier) ** 2)
-        return float(part.rate) ** 2 * math.expm1(exponent) if exponent < 700 else None
-    return None
-
-
 def _timed(
     name: str,
     find: Callable[[Parts, Fraction], _Found],
@@ -318,7 +299,7 @@ def _timed(
     is_bound: bool = True,
 ) -> MethodResult:
     allowed = probability(delta, name="delta", zero=True)
-    parts = _parts(loss)
+    parts = loss.parts
     start = time.perf_counter()
     epsilon, note = find(parts, allowed) if parts else _Found(0.0, "nothing was done")
     if epsilon is not None and not math.isfinite(epsilon):
@@ -327,8 +308,10 @@ def _timed(
     return MethodResult(name=name, epsilon=epsilon, seconds=seconds, is_bound=is_bound, note=note)
 
 
-def _parts(loss: Loss) -> Parts:
-    return loss.parts if isinstance(loss, ComposedLoss) else ((loss, 1),)
+def _renyi(parts: Parts) -> tuple[Curve | None, Fraction]:
+    """Return the divergences of a composition, and the chance outside which they hold."""
+    whole = compose(parts)
+    return whole.renyi_curve(), whole.failure
 
 
 def _best_share(
@@ -352,19 +335,16 @@ def _steps(parts: Parts, allowed: Fraction) -> Steps | None:
 
     Pure and approximate losses are taken at their word; all others share what is left equally.
     """
-    floors = [_floor(part) for part, _ in parts]
+    floors = [part.least_delta for part, _ in parts]
     left = allowed - sum((f * n for f, (_, n) in zip(floors, parts, strict=True)), Fraction(0))
     takers = sum(n for part, n in parts if _is_free(part))
     if left < 0 or (takers and left == 0):
         return None
     steps: Steps = []
     for floor, (part, n) in zip(floors, parts, strict=True):
-        delta = floor + left / takers if _is_free(part) else floor
-        epsilon = (
-            float_up(Fraction(part.epsilon))
-            if isinstance(part, ApproximateLoss)
-            else epsilon_upper(part, delta)
-        )
+        stated, _ = part.approximate_dp
+        delta = floor if isinstance(stated, Fraction) else floor + left / takers
+        epsilon = float_up(stated) if isinstance(stated, Fraction) else epsilon_upper(part, delta)
         if not math.isfinite(epsilon):
             return None
         steps.append((Fraction(epsilon), delta, n))
@@ -373,13 +353,4 @@ def _steps(parts: Parts, allowed: Fraction) -> Steps | None:
 
 def _is_free(part: Loss) -> bool:
     """Whether the part trades delta for epsilon, so that a delta must be chosen for it."""
-    return part.epsilon_pure == math.inf and not isinstance(part, ApproximateLoss)
-
-
-def _floor(part: Loss) -> Fraction:
-    """Return the delta below which the part has no epsilon at all."""
-    if isinstance(part, ApproximateLoss | ZCDPLoss):
-        return Fraction(part.delta)
-    return (
-        Fraction(part.rate) * _floor(part.inner) if isinstance(part, SampledLoss) else Fraction(0)
-    )
+    return part.approximate_dp[0] == math.inf

@@ -18,7 +18,7 @@ from discreet.accounting.arithmetic.binomials import log_pmf, window
 from discreet.accounting.arithmetic.rounding import above
 from discreet.accounting.arithmetic.search import smallest_float
 from discreet.accounting.comparison.response_lattice import Lattice
-from discreet.accounting.renyi.conversion import log_chance
+from discreet.accounting.renyi.orders import log_chance
 from discreet.errors import ParameterError
 from discreet.privacy import Guarantee
 

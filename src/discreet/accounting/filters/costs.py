@@ -10,18 +10,13 @@ from fractions import Fraction
 from typing import Literal, final
 
 from discreet.accounting.arithmetic.rounding import nearest
-from discreet.accounting.losses.bounded_range import BoundedRangeLoss
-from discreet.accounting.losses.composition import ComposedLoss, compose
-from discreet.accounting.losses.gaussian import GaussianLoss
-from discreet.accounting.losses.laplace import LaplaceLoss
+from discreet.accounting.losses.certified import epsilon_upper
+from discreet.accounting.losses.composition import compose
 from discreet.accounting.losses.loss import Loss
-from discreet.accounting.losses.pure import ApproximateLoss
-from discreet.accounting.losses.sampled import SampledLoss
-from discreet.accounting.pld.certified import epsilon_upper
-from discreet.accounting.renyi import divergence as renyi
+from discreet.accounting.renyi.quick import pure_upper
 from discreet.errors import ParameterError
 
-__all__ = ["Cost", "Track", "cost", "pure_renyi"]
+__all__ = ["Cost", "Track", "cost"]
 
 Cost = tuple[Fraction | float, Fraction]
 """(epsilon, rho or Renyi divergence; delta): the first is infinite where nothing is proved."""
@@ -48,7 +43,7 @@ def cost(loss: Loss, track: Track) -> Cost:
     The parts of a composition that have a cost of their own are added up; the others are turned
     into one (epsilon, delta) guarantee together, which a thousand steps of training need.
     """
-    if not isinstance(loss, ComposedLoss):
+    if not loss.is_composed:
         own = _own(loss, track)
         return own if _is_finite(own[0]) else _converted(loss, track)
     divergence, failure = Fraction(0), Fraction(0)
@@ -71,45 +66,16 @@ def cost(loss: Loss, track: Track) -> Cost:
 
 def _own(part: Loss, track: Track) -> Cost:
     """Return what one operation costs by its own nature, without spending delta on a conversion."""
-    if isinstance(part, ApproximateLoss):
-        return _of_epsilon(Fraction(part.epsilon), track), Fraction(part.delta)
     if track.kind == "basic":
-        return _checked(part.epsilon_pure), _NO_FAILURE
+        epsilon, delta = part.approximate_dp
+        return _checked(epsilon), Fraction(_checked(delta))
     if track.kind == "renyi":
-        known = _known_renyi(part, track.order)
+        known = part.renyi_upper(order=track.order)
         if _is_finite(known):
-            return _checked(known), _NO_FAILURE
+            return _checked(known), Fraction(_checked(part.failure))
     rho, failure = part.zcdp
     each = _checked(rho) * track.order if track.kind == "renyi" else _checked(rho)
     return each, Fraction(_checked(failure))
-
-
-def _known_renyi(part: Loss, order: Fraction) -> Fraction | float:
-    """Return a bound on the Renyi divergence that is better than order times rho, or infinity.
-
-    A loss class outside this library may state its own as ``renyi_upper(order=...)``.
-    """
-    stated = getattr(part, "renyi_upper", None)
-    if stated is not None:
-        found: float = stated(order=order)
-        return found
-    if isinstance(part, SampledLoss):
-        inner, pure = part.inner, part.inner.epsilon_pure
-        if isinstance(inner, GaussianLoss):
-            return renyi.sampled_gaussian(
-                noise_multiplier=inner.noise_multiplier, rate=part.rate, order=order
-            )
-        if isinstance(pure, Fraction):
-            return renyi.sampled_pure(epsilon=pure, rate=part.rate, order=order)
-        return math.inf
-    if isinstance(part, LaplaceLoss):
-        return _laplace_renyi(part.epsilon_pure, order)
-    pure = part.epsilon_pure
-    if not isinstance(pure, Fraction):
-        return math.inf
-    if isinstance(part, BoundedRangeLoss):  # its rho is a quarter of what epsilon alone would tell
-        return min(pure_renyi(pure, order), order * part.rho)
-    return pure_renyi(pure, order)
 
 
 def _converted(loss: Loss, track: Track) -> Cost:
@@ -137,39 +103,7 @@ def _of_epsilon(epsilon: Fraction | float, track: Track) -> Fraction | float:
         return epsilon
     if track.kind == "zcdp":
         return epsilon * epsilon / 2  # [BS16, Proposition 1.4]
-    return pure_renyi(Fraction(epsilon), track.order)
-
-
-def pure_renyi(epsilon: Fraction, order: Fraction) -> Fraction:
-    """Return the largest Renyi divergence of an epsilon-DP operation, rounded up.
-
-    Why: the worst is randomized response [KOV17, Theorem 2.1 and its proof], for which the
-    divergence is e - (log(1 + exp(-e)) - log(1 + exp(-(2 order - 1) e))) / (order - 1). For tiny e
-    its digits cancel, and order e^2 / 2 is smaller.
-    """
-    e, x = nearest(epsilon), nearest(order - 1)
-    log = math.log1p(math.exp(-(2 * x + 1) * e)) - math.log1p(math.exp(-e))
-    return _upper(epsilon, order, e, x, log)
-
-
-def _laplace_renyi(epsilon: Fraction, order: Fraction) -> Fraction:
-    """Return the Renyi divergence of the Laplace mechanism, rounded up.
-
-    Why: e + log(1 + (a-1)/(2a-1) (exp(-(2a-1) e) - 1)) / (a-1) at order a [Mir17, Proposition 6].
-    ``renyi.divergence.laplace`` is the same to more digits and takes five times as
-    long, which a ledger would notice.
-    """
-    e, x = nearest(epsilon), nearest(order - 1)
-    log = math.log1p(x / (2 * x + 1) * math.expm1(-(2 * x + 1) * e))
-    return _upper(epsilon, order, e, x, log)
-
-
-def _upper(epsilon: Fraction, order: Fraction, e: float, x: float, log: float) -> Fraction:
-    """Return e + log / x, rounded up, or order epsilon^2 / 2 where that is smaller."""
-    bound = e + log / x + 1e-15 * (e + 4 / x)
-    if bound == math.inf:
-        return epsilon
-    return Fraction(bound) if e * e * (x + 1) / 2 > bound else order * epsilon * epsilon / 2
+    return pure_upper(Fraction(epsilon), track.order)
 
 
 def _epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction | float:

@@ -10,12 +10,12 @@ from typing import Never, final
 
 from discreet._exact import Number
 from discreet.accounting.filters import record
-from discreet.accounting.filters.rules import FilterRules, Kind, Sums
+from discreet.accounting.filters.rules import FilterKind, FilterRules, FilterSums
 from discreet.accounting.losses.loss import Loss
 from discreet.errors import BudgetExceeded, NotCopyable
 from discreet.privacy import Guarantee, Neighbours
 
-__all__ = ["Filter", "Quote"]
+__all__ = ["Filter", "FilterQuote"]
 
 _RELATIONS = (None, Neighbours.add_remove, Neighbours.replace_one, Neighbours.zero_out)
 _JUST_ABOVE_1 = math.nextafter(1, 2)
@@ -23,12 +23,12 @@ _JUST_ABOVE_1 = math.nextafter(1, 2)
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quote:
+class FilterQuote:
     """Say whether a loss fits, and what share of the filter is used before and after it.
 
     It is true where the loss fits. ``used_after`` is infinite for a loss without a finite cost.
 
-    >>> bool(Quote(fits=True, used=0.25, used_after=0.5))
+    >>> bool(FilterQuote(fits=True, used=0.25, used_after=0.5))
     True
     """
 
@@ -69,7 +69,7 @@ class Filter:
     >>> from discreet.accounting import GaussianLoss, LaplaceLoss
     >>> f = Filter(Guarantee(epsilon=3, delta=1e-6))
     >>> f.ask(LaplaceLoss(noise_multiplier=1))
-    Quote(fits=True, used=0.0, used_after=0.333...)
+    FilterQuote(fits=True, used=0.0, used_after=0.333...)
     >>> quote = f.charge(LaplaceLoss(noise_multiplier=1))
     >>> f.charge(GaussianLoss(noise_multiplier=1))
     Traceback (most recent call last):
@@ -88,7 +88,7 @@ class Filter:
         self,
         guarantee: Guarantee,
         *,
-        kind: Kind | None = None,
+        kind: FilterKind | None = None,
         order: Number | None = None,
         neighbours: Neighbours | str | None = None,
     ) -> None:
@@ -106,7 +106,7 @@ class Filter:
         return self.rules.guarantee
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> FilterKind:
         """Which sums it keeps."""
         return self.rules.kind
 
@@ -161,13 +161,13 @@ class Filter:
             raise record.unreadable("its relation is another than that of the settings")
         return found
 
-    def ask(self, loss: Loss) -> Quote:
+    def ask(self, loss: Loss) -> FilterQuote:
         """Say whether ``loss`` would fit now; nothing is charged.
 
         >>> from discreet.accounting import PureLoss
         >>> f = Filter(Guarantee(epsilon=1), kind="basic")
         >>> f.ask(PureLoss(epsilon=0.25))
-        Quote(fits=True, used=0.0, used_after=0.25)
+        FilterQuote(fits=True, used=0.0, used_after=0.25)
         >>> bool(f.ask(PureLoss(epsilon=2)))
         False
         """
@@ -176,7 +176,7 @@ class Filter:
             self.rules.relation(loss, self._relation)
             return self._quote(tuple(map(add, self._spent, costs)))
 
-    def charge(self, loss: Loss) -> Quote:
+    def charge(self, loss: Loss) -> FilterQuote:
         """Record ``loss``, or raise :class:`BudgetExceeded` and leave everything as it was.
 
         Charge before the operation runs. An interactive session (sparse vector, training) is
@@ -202,12 +202,12 @@ class Filter:
                 return quote
         raise BudgetExceeded(used=quote.used, would_be=quote.used_after)
 
-    def _quote(self, sums: Sums) -> Quote:
+    def _quote(self, sums: FilterSums) -> FilterQuote:
         fits = self.rules.fits(sums)
         # Shares are rounded to the nearest float; whether it fits is decided in whole numbers.
         after = self.rules.share(sums)
         after = after if fits else max(after, _JUST_ABOVE_1)
-        return Quote(fits=fits, used=self.rules.share(self._spent), used_after=after)
+        return FilterQuote(fits=fits, used=self.rules.share(self._spent), used_after=after)
 
     def __repr__(self) -> str:
         at = f", order={float(self.order):.4g}" if self.order else ""

@@ -13,15 +13,14 @@ from discreet.accounting.filters import record
 from discreet.accounting.filters.costs import cost
 from discreet.accounting.filters.limits import best_order, tracks_for
 from discreet.accounting.filters.units import Units
-from discreet.accounting.losses.composition import ComposedLoss
-from discreet.accounting.losses.loss import Loss
+from discreet.accounting.losses.loss import Loss, require_loss
 from discreet.errors import ParameterError
 from discreet.privacy import Guarantee, Neighbours
 
-__all__ = ["PRICING", "FilterRules", "Kind", "Sums"]
+__all__ = ["PRICING", "FilterRules", "FilterKind", "FilterSums"]
 
-Kind = Literal["basic", "zcdp", "renyi", "combined"]
-Sums = tuple[int | float, ...]
+FilterKind = Literal["basic", "zcdp", "renyi", "combined"]
+FilterSums = tuple[int | float, ...]
 """A divergence and a delta for each track, in units; infinite where nothing is proved."""
 
 PRICING = 1
@@ -50,7 +49,7 @@ class FilterRules:
     __slots__ = ("_prices", "_tracks", "guarantee", "kind", "neighbours", "order", "units")
 
     guarantee: Guarantee
-    kind: Kind
+    kind: FilterKind
     order: Fraction | None
     neighbours: Neighbours | None
     units: tuple[Units, ...]
@@ -59,7 +58,7 @@ class FilterRules:
         self,
         guarantee: Guarantee,
         *,
-        kind: Kind | None = None,
+        kind: FilterKind | None = None,
         order: Number | None = None,
         neighbours: Neighbours | str | None = None,
     ) -> None:
@@ -76,7 +75,7 @@ class FilterRules:
         self.units = tuple(
             Units.up_to(limit) for t in self._tracks for limit in (t.divergence, t.failure)
         )
-        self._prices: dict[Loss, Sums] = {}
+        self._prices: dict[Loss, FilterSums] = {}
 
     @property
     def limits(self) -> tuple[Fraction, ...]:
@@ -117,7 +116,7 @@ class FilterRules:
         found.units = record.units(settings, found.units)
         return found
 
-    def price(self, loss: Loss) -> Sums:
+    def price(self, loss: Loss) -> FilterSums:
         """Return what a loss adds to each sum, rounded up.
 
         >>> from discreet.accounting import PureLoss
@@ -130,12 +129,7 @@ class FilterRules:
             known = None
         if known is not None:
             return known
-        if not isinstance(loss, Loss):
-            raise ParameterError(
-                f"loss must be a loss such as GaussianLoss(noise_multiplier=...), got an object "
-                f"of type {type(loss).__name__}. A mechanism has one as its .loss.",
-                parameter="loss",
-            )
+        require_loss(loss)
         amounts = [amount for track in self._tracks for amount in cost(loss, track)]
         found = tuple(units.of(a) for units, a in zip(self.units, amounts, strict=True))
         if len(self._prices) >= _REMEMBERED:
@@ -143,7 +137,7 @@ class FilterRules:
         self._prices[loss] = found
         return found
 
-    def fits(self, sums: Sums) -> bool:
+    def fits(self, sums: FilterSums) -> bool:
         """Say whether some track has both its sums within the limits.
 
         >>> FilterRules(Guarantee(epsilon=1)).fits((0, 0))
@@ -155,7 +149,7 @@ class FilterRules:
                 return True
         return False
 
-    def share(self, sums: Sums) -> float:
+    def share(self, sums: FilterSums) -> float:
         """Return the share used of the track with most room; in a track the scarcer sum counts.
 
         >>> FilterRules(Guarantee(epsilon=1)).share((0, 0))
@@ -172,7 +166,7 @@ class FilterRules:
         >>> rules.relation(PureLoss(epsilon=1), rules.neighbours)
         <Neighbours.add_remove: 'add_remove'>
         """
-        relation = loss.relation if isinstance(loss, ComposedLoss) else loss.neighbours
+        relation = loss.relation
         if None not in (relation, agreed) and relation != agreed:
             raise ParameterError(
                 f"this loss holds for {relation}, but the budget counts losses for "
@@ -218,7 +212,7 @@ def _readable(number: Fraction | None) -> Number:
     return near if Fraction(near) == number else number
 
 
-def _chosen_kind(guarantee: Guarantee, kind: object) -> Kind:
+def _chosen_kind(guarantee: Guarantee, kind: object) -> FilterKind:
     if guarantee.is_empty:
         raise ParameterError(
             "a filter with delta=1 would promise nothing. Use a delta far below 1 / people.",
@@ -238,7 +232,7 @@ def _chosen_kind(guarantee: Guarantee, kind: object) -> Kind:
     return kind  # type: ignore[return-value]  # one of the four
 
 
-def _chosen_order(guarantee: Guarantee, kind: Kind, order: Number | None) -> Fraction | None:
+def _chosen_order(guarantee: Guarantee, kind: FilterKind, order: Number | None) -> Fraction | None:
     if kind not in ("renyi", "combined"):
         if order is not None:
             raise ParameterError(f"a {kind} filter has no order. Leave it out.", parameter="order")

@@ -4,9 +4,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, final
 
-from discreet._exact import Number, nonnegative
+from discreet._exact import Number, float_up, nonnegative
+from discreet.accounting import renyi
 from discreet.accounting.arithmetic.rounding import above, keep, one_minus_exp
-from discreet.accounting.losses.loss import Loss
+from discreet.accounting.losses.loss import Curve, Loss
+from discreet.accounting.losses.zcdp import ZCDPLoss
+from discreet.accounting.renyi.quick import pure_upper
 
 __all__ = ["BoundedRangeLoss"]
 
@@ -69,3 +72,27 @@ class BoundedRangeLoss(Loss):
     def zcdp(self) -> tuple[Fraction | float, Fraction]:
         """epsilon^2 / 8 [CR21, Lemma 3.2]."""
         return self.rho, Fraction(0)
+
+    @property
+    def in_bulk(self) -> ZCDPLoss:
+        """zCDP: many losses of bounded range are better taken so, few are not."""
+        return ZCDPLoss(rho=self.rho)
+
+    def renyi_upper(self, *, order: Fraction) -> Fraction:
+        """Return the smaller of what epsilon tells and what rho, a quarter of that, does.
+
+        >>> float(BoundedRangeLoss(epsilon=1).renyi_upper(order=Fraction(2)))
+        0.25
+        """
+        return min(pure_upper(self.epsilon_pure, order), order * self.rho)
+
+    def renyi_curve(self) -> Curve:
+        """Return the smaller of what epsilon tells and what rho does.
+
+        >>> round(BoundedRangeLoss(epsilon=1).renyi_curve()(2.0), 4)
+        0.25
+        """
+        epsilon, slope = self.epsilon_pure, float_up(self.rho)
+        return lambda order: min(
+            renyi.pure(epsilon=epsilon, order=order), slope * order * (1 + 4e-16)
+        )

@@ -1,12 +1,13 @@
 """Many losses at once, kept short however many there are."""
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, final
 
 from discreet._exact import Number, whole
-from discreet.accounting.losses.loss import Loss
+from discreet.accounting.losses.loss import Curve, Loss
 from discreet.accounting.pairs.pairs import Pair
 from discreet.errors import ParameterError
 from discreet.privacy import Neighbours
@@ -33,8 +34,10 @@ class ComposedLoss(Loss):
     True
     """
 
-    parts: tuple[tuple[Loss, int], ...]
+    parts: tuple[tuple[Loss, int], ...] = field()  # no default, though Loss has such a property
     kind: ClassVar[str] = "composed"
+    is_composed: ClassVar[bool] = True
+    is_slow: ClassVar[bool] = True
 
     @property
     def relation(self) -> Neighbours | None:
@@ -60,6 +63,30 @@ class ComposedLoss(Loss):
             delta += failure * times
         return rho, min(delta, Fraction(1))
 
+    def renyi_curve(self) -> Curve | None:
+        """Return the sums over the parts, None where one of them has no bound.
+
+        >>> from discreet.accounting import GaussianLoss
+        >>> round((GaussianLoss(noise_multiplier=2) * 3).renyi_curve()(4.0), 4)
+        1.5
+        """
+        curves = [(part.renyi_curve(), times) for part, times in self.parts]
+        known = [(curve, times) for curve, times in curves if curve is not None]
+        if len(known) < len(curves):
+            return None
+        return lambda order: math.fsum(n * curve(order) for curve, n in known) * (1 + 1e-15)
+
+    def noisier(self, factor: float) -> "ComposedLoss | None":
+        """Return the composition of the parts with more noise, where that is known of each.
+
+        >>> from discreet.accounting import PureLoss
+        >>> (PureLoss(epsilon=1) * 3).noisier(2.0)
+        ComposedLoss(3 x PureLoss(epsilon=0.5))
+        """
+        parts = [(part.noisier(factor), times) for part, times in self.parts]
+        known = [(part, times) for part, times in parts if part is not None]
+        return compose(known) if len(known) == len(parts) else None
+
     def group(self, k: int) -> "ComposedLoss":
         """Return the loss for k units, part by part.
 
@@ -76,7 +103,7 @@ class ComposedLoss(Loss):
         >>> round((PureLoss(epsilon=1) * 2).delta_upper(epsilon=1), 4)
         0.3378
         """
-        from discreet.accounting.pld.certified import delta_upper
+        from discreet.accounting.losses.certified import delta_upper
 
         return delta_upper(self, Fraction(epsilon))
 
@@ -109,8 +136,7 @@ def compose(parts: Iterable[tuple[Loss, int]]) -> ComposedLoss:
     counts: dict[Loss, int] = {}
     for loss, times in parts:
         repeat = whole(times, name="times", minimum=0)
-        inner = loss.parts if isinstance(loss, ComposedLoss) else ((loss, 1),)
-        for part, count in inner:
+        for part, count in loss.parts:
             if repeat * count:
                 counts[part] = counts.get(part, 0) + repeat * count
     _require_one_relation(counts)

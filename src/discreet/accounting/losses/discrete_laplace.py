@@ -8,8 +8,9 @@ from typing import ClassVar, final
 import numpy as np
 
 from discreet._exact import Number, positive, whole
+from discreet.accounting import renyi
 from discreet.accounting.arithmetic.rounding import above, keep, nearest, one_minus_exp
-from discreet.accounting.losses.loss import Loss
+from discreet.accounting.losses.loss import Curve, Loss
 from discreet.accounting.pairs.pairs import AtomsPair, Pair
 
 __all__ = ["DiscreteLaplaceLoss"]
@@ -84,6 +85,17 @@ class DiscreteLaplaceLoss(Loss):
         outer = one_minus_exp(target - (shift - last) / scale)
         inner = one_minus_exp(-last / scale)
         return above((outer + q * inner) / (1 + q), relative=1e-14)
+
+    def renyi_curve(self) -> Curve:
+        """Return the divergences of a shift by ``sensitivity``.
+
+        >>> round(DiscreteLaplaceLoss(noise_multiplier=1, sensitivity=9).renyi_curve()(2.0), 4)
+        0.621
+        """
+        m, shift = self.noise_multiplier, self.sensitivity
+        return lambda order: renyi.discrete_laplace(
+            noise_multiplier=m, sensitivity=shift, order=order
+        )
 
     def pairs(self) -> tuple[Pair, Pair]:
         """Return the pair of one law and its shift by ``sensitivity``, which is symmetric.

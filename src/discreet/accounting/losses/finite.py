@@ -37,6 +37,7 @@ class FinitePairLoss(Loss):
     p: Sequence[Number]
     q: Sequence[Number]
     kind: ClassVar[str] = "finite_pair"
+    is_slow: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name in ("p", "q"):

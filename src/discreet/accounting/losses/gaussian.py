@@ -1,14 +1,16 @@
 """The Gaussian mechanism, exactly."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, final
 
 from discreet._exact import Number, positive, whole
+from discreet.accounting import renyi
 from discreet.accounting.arithmetic.mills import mills_drop, normal_density
 from discreet.accounting.arithmetic.rounding import above, keep, nearest
-from discreet.accounting.losses.loss import Loss
+from discreet.accounting.losses.loss import Curve, Loss
 from discreet.accounting.pairs.pairs import GaussianPair, Pair
 
 __all__ = ["GaussianLoss"]
@@ -75,6 +77,40 @@ class GaussianLoss(Loss):
     def zcdp(self) -> tuple[Fraction | float, Fraction]:
         """1 / (2 m^2), exactly [BS16, Proposition 1.6]."""
         return 1 / (2 * Fraction(self.noise_multiplier) ** 2), Fraction(0)
+
+    @property
+    def gaussian_multiplier(self) -> Number:
+        """The noise multiplier."""
+        return self.noise_multiplier
+
+    @property
+    def mu_squared(self) -> float:
+        """1 / m^2: it is Gaussian already."""
+        return float(1 / Fraction(self.noise_multiplier) ** 2)
+
+    def renyi_curve(self) -> Curve:
+        """Return order / (2 m^2).
+
+        >>> GaussianLoss(noise_multiplier=2).renyi_curve()(4.0)
+        0.5
+        """
+        m = self.noise_multiplier
+        return lambda order: renyi.gaussian(noise_multiplier=m, order=order)
+
+    @classmethod
+    def join(cls, parts: Sequence[tuple["GaussianLoss", int]]) -> "GaussianLoss":
+        """Return one Gaussian for all: 1/m^2 = sum 1/m_i^2, rounded towards less noise.
+
+        Why: their joint likelihood ratio is that of one Gaussian along the direction of the joint
+        shift [DRS22, Corollary 3.3].
+
+        >>> GaussianLoss.join([(GaussianLoss(noise_multiplier=2), 4)])
+        GaussianLoss(noise_multiplier=0.9999999999999996)
+        """
+        precision = sum(
+            (times / Fraction(part.noise_multiplier) ** 2 for part, times in parts), Fraction(0)
+        )
+        return GaussianLoss(noise_multiplier=math.sqrt(1 / precision) * (1 - 4e-16))
 
     def pairs(self) -> tuple[Pair, Pair]:
         """Return the Gaussian pair, which is symmetric.

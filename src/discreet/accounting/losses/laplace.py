@@ -5,9 +5,11 @@ from fractions import Fraction
 from typing import ClassVar, final
 
 from discreet._exact import Number, positive, whole
+from discreet.accounting import renyi
 from discreet.accounting.arithmetic.rounding import above, keep, nearest, one_minus_exp
-from discreet.accounting.losses.loss import Loss
+from discreet.accounting.losses.loss import Curve, Loss
 from discreet.accounting.pairs.pairs import LaplacePair, Pair
+from discreet.accounting.renyi.quick import laplace_upper
 
 __all__ = ["LaplaceLoss"]
 
@@ -63,6 +65,23 @@ class LaplaceLoss(Loss):
         if excess >= 0:
             return 0.0
         return above(one_minus_exp(excess / 2), relative=1e-14)
+
+    def renyi_upper(self, *, order: Fraction) -> Fraction:
+        """Return the divergence [Mir17, Proposition 6], rounded up.
+
+        >>> round(float(LaplaceLoss(noise_multiplier=1).renyi_upper(order=Fraction(2))), 6)
+        0.619124
+        """
+        return laplace_upper(self.epsilon_pure, order)
+
+    def renyi_curve(self) -> Curve:
+        """Return the divergences, to more digits.
+
+        >>> round(LaplaceLoss(noise_multiplier=1).renyi_curve()(2.0), 6)
+        0.619124
+        """
+        m = self.noise_multiplier
+        return lambda order: renyi.laplace(noise_multiplier=m, order=order)
 
     def pairs(self) -> tuple[Pair, Pair]:
         """Return the Laplace pair, which is symmetric.

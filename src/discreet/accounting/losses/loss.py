@@ -1,13 +1,17 @@
 """What every loss can say about itself, and how losses compose."""
 
+import dataclasses
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from discreet._exact import Number, whole
+from discreet._exact import Number, float_up, whole
+from discreet.accounting import renyi
 from discreet.accounting.pairs.from_profile import profile_pair
 from discreet.accounting.pairs.pairs import Pair
+from discreet.accounting.renyi.quick import pure_upper
 from discreet.errors import ParameterError
 from discreet.privacy import Neighbours
 
@@ -15,7 +19,18 @@ if TYPE_CHECKING:
     from discreet.accounting.losses.composition import ComposedLoss
     from discreet.accounting.losses.sampled import SampledLoss
 
-__all__ = ["Loss"]
+__all__ = ["Curve", "Loss", "require_loss"]
+
+Curve = Callable[[float], float]
+"""A Renyi divergence as a function of its order."""
+
+# How a field of a loss answers to a factor on the noise; other fields do not change.
+_NOISE: dict[str, Callable[[float, float], float]] = {
+    "noise_multiplier": lambda value, factor: value * factor,
+    "sigma": lambda value, factor: value * factor,
+    "epsilon": lambda value, factor: value / factor,
+    "rho": lambda value, factor: value / factor**2,
+}
 
 
 class Loss(ABC):
@@ -29,6 +44,15 @@ class Loss(ABC):
     each chosen without looking at the other's output. Only a filter licenses adaptive choices of
     parameters.
 
+    A new loss is a frozen dataclass that states ``kind``, ``epsilon_pure`` and ``delta_upper``.
+    All else has a default that is safe, and is stated where more is known:
+
+    - what filters add up: ``approximate_dp``, ``zcdp``, ``renyi_upper``, and ``failure``;
+    - what numerical composition reads: ``pairs``, ``nearby``, ``in_bulk``, ``join``;
+    - what other accountants read: ``renyi_curve``, ``least_delta``, ``gaussian_multiplier``,
+      ``mu_squared``;
+    - what becomes of it: ``group``, ``noisier``, ``sampled``.
+
     >>> from discreet.accounting import GaussianLoss, PureLoss
     >>> GaussianLoss(noise_multiplier=4) * 10 + PureLoss(epsilon=1)
     ComposedLoss(10 x GaussianLoss(noise_multiplier=4), PureLoss(epsilon=1))
@@ -37,8 +61,12 @@ class Loss(ABC):
     __slots__ = ()
 
     kind: ClassVar[str]
+    """Its name in JSON, beside its fields; once released, its meaning never changes."""
     neighbours: ClassVar[Neighbours | None] = None
     """The one relation it can hold for; None where the parameters decide."""
+    is_composed: ClassVar[bool] = False
+    is_slow: ClassVar[bool] = False
+    """Whether pricing it may take milliseconds, during which nobody else should wait."""
 
     @property
     @abstractmethod
@@ -55,6 +83,26 @@ class Loss(ABC):
         """
 
     @property
+    def parts(self) -> "tuple[tuple[Loss, int], ...]":
+        """The single operations it is made of, each with how often: itself, once."""
+        return ((self, 1),)
+
+    @property
+    def relation(self) -> Neighbours | None:
+        """The neighbouring relation its parts agree on, None where parameters decide."""
+        return self.neighbours
+
+    @property
+    def failure(self) -> Fraction:
+        """The chance of an event outside which its divergences hold: the delta of ``zcdp``."""
+        return self.zcdp[1]
+
+    @property
+    def approximate_dp(self) -> tuple[Fraction | float, Fraction]:
+        """(epsilon, delta): what it costs where these are added up; epsilon may be ``math.inf``."""
+        return self.epsilon_pure, Fraction(0)
+
+    @property
     def zcdp(self) -> tuple[Fraction | float, Fraction]:
         """(rho, delta): what it costs as approximate zCDP; rho is ``math.inf`` if it is not.
 
@@ -62,6 +110,53 @@ class Loss(ABC):
         """
         pure = self.epsilon_pure
         return (pure * pure / 2 if isinstance(pure, Fraction) else math.inf), Fraction(0)
+
+    def renyi_upper(self, *, order: Fraction) -> Fraction | float:
+        """Return a bound on its Renyi divergence, ``math.inf`` if none is known.
+
+        It holds in both directions, but for ``failure``. Filters ask for it before every answer, so
+        it is quick, and they use ``zcdp`` where it is infinite.
+
+        >>> from discreet.accounting import PureLoss
+        >>> round(float(PureLoss(epsilon=1).renyi_upper(order=Fraction(2))), 4)
+        0.7353
+        """
+        pure = self.epsilon_pure
+        return pure_upper(pure, order) if isinstance(pure, Fraction) else math.inf
+
+    def renyi_curve(self) -> Curve | None:
+        """Return its Renyi divergence at any order, as tight as is known, but for ``failure``.
+
+        None where no bound is known.
+
+        >>> from discreet.accounting import ZCDPLoss
+        >>> round(ZCDPLoss(rho=0.5).renyi_curve()(8.0), 4)
+        4.0
+        """
+        pure, (rho, _) = self.epsilon_pure, self.zcdp
+        if isinstance(pure, Fraction):  # then zCDP is a weaker statement
+            return lambda order: renyi.pure(epsilon=pure, order=order)
+        if isinstance(rho, Fraction):
+            slope = float_up(rho)
+            return lambda order: slope * order * (1 + 4e-16)
+        if self.renyi_upper(order=Fraction(2)) < math.inf:
+            return lambda order: float_up(Fraction(self.renyi_upper(order=Fraction(order))))
+        return None
+
+    @property
+    def least_delta(self) -> Fraction:
+        """A delta below which it surely has no epsilon at all."""
+        return self.failure
+
+    @property
+    def gaussian_multiplier(self) -> Number | None:
+        """Its noise multiplier if it is Gaussian noise and nothing else."""
+        return None
+
+    @property
+    def mu_squared(self) -> float | None:
+        """The square of its mu in the central limit theorem [BDLS20]; None if there is no such."""
+        return None
 
     def pairs(self) -> tuple[Pair, Pair]:
         """Return dominating pairs for removing and for adding a unit, for numerical composition.
@@ -75,6 +170,26 @@ class Loss(ABC):
         """
         pair = profile_pair(self)
         return pair, pair
+
+    @property
+    def nearby(self) -> "tuple[Loss, float]":
+        """A loss that composes better, and the total variation distance to it on any input."""
+        return self, 0.0
+
+    @property
+    def in_bulk(self) -> "Loss":
+        """A statement about the same operation that may be better where many are composed."""
+        return self
+
+    @classmethod
+    def join(cls, parts: Sequence[tuple[Self, int]]) -> "Loss | None":
+        """Return one loss that says of them together what they say of each, None if there is none.
+
+        >>> from discreet.accounting import ZCDPLoss
+        >>> ZCDPLoss.join([(ZCDPLoss(rho=1), 2), (ZCDPLoss(rho=3), 1)])
+        ZCDPLoss(rho=Fraction(5, 1), delta=Fraction(0, 1))
+        """
+        return None
 
     def sampled(self, *, rate: Number) -> "SampledLoss":
         """Return the loss when each unit takes part with probability ``rate``, independently.
@@ -106,6 +221,28 @@ class Loss(ABC):
         total = pure * whole(k, name="k")
         return PureLoss(epsilon=int(total) if total.denominator == 1 else total)
 
+    def noisier(self, factor: float) -> "Loss | None":
+        """Return the loss of the same operation with ``factor`` times the noise, where known.
+
+        By default the names of its fields tell which of them change.
+
+        >>> from discreet.accounting import GaussianLoss, PureLoss
+        >>> GaussianLoss(noise_multiplier=2).noisier(1.5)
+        GaussianLoss(noise_multiplier=3.0)
+        >>> (PureLoss(epsilon=1) * 3).noisier(2.0)
+        ComposedLoss(3 x PureLoss(epsilon=0.5))
+        """
+        changed: dict[str, Any] = {}
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if isinstance(value, Loss):
+                changed[field.name] = value.noisier(factor)
+            elif field.name in _NOISE:
+                changed[field.name] = _NOISE[field.name](float(value), factor)
+        if not changed or None in changed.values():
+            return None
+        return dataclasses.replace(self, **changed)  # type: ignore[type-var]
+
     def __add__(self, other: object) -> "ComposedLoss":
         from discreet.accounting.losses.composition import compose
 
@@ -121,3 +258,13 @@ class Loss(ABC):
         return compose([(self, times)])
 
     __rmul__ = __mul__
+
+
+def require_loss(loss: object) -> None:
+    """Refuse whatever is not a loss."""
+    if not isinstance(loss, Loss):
+        raise ParameterError(
+            f"loss must be a loss such as GaussianLoss(noise_multiplier=...), got an object of "
+            f"type {type(loss).__name__}. A mechanism has one as its .loss.",
+            parameter="loss",
+        )

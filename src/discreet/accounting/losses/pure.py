@@ -6,10 +6,12 @@ from fractions import Fraction
 from typing import ClassVar, final
 
 from discreet._exact import Number, float_up, nonnegative, probability
+from discreet.accounting import renyi
 from discreet.accounting.arithmetic.rounding import above, keep, nearest, one_minus_exp
-from discreet.accounting.losses.loss import Loss
+from discreet.accounting.losses.loss import Curve, Loss
 from discreet.accounting.pairs.pairs import Pair
 from discreet.accounting.pairs.response import response_pair
+from discreet.accounting.renyi.quick import pure_upper
 from discreet.privacy import Guarantee
 
 __all__ = ["ApproximateLoss", "PureLoss"]
@@ -119,9 +121,32 @@ class ApproximateLoss(Loss):
         return min(1.0, float_up(failure + (1 - failure) * Fraction(rest)))
 
     @property
+    def approximate_dp(self) -> tuple[Fraction, Fraction]:
+        """The epsilon and delta it was given."""
+        return Fraction(self.epsilon), Fraction(self.delta)
+
+    @property
     def zcdp(self) -> tuple[Fraction | float, Fraction]:
         """delta-approximate epsilon^2 / 2-zCDP: given that nothing is revealed, it is pure."""
         return Fraction(self.epsilon) ** 2 / 2, Fraction(self.delta)
+
+    def renyi_upper(self, *, order: Fraction) -> Fraction:
+        """Return the divergence of randomized response, given that nothing is revealed.
+
+        >>> loss = ApproximateLoss(epsilon=1, delta=1e-6)
+        >>> round(float(loss.renyi_upper(order=Fraction(2))), 4)
+        0.7353
+        """
+        return pure_upper(Fraction(self.epsilon), order)
+
+    def renyi_curve(self) -> Curve:
+        """Return the divergences of randomized response, given that nothing is revealed.
+
+        >>> round(ApproximateLoss(epsilon=1, delta=1e-6).renyi_curve()(2.0), 4)
+        0.7353
+        """
+        e = self.epsilon
+        return lambda order: renyi.pure(epsilon=e, order=order)
 
     def pairs(self) -> tuple[Pair, Pair]:
         """Return randomized response that sometimes reveals the input, which is symmetric.

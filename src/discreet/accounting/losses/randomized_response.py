@@ -6,8 +6,9 @@ from fractions import Fraction
 from typing import ClassVar, final
 
 from discreet._exact import Number, nonnegative, whole
+from discreet.accounting import renyi
 from discreet.accounting.arithmetic.rounding import above, keep, nearest, one_minus_exp
-from discreet.accounting.losses.loss import Loss
+from discreet.accounting.losses.loss import Curve, Loss
 from discreet.accounting.pairs.pairs import Pair
 from discreet.accounting.pairs.response import response_pair
 from discreet.privacy import Neighbours
@@ -62,6 +63,15 @@ class RandomizedResponseLoss(Loss):
         # Cut off where exp would overflow: fewer other answers mean a larger delta.
         others = math.exp(min(700.0, math.log(self.categories - 1) - nearest(self.epsilon_pure)))
         return above(one_minus_exp(excess) / (1 + others), relative=1e-12)
+
+    def renyi_curve(self) -> Curve:
+        """Return the divergences of two inputs' reports.
+
+        >>> round(RandomizedResponseLoss(epsilon=1, categories=10).renyi_curve()(2.0), 5)
+        0.29613
+        """
+        e, k = self.epsilon, self.categories
+        return lambda order: renyi.randomized_response(epsilon=e, categories=k, order=order)
 
     def pairs(self) -> tuple[Pair, Pair]:
         """Return the pair of two inputs' reports, which is symmetric.

@@ -6,13 +6,17 @@ from fractions import Fraction
 from typing import ClassVar, final
 
 from discreet._exact import Number, float_up, probability, whole
+from discreet.accounting import renyi
 from discreet.accounting.arithmetic.rounding import keep
-from discreet.accounting.losses.loss import Loss
+from discreet.accounting.losses.loss import Curve, Loss
 from discreet.accounting.pairs.pairs import Pair, SampledPair
 from discreet.errors import ParameterError
 from discreet.privacy import Neighbours
 
 __all__ = ["SampledLoss", "TruncatedPoissonLoss", "WithoutReplacementLoss"]
+
+# The bound for sampling of anything adds up all whole orders below, each dear.
+_HIGHEST_GENERAL = 256
 
 
 @final
@@ -34,6 +38,7 @@ class SampledLoss(Loss):
     inner: Loss
     rate: Number
     kind: ClassVar[str] = "sampled"
+    is_slow: ClassVar[bool] = True
     neighbours: ClassVar[Neighbours | None] = Neighbours.add_remove
 
     def __post_init__(self) -> None:
@@ -57,6 +62,58 @@ class SampledLoss(Loss):
         0.176
         """
         return _amplified_delta(self.inner, Fraction(self.rate), Fraction(epsilon))
+
+    def renyi_upper(self, *, order: Fraction) -> Fraction | float:
+        """Return the divergence of sampled Gaussian noise, or of what is known by its epsilon.
+
+        >>> from discreet.accounting import GaussianLoss
+        >>> loss = SampledLoss(inner=GaussianLoss(noise_multiplier=4), rate=0.01)
+        >>> round(loss.renyi_upper(order=Fraction(32)), 8)
+        0.00010526
+        """
+        multiplier, pure = self.inner.gaussian_multiplier, self.inner.epsilon_pure
+        if multiplier is not None:
+            return renyi.sampled_gaussian(noise_multiplier=multiplier, rate=self.rate, order=order)
+        if isinstance(pure, Fraction):
+            return renyi.sampled_pure(epsilon=pure, rate=self.rate, order=order)
+        return math.inf
+
+    def renyi_curve(self) -> Curve | None:
+        """Return the same, and the bound for sampling of anything where that is smaller.
+
+        >>> from discreet.accounting import LaplaceLoss
+        >>> loss = SampledLoss(inner=LaplaceLoss(noise_multiplier=4), rate=0.01)
+        >>> round(loss.renyi_curve()(8.0), 8)
+        2.516e-05
+        """
+        rate, inner = Fraction(self.rate), self.inner
+        if inner.gaussian_multiplier is not None:
+            return lambda order: float(self.renyi_upper(order=Fraction(order)))
+        curve = None if inner.failure or isinstance(inner, SampledLoss) else inner.renyi_curve()
+        if curve is None:
+            return None
+
+        def bound(order: float) -> float:
+            found = float(self.renyi_upper(order=Fraction(order)))
+            if order <= _HIGHEST_GENERAL:
+                found = min(found, renyi.sampled(curve, rate=rate, order=order))
+            return found
+
+        return bound
+
+    @property
+    def least_delta(self) -> Fraction:
+        """That of the operation, times the rate."""
+        return Fraction(self.rate) * self.inner.least_delta
+
+    @property
+    def mu_squared(self) -> float | None:
+        """rate^2 (exp(1 / m^2) - 1) for Gaussian noise."""
+        multiplier = self.inner.gaussian_multiplier
+        if multiplier is None:
+            return None
+        exponent = float(1 / Fraction(multiplier) ** 2)
+        return float(self.rate) ** 2 * math.expm1(exponent) if exponent < 700 else None
 
     def pairs(self) -> tuple[Pair, Pair]:
         """Return the two sampled pairs.
@@ -93,6 +150,7 @@ class TruncatedPoissonLoss(Loss):
     batch: int
     population: int
     kind: ClassVar[str] = "truncated_poisson"
+    is_slow: ClassVar[bool] = True
     neighbours: ClassVar[Neighbours | None] = Neighbours.add_remove
 
     def __post_init__(self) -> None:
@@ -106,6 +164,11 @@ class TruncatedPoissonLoss(Loss):
     def plain(self) -> SampledLoss:
         """The same without the cut."""
         return SampledLoss(inner=self.inner, rate=self.rate)
+
+    @property
+    def nearby(self) -> tuple[SampledLoss, float]:
+        """Plain sampling, which differs where a sample is cut."""
+        return self.plain, self.overflow
 
     @property
     def overflow(self) -> float:
@@ -156,6 +219,7 @@ class WithoutReplacementLoss(Loss):
     batch: int
     population: int
     kind: ClassVar[str] = "without_replacement"
+    is_slow: ClassVar[bool] = True
     neighbours: ClassVar[Neighbours | None] = Neighbours.replace_one
 
     def __post_init__(self) -> None:
@@ -188,7 +252,7 @@ class WithoutReplacementLoss(Loss):
 
 
 def _require_single(inner: object, relation: Neighbours) -> None:
-    if not isinstance(inner, Loss) or inner.kind == "composed":
+    if not isinstance(inner, Loss) or inner.is_composed:
         raise ParameterError(
             "inner must be the loss of one operation, not of a composition. Sample each operation "
             "before composing: GaussianLoss(noise_multiplier=...).sampled(rate=...) * steps.",

@@ -7,7 +7,7 @@ from typing import ClassVar, final
 from discreet._exact import Number, plain, positive, whole
 from discreet.accounting.losses.loss import Loss
 from discreet.accounting.pairs.pairs import AtomsPair, Pair
-from discreet.accounting.shuffling.amplification import shuffle_delta, shuffle_pair
+from discreet.accounting.shuffling import shuffle_delta, shuffle_pair
 from discreet.privacy import Neighbours
 
 __all__ = ["ShuffledLoss"]
@@ -35,6 +35,7 @@ class ShuffledLoss(Loss):
     epsilon0: Number
     n: int
     kind: ClassVar[str] = "shuffled"
+    is_slow: ClassVar[bool] = True
     neighbours: ClassVar[Neighbours | None] = Neighbours.replace_one
 
     def __post_init__(self) -> None:

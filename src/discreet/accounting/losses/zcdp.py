@@ -1,6 +1,7 @@
 """Zero-concentrated differential privacy and its best conversion."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, final
@@ -71,6 +72,17 @@ class ZCDPLoss(Loss):
     def zcdp(self) -> tuple[Fraction | float, Fraction]:
         """The rho and delta it was given."""
         return Fraction(self.rho), Fraction(self.delta)
+
+    @classmethod
+    def join(cls, parts: Sequence[tuple["ZCDPLoss", int]]) -> "ZCDPLoss":
+        """Return the statement for all: rho and delta add up [BS16, Lemma 1.7].
+
+        >>> ZCDPLoss.join([(ZCDPLoss(rho=1), 2), (ZCDPLoss(rho=3), 1)])
+        ZCDPLoss(rho=Fraction(5, 1), delta=Fraction(0, 1))
+        """
+        rho = sum((times * Fraction(part.rho) for part, times in parts), Fraction(0))
+        failure = sum((times * Fraction(part.delta) for part, times in parts), Fraction(0))
+        return ZCDPLoss(rho=rho, delta=min(failure, Fraction(999, 1000)))
 
 
 def zcdp_delta(rho: Fraction, epsilon: Fraction) -> float:

@@ -1,8 +1,8 @@
 """Renyi divergences of the usual mechanisms, and what sampling makes of them.
 
 Each function returns an upper bound, rounded up, on the divergence of a real order above 1 in the
-worse of the two directions. Divergences of one order add up under composition; the best order's
-:func:`conversion` turns them into (epsilon, delta). Curves are functions of the order.
+worse of the two directions. Divergences of one order add up under composition;
+:mod:`discreet.accounting.renyi.orders` turns them into (epsilon, delta).
 """
 
 import math
@@ -11,14 +11,6 @@ from fractions import Fraction
 import numpy as np
 
 from discreet._exact import Number, float_up, nonnegative, positive, probability, whole
-from discreet.accounting.renyi.conversion import (
-    best_delta,
-    best_epsilon,
-    checked_order,
-    conversion,
-    conversion_delta,
-    log_chance,
-)
 from discreet.accounting.renyi.moments import (
     Floats,
     atoms,
@@ -28,23 +20,18 @@ from discreet.accounting.renyi.moments import (
     sampled_gaussian_fractional,
     sampled_gaussian_integer,
 )
-from discreet.accounting.renyi.sampling import chord, sampled, sampled_without_replacement
+from discreet.accounting.renyi.orders import checked_order, log_chance
+from discreet.accounting.renyi.sampling import chord
 
 __all__ = [
-    "best_delta",
-    "best_epsilon",
-    "conversion",
-    "conversion_delta",
     "discrete_laplace",
     "gaussian",
     "laplace",
     "moments_epsilon",
     "pure",
     "randomized_response",
-    "sampled",
     "sampled_gaussian",
     "sampled_pure",
-    "sampled_without_replacement",
 ]
 
 _MOST_ATOMS = 100_000
@@ -215,7 +202,7 @@ def moments_epsilon(
     (steps * log-moment + log(1/delta)) / m.
 
     Why: [ACGMMTZ16, Theorem 2]: the moment m is (m times) the divergence of order m + 1, and
-    Markov's inequality does the rest. :func:`best_epsilon` is never worse.
+    Markov's inequality does the rest. ``best_epsilon`` is never worse.
 
     >>> setting = {"noise_multiplier": 4, "rate": 0.01, "delta": 1e-5}
     >>> moments_epsilon(steps=10_000, **setting), moments_epsilon(steps=40_000, **setting)

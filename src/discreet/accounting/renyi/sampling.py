@@ -8,8 +8,8 @@ import numpy as np
 
 from discreet._exact import Number, nonnegative, probability
 from discreet.accounting.arithmetic.binomials import log_pmf
-from discreet.accounting.renyi.conversion import checked_order
 from discreet.accounting.renyi.moments import divergence
+from discreet.accounting.renyi.orders import checked_order
 
 __all__ = ["chord", "sampled", "sampled_without_replacement"]
 
@@ -34,7 +34,7 @@ def sampled(curve: Curve, *, rate: Number, order: Number) -> float:
     Why: [ZW19, Theorem 6] at whole orders, whose sum less 1 is a sum of positive terms; below the
     chord in between; and sampling never costs more than not sampling.
 
-    >>> from discreet.accounting.renyi.divergence import gaussian
+    >>> from discreet.accounting.renyi import gaussian
     >>> round(sampled(lambda j: gaussian(noise_multiplier=4, order=j), rate=0.01, order=8), 8)
     4.453e-05
     """
@@ -81,7 +81,7 @@ def sampled_without_replacement(
     Why: [WBK19, Theorem 9] at whole orders; below the chord in between; never more than without
     sampling.
 
-    >>> from discreet.accounting.renyi.divergence import gaussian
+    >>> from discreet.accounting.renyi import gaussian
     >>> curve = lambda j: gaussian(noise_multiplier=4, order=j)
     >>> round(sampled_without_replacement(curve, rate=0.01, order=8), 7)
     0.0001227

@@ -92,7 +92,7 @@ def epsilon(
     [bold]discreet epsilon -m randomized-response --epsilon-each 1 --steps 3 --delta 0[/bold]
     """
     from discreet.accounting import bracket
-    from discreet.accounting.comparison import methods as every
+    from discreet.accounting import comparison as every
 
     given = {
         "noise-multiplier": noise_multiplier,
@@ -109,7 +109,7 @@ def epsilon(
     found = bracket(loss, delta=allowed)
     seconds = time.perf_counter() - start
     results = every.compare(loss, delta=allowed) if compare else ()
-    method = every.way(loss, epsilon=found.upper)
+    method = every.best_method(loss, epsilon=found.upper)
     if as_json:
         facts: dict[str, object] = {
             "epsilon_upper": finite(found.upper),
@@ -154,7 +154,7 @@ def calibrate(
     from discreet.accounting import bracket
     from discreet.accounting import calibrate as smallest
     from discreet.accounting import delta as delta_of
-    from discreet.accounting.comparison.methods import way
+    from discreet.accounting.comparison import best_method
 
     budget, allowed = parse(epsilon), parse(delta)
     positive(budget, name="epsilon")
@@ -182,7 +182,7 @@ def calibrate(
             "epsilon_upper": finite(upper),
             "epsilon_lower": finite(min(reached.lower, upper)),
             "delta": for_json(allowed),
-            "method": way(loss, epsilon=reached.upper),
+            "method": best_method(loss, epsilon=reached.upper),
             "seconds": seconds,
         }
         echo_json(facts)

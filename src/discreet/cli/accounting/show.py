@@ -12,8 +12,7 @@ from discreet.cli.numbers import digits, shown
 from discreet.cli.output import say
 
 if TYPE_CHECKING:
-    from discreet.accounting import Bracket
-    from discreet.accounting.comparison.methods import MethodResult
+    from discreet.accounting import Bracket, MethodResult
 
 HEIGHT: Final = 20  # lines of a curve
 

@@ -14,7 +14,7 @@ from discreet.cli.output import tell
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
-    from discreet.accounting.filters.rules import Kind as FilterKind
+    from discreet.accounting.filters import FilterKind
     from discreet.privacy import Guarantee, Unit
 
 

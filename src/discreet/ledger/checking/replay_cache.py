@@ -12,7 +12,7 @@ import json
 from typing import final
 
 from discreet.accounting import FilterRules
-from discreet.accounting.filters.rules import Sums
+from discreet.accounting.filters import FilterSums
 from discreet.ledger.rules.entry import Entry
 from discreet.ledger.rules.entry_forms import PAID, is_time
 from discreet.ledger.rules.state import State, Value, price
@@ -24,7 +24,7 @@ _REMEMBERED = 65_536
 _TIME = '"time":"'
 _LENGTH = len("2026-11-15T08:00:00.000000Z")
 _Parts = tuple[str, str, str, str]
-_Draw = tuple[str, str, FilterRules, Sums]  # budget as JSON, its fact, its rules, what it pays
+_Draw = tuple[str, str, FilterRules, FilterSums]  # budget as JSON, its fact, its rules, its cost
 
 
 @final

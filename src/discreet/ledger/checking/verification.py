@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, final
 
 from discreet.accounting import FilterRules
-from discreet.accounting.filters.rules import Sums
+from discreet.accounting.filters import FilterSums
 from discreet.errors import (
     DiscreetError,
     LedgerError,
@@ -432,7 +432,7 @@ def _unconfirmed(index: int) -> TamperingFound:
     )
 
 
-def _cost(entry: Entry, line: str, rules: FilterRules) -> Sums:
+def _cost(entry: Entry, line: str, rules: FilterRules) -> FilterSums:
     return price(entry["loss"], rules)
 
 

@@ -6,13 +6,13 @@ from functools import lru_cache
 from typing import final
 
 from discreet.accounting import FilterRules
-from discreet.accounting.filters.rules import Sums
+from discreet.accounting.filters import FilterSums
 from discreet.errors import TamperingFound
 
 __all__ = ["Balance", "add", "read_sums", "unreadable", "write_sums"]
 
 
-def add(a: Sums, b: Sums) -> Sums:
+def add(a: FilterSums, b: FilterSums) -> FilterSums:
     """Add two sums; infinity stays infinity.
 
     >>> add((1, 2), (10, math.inf))
@@ -24,7 +24,7 @@ def add(a: Sums, b: Sums) -> Sums:
         return tuple(math.inf if math.inf in (x, y) else x + y for x, y in zip(a, b, strict=True))
 
 
-def write_sums(sums: Sums) -> str:
+def write_sums(sums: FilterSums) -> str:
     """Write sums as decimal numbers.
 
     >>> write_sums((3, math.inf))
@@ -33,7 +33,7 @@ def write_sums(sums: Sums) -> str:
     return " ".join(map(str, sums))
 
 
-def read_sums(text: str) -> Sums:
+def read_sums(text: str) -> FilterSums:
     """Read back what :func:`write_sums` wrote.
 
     >>> read_sums("3 inf")
@@ -54,13 +54,13 @@ class Balance:
 
     __slots__ = ("_text", "held", "spent")
 
-    def __init__(self, spent: Sums, held: Sums | None = None) -> None:
+    def __init__(self, spent: FilterSums, held: FilterSums | None = None) -> None:
         self.spent = spent
         self.held = held
         self._text: str | None = None
 
     @property
-    def total(self) -> Sums:
+    def total(self) -> FilterSums:
         """Everything that is taken."""
         return self.spent if self.held is None else add(self.spent, self.held)
 
@@ -88,11 +88,11 @@ class Balance:
             raise unreadable("a budget")
         return self
 
-    def after_charge(self, cost: Sums) -> "Balance":
+    def after_charge(self, cost: FilterSums) -> "Balance":
         """Return the balance once ``cost`` was spent."""
         return Balance(add(self.spent, cost), self.held)
 
-    def moved(self, *, to_held: Sums, to_spent: Sums) -> "Balance":
+    def moved(self, *, to_held: FilterSums, to_spent: FilterSums) -> "Balance":
         """Return the balance after changes of both parts; what is held may shrink."""
         held = add(self.held or (0,) * len(self.spent), to_held)
         if any(amount < 0 for amount in held):

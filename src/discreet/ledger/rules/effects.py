@@ -4,14 +4,14 @@ from collections.abc import Callable
 from typing import final
 
 from discreet.accounting import FilterRules
-from discreet.accounting.filters.rules import Sums
+from discreet.accounting.filters import FilterSums
 from discreet.ledger.rules.balance import Balance
 from discreet.ledger.rules.entry import Entry
 from discreet.ledger.rules.state import State, Value
 
 __all__ = ["Cost", "Effects", "Rule"]
 
-Cost = Callable[[Entry, str, FilterRules], Sums]
+Cost = Callable[[Entry, str, FilterRules], FilterSums]
 """What an entry's loss costs by a line's rules. Whoever asks may know it already."""
 
 

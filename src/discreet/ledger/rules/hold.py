@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from discreet.accounting import FilterRules, Loss
-from discreet.accounting.filters.rules import PRICING, Sums
+from discreet.accounting.filters import PRICING, FilterSums
 from discreet.errors import LedgerError
 from discreet.ledger.rules.balance import add, read_sums, write_sums
 
@@ -24,15 +24,15 @@ class Hold:
     """
 
     times: tuple[int, ...]
-    each: tuple[Sums, ...]  # for every part of the loss; zero in tracks that are priced whole
-    whole: Sums  # zero in tracks that are priced step by step
-    dead: Sums  # infinite where this loss has no finite price: that track is of no use any more
+    each: tuple[FilterSums, ...]  # for every part of the loss; zero in tracks that are priced whole
+    whole: FilterSums  # zero in tracks that are priced step by step
+    dead: FilterSums  # infinite where this loss has no finite price: that track is of no more use
 
     @classmethod
     def of(
         cls,
         rules: FilterRules,
-        whole: Sums,
+        whole: FilterSums,
         parts: Sequence[tuple[Loss, int]],
         *,
         by_steps: bool,
@@ -40,7 +40,7 @@ class Hold:
         """Work out what a job of these parts sets aside, ``whole`` being the price of all."""
         times = tuple(count for _, count in parts)
         prices = [rules.price(part) for part, _ in parts]
-        stepwise: Sums = (0,) * len(whole)
+        stepwise: FilterSums = (0,) * len(whole)
         for one, count in zip(prices, times, strict=True):
             stepwise = add(stepwise, tuple(p if p == math.inf else p * count for p in one))
         slack = sum(times)  # a price is rounded up to the next unit, once or once a step
@@ -78,19 +78,19 @@ class Hold:
             dead=read_sums(document["dead"]),
         )
 
-    def held(self, times: Sequence[int]) -> Sums:
+    def held(self, times: Sequence[int]) -> FilterSums:
         """Return what so many steps hold, nothing having begun."""
         return tuple(
             w + sum(int(one[i]) * n for one, n in zip(self.each, times, strict=True))
             for i, w in enumerate(self.whole)
         )
 
-    def spent(self, steps: Sequence[int], *, first: bool) -> Sums:
+    def spent(self, steps: Sequence[int], *, first: bool) -> FilterSums:
         """Return what beginning these steps moves from held to spent."""
         moved = self.held(steps)
         return moved if first else tuple(m - w for m, w in zip(moved, self.whole, strict=True))
 
-    def unspent(self, left: Sequence[int], *, started: bool) -> Sums:
+    def unspent(self, left: Sequence[int], *, started: bool) -> FilterSums:
         """Return what is given back when the job ends."""
         return self.spent(left, first=not started)
 

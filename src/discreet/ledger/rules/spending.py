@@ -5,8 +5,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from discreet.accounting import ComposedLoss, FilterRules
-from discreet.accounting.filters.rules import Sums
+from discreet.accounting import FilterRules
+from discreet.accounting.filters import FilterSums
 from discreet.errors import BudgetExceeded, LedgerError, ParameterError
 from discreet.ledger.rules.balance import Balance, add
 from discreet.ledger.rules.definition import Definition
@@ -43,7 +43,7 @@ def reserve(entry: Entry, state: State, cost: Cost) -> Effects:
     definition = state.definition(entry["account"])
     _check_noise(entry, state)
     loss = loss_of(entry["loss"])
-    parts = loss.parts if isinstance(loss, ComposedLoss) else ((loss, 1),)
+    parts = loss.parts
     after, holds = {}, {}
     recorded = entry.get("holds")
     for budget, line, rules in drawn(definition, entry):
@@ -138,7 +138,7 @@ def drawn(definition: Definition, entry: Entry) -> list[tuple[str, str, FilterRu
 
 
 def fitting(
-    definition: Definition, budget: str, rules: FilterRules, balance: Balance, cost: Sums
+    definition: Definition, budget: str, rules: FilterRules, balance: Balance, cost: FilterSums
 ) -> Balance:
     """Return the balance after a cost, or refuse it."""
     after = balance.after_charge(cost)
@@ -182,5 +182,5 @@ def _check_noise(entry: Entry, state: State) -> None:
         )
 
 
-def _negative(sums: Sums) -> Sums:
+def _negative(sums: FilterSums) -> FilterSums:
     return tuple(-amount for amount in sums)

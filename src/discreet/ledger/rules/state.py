@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from discreet.accounting import FilterRules, Loss, from_json
-from discreet.accounting.filters.rules import Sums
+from discreet.accounting.filters import FilterSums
 from discreet.errors import AccountNotFound
 from discreet.ledger.rules.balance import Balance
 from discreet.ledger.rules.definition import Definition
@@ -15,7 +15,7 @@ __all__ = ["State", "Value", "loss_of", "price"]
 Value = str | Balance | None
 
 _losses: dict[str, Loss] = {}
-_prices: dict[object, Sums] = {}
+_prices: dict[object, FilterSums] = {}
 _REMEMBERED = 65_536
 
 
@@ -101,7 +101,7 @@ class State:
         return changes
 
 
-def price(document: Any, rules: FilterRules) -> Sums:
+def price(document: Any, rules: FilterRules) -> FilterSums:
     """Return what the loss of an entry costs, once its relation was found to agree."""
     try:
         key: object = (rules, *document.items())

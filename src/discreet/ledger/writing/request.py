@@ -8,16 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from discreet._version import __version__
-from discreet.accounting import (
-    ComposedLoss,
-    FinitePairLoss,
-    Loss,
-    SampledLoss,
-    ShuffledLoss,
-    TruncatedPoissonLoss,
-    WithoutReplacementLoss,
-    to_json,
-)
+from discreet.accounting import Loss, to_json
 from discreet.errors import ParameterError
 from discreet.ledger.rules.balance import write_sums
 from discreet.ledger.rules.definition import Definition
@@ -27,15 +18,6 @@ from discreet.noise import Source
 
 __all__ = ["loss_document", "new_key", "noise_of", "request", "text"]
 
-
-_SLOW = (
-    ComposedLoss,
-    FinitePairLoss,
-    SampledLoss,
-    ShuffledLoss,
-    TruncatedPoissonLoss,
-    WithoutReplacementLoss,
-)
 _documents: dict[Loss, dict[str, Any]] = {}
 _REMEMBERED = 4096
 
@@ -117,18 +99,13 @@ def request(
     b'{"entry":{"job":3,"key":"a","kind":"settle"}}'
     """
     proposal: dict[str, Any] = {"entry": entry}
-    if definition is not None and loss is not None and _takes_long(loss):
+    if definition is not None and loss is not None and loss.is_slow:
         proposal["code"] = __version__
         proposal["terms"] = definition.version
         proposal["costs"] = _costs(definition, loss, entry)
     if answer is not None:
         proposal["answer"] = b64encode(answer).decode()
     return encode(proposal).encode()
-
-
-def _takes_long(loss: Loss) -> bool:
-    """Say whether pricing a loss may take milliseconds, during which nobody else should wait."""
-    return isinstance(loss, _SLOW)
 
 
 def _costs(definition: Definition, loss: Loss, entry: Entry) -> Mapping[str, str]:

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from discreet._version import __version__
 from discreet.accounting import FilterRules
-from discreet.accounting.filters.rules import PRICING, Sums
+from discreet.accounting.filters import PRICING, FilterSums
 from discreet.errors import (
     AccountNotFound,
     BudgetExceeded,
@@ -248,7 +248,9 @@ def _opened(request: bytes | None) -> dict[str, Any] | None:
         return None  # of a program that writes other requests
 
 
-def _cost_of(proposal: dict[str, Any], state: State) -> Callable[[Entry, str, FilterRules], Sums]:
+def _cost_of(
+    proposal: dict[str, Any], state: State
+) -> Callable[[Entry, str, FilterRules], FilterSums]:
     """Use the prices that came with a request while account and program are still the same.
 
     Pricing a training run takes milliseconds; that must not happen while everybody waits.
@@ -258,7 +260,7 @@ def _cost_of(proposal: dict[str, Any], state: State) -> Callable[[Entry, str, Fi
     is_ours = proposal.get("code") == __version__ and proposal["entry"].get("pricing") == PRICING
     version = proposal.get("terms")
 
-    def cost(entry: Entry, line: str, rules: FilterRules) -> Sums:
+    def cost(entry: Entry, line: str, rules: FilterRules) -> FilterSums:
         if is_ours and line in costs and version == state.definition(entry["account"]).version:
             found = read_sums(costs[line])
             if len(found) == len(rules.units) and all(_is_price(one) for one in found):

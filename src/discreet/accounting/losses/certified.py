@@ -7,12 +7,8 @@ from typing import NamedTuple
 
 from discreet._exact import float_up
 from discreet.accounting.arithmetic.search import smallest_float
-from discreet.accounting.losses.bounded_range import BoundedRangeLoss
-from discreet.accounting.losses.composition import ComposedLoss, compose
-from discreet.accounting.losses.gaussian import GaussianLoss
+from discreet.accounting.losses.composition import compose
 from discreet.accounting.losses.loss import Loss
-from discreet.accounting.losses.sampled import TruncatedPoissonLoss
-from discreet.accounting.losses.zcdp import ZCDPLoss
 from discreet.accounting.pairs.pairs import Pair
 from discreet.accounting.pld import distribution as pld
 
@@ -41,9 +37,9 @@ def epsilon_upper(loss: Loss, delta: Fraction) -> float:
     ceiling = float_up(pure) if isinstance(pure, Fraction) else math.inf
     if delta == 0 or ceiling == 0:
         return ceiling
-    uncut, overflow = _uncut(loss)
-    if overflow:
-        return _epsilon_with_overflow(uncut, Fraction(overflow), delta)
+    near, distance = _nearby(loss)
+    if distance:
+        return _epsilon_at_distance(near, Fraction(distance), delta)
     return min(ceiling, *(_epsilon_of(parts, delta) for parts in readings(loss)))
 
 
@@ -52,17 +48,17 @@ def delta_upper(loss: Loss, epsilon: Fraction) -> float:
     """Return a certified delta at this epsilon."""
     if epsilon >= loss.epsilon_pure:
         return 0.0
-    uncut, overflow = _uncut(loss)
-    if overflow:
-        return min(1.0, delta_upper(uncut, epsilon) + _overflow_delta(overflow, float(epsilon)))
+    near, distance = _nearby(loss)
+    if distance:
+        return min(1.0, delta_upper(near, epsilon) + _distance_delta(distance, float(epsilon)))
     return min(1.0, *(_delta_of(parts, epsilon) for parts in readings(loss)))
 
 
 def epsilon_bracket(loss: Loss, delta: Fraction) -> Bracket:
     """Return certified bounds around the epsilon of the worst operation with this loss."""
     upper = epsilon_upper(loss, delta)
-    if _uncut(loss)[1]:
-        return Bracket(0.0, upper)  # cutting batches might protect as well as harm
+    if _nearby(loss)[1]:
+        return Bracket(0.0, upper)  # the difference might protect as well as harm
     parts = readings(loss)[0]
     if upper in (0.0, math.inf) or delta == 0:
         return Bracket(0.0 if delta else upper, upper)
@@ -86,28 +82,24 @@ def delta_bracket(loss: Loss, epsilon: Fraction) -> Bracket:
     return Bracket(min(upper, max(lowers)), upper)
 
 
-def _uncut(loss: Loss) -> tuple[Loss, float]:
-    """Return the loss without cut batches, and the chance that any batch is cut."""
-    parts = loss.parts if isinstance(loss, ComposedLoss) else ((loss, 1),)
-    cut = [(part, n) for part, n in parts if isinstance(part, TruncatedPoissonLoss)]
-    overflow = math.fsum(n * part.overflow for part, n in cut) * (1 + 1e-12)
-    if not cut:
-        return loss, 0.0
-    others = [(part, n) for part, n in parts if not isinstance(part, TruncatedPoissonLoss)]
-    return compose(others + [(part.plain, n) for part, n in cut]), overflow
+def _nearby(loss: Loss) -> tuple[Loss, float]:
+    """Return a loss that composes better, and a bound on the total variation distance to it."""
+    near = [(part.nearby, n) for part, n in loss.parts]
+    distance = math.fsum(n * apart for (_, apart), n in near) * (1 + 1e-12)
+    return (compose([(part, n) for (part, _), n in near]) if distance else loss), distance
 
 
-def _overflow_delta(overflow: float, epsilon: float) -> float:
-    return (1 + math.exp(min(700.0, epsilon))) * overflow * (1 + 1e-12)
+def _distance_delta(distance: float, epsilon: float) -> float:
+    return (1 + math.exp(min(700.0, epsilon))) * distance * (1 + 1e-12)
 
 
-def _epsilon_with_overflow(uncut: Loss, overflow: Fraction, delta: Fraction) -> float:
-    """Return an epsilon with room for the overflow: from a valid one down to smaller valid ones."""
-    found = epsilon_upper(uncut, delta / 2)
-    if Fraction(_overflow_delta(float(overflow), found)) > delta / 2:
+def _epsilon_at_distance(near: Loss, distance: Fraction, delta: Fraction) -> float:
+    """Return an epsilon with room for the distance: from a valid one down to smaller valid ones."""
+    found = epsilon_upper(near, delta / 2)
+    if Fraction(_distance_delta(float(distance), found)) > delta / 2:
         return math.inf
     for _ in range(4):
-        found = epsilon_upper(uncut, delta - Fraction(_overflow_delta(float(overflow), found)))
+        found = epsilon_upper(near, delta - Fraction(_distance_delta(float(distance), found)))
     return found
 
 
@@ -165,45 +157,25 @@ def is_single(parts: Parts) -> bool:
 
 
 def readings(loss: Loss) -> list[Parts]:
-    """Return the ways to read a loss, after joining what joins exactly.
-
-    Many bounded-range losses are better taken as zCDP than one by one, few are not.
-    """
-    parts = loss.parts if isinstance(loss, ComposedLoss) else ((loss, 1),)
-    plain = _joined(parts)
-    if not any(isinstance(part, BoundedRangeLoss) for part, _ in plain) or is_single(plain):
+    """Return the ways to read a loss, after joining what joins exactly."""
+    plain = _joined(loss.parts)
+    if is_single(plain) or all(part.in_bulk is part for part, _ in plain):
         return [plain]
-    concentrated = tuple(
-        (ZCDPLoss(rho=part.rho), n) if isinstance(part, BoundedRangeLoss) else (part, n)
-        for part, n in plain
-    )
-    return [plain, _joined(concentrated)]
+    return [plain, _joined(tuple((part.in_bulk, n) for part, n in plain))]
 
 
 def _joined(parts: Parts) -> Parts:
-    """Join Gaussians into one, and zCDP statements into one; leave out what costs nothing.
-
-    Gaussians of noise multipliers m_i make one with 1/m^2 = sum 1/m_i^2: their joint likelihood
-    ratio is that of one Gaussian along the direction of the joint shift [DRS22, Corollary 3.3].
-    """
+    """Join what joins into one loss, and leave out what costs nothing."""
     if is_single(parts):
         return parts if parts[0][0].epsilon_pure else ()
-    precision, rho, failure = Fraction(0), Fraction(0), Fraction(0)
-    others: list[tuple[Loss, int]] = []
+    families: dict[type[Loss], list[tuple[Loss, int]]] = {}
     for part, times in parts:
-        if isinstance(part, GaussianLoss):
-            precision += times / Fraction(part.noise_multiplier) ** 2
-        elif isinstance(part, ZCDPLoss):
-            rho += times * Fraction(part.rho)
-            failure += times * Fraction(part.delta)
-        elif part.epsilon_pure:
-            others.append((part, times))
-    if precision:
-        multiplier = math.sqrt(1 / precision) * (1 - 4e-16)
-        others.append((GaussianLoss(noise_multiplier=multiplier), 1))
-    if rho or failure:
-        others.append((ZCDPLoss(rho=rho, delta=min(failure, Fraction(999, 1000))), 1))
-    return tuple(others)
+        families.setdefault(type(part), []).append((part, times))
+    joined = {family: family.join(own) for family, own in families.items()}
+    others = [(part, times) for part, times in parts if joined[type(part)] is None]
+    found = sorted((loss for loss in joined.values() if loss is not None), key=lambda x: x.kind)
+    every = others + [(loss, 1) for loss in found]
+    return tuple((part, times) for part, times in every if part.epsilon_pure)
 
 
 def directions(parts: Parts) -> list[list[tuple[Pair, int]]]:

@@ -102,7 +102,7 @@ def best_epsilon(curve: Callable[[float], float], *, delta: Number) -> float:
     Why: every order is a proof, so the search need not be exact. It tries 36 orders from 1.01 to
     100,001 and refines around the best.
 
-    >>> from discreet.accounting.renyi.divergence import gaussian
+    >>> from discreet.accounting.renyi import gaussian
     >>> round(best_epsilon(lambda a: gaussian(noise_multiplier=1, order=a), delta=1e-6), 4)
     5.2215
     """
@@ -113,7 +113,7 @@ def best_epsilon(curve: Callable[[float], float], *, delta: Number) -> float:
 def best_delta(curve: Callable[[float], float], *, epsilon: Number) -> float:
     """Return the least delta that any order of a Renyi curve gives for ``epsilon``.
 
-    >>> from discreet.accounting.renyi.divergence import gaussian
+    >>> from discreet.accounting.renyi import gaussian
     >>> best_delta(lambda a: gaussian(noise_multiplier=1, order=a), epsilon=5.2215)
     1.000...e-06
     """
