@@ -12,10 +12,7 @@ SOURCE = Path(discreet.__file__).parent
 # Two classes of one name, each with the reason why both keep it. Better: none.
 SHARED = {}
 # Names that are being told apart.
-SOON = {
-    "Call", "Changes", "Engine", "Geometry", "Histogram", "Plan", "Question", "Quote", "Refused",
-    "Settings", "Source", "Units", "View", "Watch",
-}  # fmt: skip
+SOON = {"Call", "Engine", "Histogram", "Question", "Source", "State", "Units"}
 
 
 def classes():

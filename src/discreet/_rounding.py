@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from discreet._exact import float_up
 
-__all__ = ["exp_lower", "exp_upper", "float_down", "log_of", "log_one_over"]
+__all__ = ["above", "exp_lower", "exp_upper", "float_down", "log_of", "log_one_over"]
 
 _UP = Context(prec=40, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _DOWN = Context(prec=40, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN)
@@ -19,6 +19,8 @@ _DOWN = Context(prec=40, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN)
 # exp(-5000) is below 1e-2171: far under anything a float can hold, while the exact fraction for
 # exp(-1e6) would carry half a million digits through every later step for nothing.
 _NEGLIGIBLE = 5000
+# Everything below this is reported as this: a mechanism that is not pure is never said to be.
+_SMALLEST = 2e-323
 
 
 def exp_upper(x: Fraction) -> Fraction:
@@ -74,3 +76,14 @@ def log_one_over(chance: Fraction) -> float:
     921.034
     """
     return log_of(1 / chance) * (1 + 1e-15)
+
+
+def above(probability: float, *, relative: float) -> float:
+    """Return a probability no smaller than the truth, given the relative error of ``probability``.
+
+    The constant covers what is lost below the normal floats, where relative bounds fail.
+
+    >>> above(0.25, relative=1e-12), above(0.0, relative=1e-12)
+    (0.25000000000025, 2e-323)
+    """
+    return min(1.0, probability * (1 + relative) + _SMALLEST)

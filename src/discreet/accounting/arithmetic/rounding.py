@@ -5,10 +5,7 @@ from fractions import Fraction
 
 from discreet._exact import Number, exact
 
-__all__ = ["above", "keep", "nearest", "one_minus_exp"]
-
-# Everything below this is reported as this: a mechanism that is not pure is never said to be.
-_SMALLEST = 2e-323
+__all__ = ["keep", "nearest", "one_minus_exp"]
 
 
 def keep(value: object) -> Number:
@@ -35,11 +32,3 @@ def nearest(value: Fraction) -> float:
 def one_minus_exp(exponent: Fraction) -> float:
     """Return 1 - exp(exponent) for an exact exponent of at most 0, to a relative 1e-15."""
     return -math.expm1(nearest(exponent))
-
-
-def above(probability: float, *, relative: float) -> float:
-    """Return a probability no smaller than the truth, given the relative error of ``probability``.
-
-    The constant covers what is lost below the normal floats, where relative bounds fail.
-    """
-    return min(1.0, probability * (1 + relative) + _SMALLEST)

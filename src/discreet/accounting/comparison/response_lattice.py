@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from discreet.accounting.arithmetic.rounding import above
+from discreet._rounding import above
 
 __all__ = ["Lattice"]
 

@@ -14,8 +14,8 @@ from typing import Protocol
 import numpy as np
 
 from discreet._exact import Number, float_up, nonnegative, positive, probability, whole
+from discreet._rounding import above
 from discreet.accounting.arithmetic.binomials import log_pmf, window
-from discreet.accounting.arithmetic.rounding import above
 from discreet.accounting.arithmetic.search import smallest_float
 from discreet.accounting.comparison.response_lattice import Lattice
 from discreet.accounting.renyi.orders import log_chance

@@ -5,8 +5,9 @@ from fractions import Fraction
 from typing import ClassVar, final
 
 from discreet._exact import Number, float_up, nonnegative
+from discreet._rounding import above
 from discreet.accounting import renyi
-from discreet.accounting.arithmetic.rounding import above, keep, one_minus_exp
+from discreet.accounting.arithmetic.rounding import keep, one_minus_exp
 from discreet.accounting.losses.loss import Curve, Loss
 from discreet.accounting.losses.zcdp import ZCDPLoss
 from discreet.accounting.renyi.quick import pure_upper

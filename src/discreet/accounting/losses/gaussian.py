@@ -7,9 +7,10 @@ from fractions import Fraction
 from typing import ClassVar, final
 
 from discreet._exact import Number, positive, whole
+from discreet._rounding import above
 from discreet.accounting import renyi
 from discreet.accounting.arithmetic.mills import mills_drop, normal_density
-from discreet.accounting.arithmetic.rounding import above, keep, nearest
+from discreet.accounting.arithmetic.rounding import keep, nearest
 from discreet.accounting.losses.loss import Curve, Loss
 from discreet.accounting.pairs.pairs import GaussianPair, Pair
 

@@ -6,8 +6,9 @@ from fractions import Fraction
 from typing import ClassVar, final
 
 from discreet._exact import Number, nonnegative, whole
+from discreet._rounding import above
 from discreet.accounting import renyi
-from discreet.accounting.arithmetic.rounding import above, keep, nearest, one_minus_exp
+from discreet.accounting.arithmetic.rounding import keep, nearest, one_minus_exp
 from discreet.accounting.losses.loss import Curve, Loss
 from discreet.accounting.pairs.pairs import Pair
 from discreet.accounting.pairs.response import response_pair

@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import ClassVar, final
 
 from discreet._exact import Number, float_up, nonnegative, probability, whole
-from discreet.accounting.arithmetic.rounding import above, keep, nearest
+from discreet._rounding import above
+from discreet.accounting.arithmetic.rounding import keep, nearest
 from discreet.accounting.losses.loss import Loss
 
 __all__ = ["ZCDPLoss"]

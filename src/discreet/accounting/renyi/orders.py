@@ -5,7 +5,8 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from discreet._exact import Number, exact, nonnegative, probability, refusal
-from discreet.accounting.arithmetic.rounding import above, nearest
+from discreet._rounding import above
+from discreet.accounting.arithmetic.rounding import nearest
 
 __all__ = [
     "best_delta",

@@ -19,8 +19,8 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
+from discreet._rounding import above
 from discreet.accounting.arithmetic.binomials import log_pmf, window
-from discreet.accounting.arithmetic.rounding import above
 
 __all__ = ["Tails", "clone_sizes", "tails", "tilt"]
 

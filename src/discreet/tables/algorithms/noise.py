@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet._exact import Number, float_up, positive, probability, refusal
-from discreet._rounding import log_one_over
+from discreet._rounding import above, log_one_over
 from discreet.accounting import GaussianLoss, LaplaceLoss
-from discreet.accounting.arithmetic.rounding import above
 from discreet.mechanisms.parts import as_integers, saturating_add
 from discreet.noise import SYSTEM, Source, rounded_gaussian, rounded_laplace
 from discreet.tables.model.bounds import WEIGHT_STEPS
