@@ -303,7 +303,7 @@ class TestPeriods:
         here = date.fromisoformat(ledger.history()[-1]["time"][:10])
         ahead = here + timedelta(days=60)
         clock = [f"{ahead}T00:00:00.000000Z"]
-        ledger._scribe._clock = lambda: clock[0]
+        ledger._session._scribe._clock = lambda: clock[0]
         account.charge(TENTH, **ASK)
         clock[0] = f"{here - timedelta(days=300)}T00:00:00.000000Z"
         with pytest.raises(BudgetExceeded, match=f"{ahead:%Y-%m}"):  # not a fresh month
@@ -725,7 +725,7 @@ class TestOpening:
         ledger.verify(vkey=old)
 
     def test_an_interrupted_rotation_loses_no_key(self, ledger, account, tmp_path, monkeypatch):
-        keyring = ledger._keyring
+        keyring = ledger._session._keyring
         monkeypatch.setattr(type(keyring), "settle", lambda self, vkey: None)  # a crash before it
         ledger.rotate()
         ledger.close()

@@ -73,7 +73,7 @@ def check(
     """
     with Ledger.open(str(location), key=key, create=False) as ledger:
         verified = ledger.verify()
-        with ledger._read() as view:
+        with ledger._session.read() as view:
             bodies = {row.body: row.key for row in view.rows(0, verified.size)}
         charges = [entry for entry in ledger.history("people") if entry["kind"] == "charge"]
         # Everything here costs a thousandth: nothing was charged that is not there, or twice.
@@ -745,7 +745,7 @@ with Ledger.open(place) as ledger:
     assert account.charge(loss, **one, key=f"k-{n}") == again
     assert ledger.verify().size == len(done) + 3
 with Ledger.open(place) as ledger:
-    with ledger._read() as view:
+    with ledger._session.read() as view:
         bodies = [row.body for row in view.rows(0, 10**6)]
     assert bodies[2:] == [*done, again.bodies[0]]
     ledger.verify()

@@ -116,7 +116,7 @@ def encoded(**proposal) -> bytes:
 
 def submit(ledger, entry) -> dict:
     """Ask for an entry as a program with the key could that checks nothing; return it."""
-    body, _ = ledger._ask(ledger._keyring, encoded(entry=entry))
+    body, _ = ledger._session._ask(ledger._session._keyring, encoded(entry=entry))
     return json.loads(body)
 
 
@@ -150,7 +150,7 @@ def forgeries(ledger, account) -> dict[str, bytes]:
     """Return requests for a larger budget, by people who do not have the key."""
     wanted = encoded(entry=grant_of(account, 50))
     mine = SigningKey.generate("example.com/ledger")
-    seen = ledger._sealing.seal(encoded(entry=charge_of(account.name)))
+    seen = ledger._session._sealing.seal(encoded(entry=charge_of(account.name)))
     return {
         "not sealed": wanted,
         "with a seal of zeros": bytes(32) + wanted,
@@ -187,7 +187,7 @@ def stranger(path):
 
 def carried_out_for(ledger, account, box, requests) -> list[bytes]:
     """Let a stranger post while the ledger writes; return what it was answered."""
-    work, has_entered = ledger._scribe.work, threading.Event()
+    work, has_entered = ledger._session._scribe.work, threading.Event()
 
     def slow(transaction, batch):
         if not has_entered.is_set():
@@ -195,7 +195,7 @@ def carried_out_for(ledger, account, box, requests) -> list[bytes]:
             wait_until(lambda: posted(box))
         return work(transaction, batch)
 
-    ledger._scribe.work = slow
+    ledger._session._scribe.work = slow
     try:
         with ThreadPoolExecutor(2) as pool:
             mine = pool.submit(account.charge, PureLoss(epsilon=0.1), **ASKED)
@@ -204,7 +204,7 @@ def carried_out_for(ledger, account, box, requests) -> list[bytes]:
             mine.result(LONG)
             return theirs.result(LONG)
     finally:
-        ledger._scribe.work = work
+        ledger._session._scribe.work = work
 
 
 @needs_mailbox
@@ -225,15 +225,15 @@ class TestWithoutTheKeyInTheMailbox:
     def test_what_has_the_key_is_carried_out_there(self, ledger, account, path):
         """Otherwise the test above would show nothing."""
         account.charge(PureLoss(epsilon=0.1), **ASKED)
-        request = ledger._sealing.seal(encoded(entry=grant_of(account, 50)))
+        request = ledger._session._sealing.seal(encoded(entry=grant_of(account, 50)))
         with stranger(path) as box:
             carried_out_for(ledger, account, box, [request])
         assert account.guarantee == Guarantee(epsilon=50)
 
     def test_a_request_that_was_seen_pays_once(self, ledger, account, path):
         entry = charge_of()
-        request = ledger._sealing.seal(encoded(entry=entry))
-        ledger._carry_out([request])
+        request = ledger._session._sealing.seal(encoded(entry=entry))
+        ledger._session._carry_out([request])
         size = ledger.size
         with stranger(path) as box:
             carried_out_for(ledger, account, box, [request, request])
@@ -244,7 +244,7 @@ class TestWithoutTheKeyInTheMailbox:
     def test_a_strangers_answer_is_not_believed(self, ledger, account, path, how):
         before = account.charge(PureLoss(epsilon=0.1), **ASKED)
         true = b"+" + before.bodies[0].encode()
-        asked = ledger._sealing.seal(encoded(entry=charge_of()))
+        asked = ledger._session._sealing.seal(encoded(entry=charge_of()))
         mine = SigningKey.generate("example.com/ledger")
 
         def forged(request: bytes) -> bytes:
@@ -252,7 +252,7 @@ class TestWithoutTheKeyInTheMailbox:
                 "plain": true,
                 "noise": os.urandom(32) + true,
                 "other key": mine.seal(true, to=request),
-                "old answer": ledger._sealing.seal(true, to=asked),
+                "old answer": ledger._session._sealing.seal(true, to=asked),
                 "refusal": bytes(32) + b'!["LedgerError",["no"],{}]',
             }[how]
 
@@ -278,18 +278,18 @@ class TestWithoutTheKeyInTheMailbox:
 
     def test_who_is_only_ever_lied_to_is_told(self, ledger, account):
         true = account.charge(PureLoss(epsilon=0.1), **ASKED).bodies[0].encode()
-        ledger._group = GroupCommit(lambda batch: [b"+" + true for _ in batch])
+        ledger._session._group = GroupCommit(lambda batch: [b"+" + true for _ in batch])
         with pytest.raises(TamperingFound):
             account.charge(PureLoss(epsilon=0.1), **ASKED)
 
 
 class TestAKeyThatWasRotatedOut:
     def test_a_request_sealed_with_it_is_not_carried_out(self, ledger, account):
-        stolen = ledger._keyring.key(ledger.vkey)
+        stolen = ledger._session._keyring.key(ledger.vkey)
         ledger.rotate()
         size = ledger.size
         request = stolen.seal(encoded(entry=grant_of(account, 50)))
-        (answer,) = ledger._carry_out([request])
+        (answer,) = ledger._session._carry_out([request])
         assert stolen.unsealed(answer, to=request) is None  # nor answered under it
         assert ledger.size == size
         assert account.guarantee == Guarantee(epsilon=1)
@@ -304,10 +304,12 @@ class TestAKeyThatWasRotatedOut:
         ledger.verify()
 
     def test_an_answer_under_it_is_not_believed(self, ledger, account):
-        stolen = ledger._keyring.key(ledger.vkey)
+        stolen = ledger._session._keyring.key(ledger.vkey)
         ledger.rotate()
         body = account.charge(PureLoss(epsilon=0.1), **ASKED).bodies[0].encode()
-        ledger._group = GroupCommit(lambda batch: [stolen.seal(b"+" + body, to=r) for r in batch])
+        ledger._session._group = GroupCommit(
+            lambda batch: [stolen.seal(b"+" + body, to=r) for r in batch]
+        )
         with pytest.raises(TamperingFound):
             account.charge(PureLoss(epsilon=0.1), **ASKED)
 
@@ -360,7 +362,7 @@ class TestWithoutTheKeyInAServer:
 
     def test_what_has_the_key_is_carried_out_there(self, remote):
         ledger, account, db = remote
-        request = ledger._sealing.seal(encoded(entry=grant_of(account, 50)))
+        request = ledger._session._sealing.seal(encoded(entry=grant_of(account, 50)))
         db.execute("INSERT INTO mailbox VALUES (-1, 7, %s)", (packed(request),))
         account.charge(PureLoss(epsilon=0.1), **ASKED)
         assert account.guarantee == Guarantee(epsilon=50)
@@ -382,16 +384,16 @@ class TestWithoutTheKeyInAServer:
         ledger, account, db = remote
         before = account.charge(PureLoss(epsilon=0.1), **ASKED)
         true = b"+" + before.bodies[0].encode()
-        asked = ledger._sealing.seal(encoded(entry=charge_of()))
+        asked = ledger._session._sealing.seal(encoded(entry=charge_of()))
         answer = {
             "plain": packed(true),
-            "old answer": packed(ledger._sealing.seal(true, to=asked)),
+            "old answer": packed(ledger._session._sealing.seal(true, to=asked)),
             "none": packed(),
             "two": packed(true, true),
             "torn": b"\x01",
             "empty part": packed(b""),
         }[how]
-        lock = int.from_bytes(ledger._store._key, "big", signed=True)
+        lock = int.from_bytes(ledger._session.store._key, "big", signed=True)
         db.execute("SELECT pg_advisory_lock(%s)", (lock,))
         with ThreadPoolExecutor(1) as pool:
             asking = pool.submit(account.charge, PureLoss(epsilon=0.2), **ASKED)
@@ -697,7 +699,7 @@ class TestPricesOfARequester:
         definition = account._definition(fresh=True)
         proposal = {"code": __version__, "terms": definition.version, **more}
         asked = encoded(entry=charge_of(), costs={"total": cost}, **proposal)
-        body, _ = ledger._ask(ledger._keyring, asked)
+        body, _ = ledger._session._ask(ledger._session._keyring, asked)
         return json.loads(body)["after"]["total"]
 
     def right(self, account) -> str:
@@ -733,7 +735,7 @@ class TestPricesOfARequester:
             code=__version__,
             terms=definition.version,
         )
-        body, _ = ledger._ask(ledger._keyring, asked)
+        body, _ = ledger._session._ask(ledger._session._keyring, asked)
         assert json.loads(body)["after"]["total"] == self.right(account)
         assert json.loads(body)["pricing"] == PRICING
         ledger.verify()
@@ -823,7 +825,7 @@ class TestReleases:
         tree = Tree()
         for line in lines[1:6]:
             tree.add(leaf_hash(line.encode()))
-        note = sign_checkpoint(ledger._keyring.any(), 5, tree.root())
+        note = sign_checkpoint(ledger._session._keyring.any(), 5, tree.root())
         lines[-1] = json.dumps({"checkpoint": note})
         forged = tmp_path / "forged.ndjson"
         forged.write_text("\n".join([*lines, ""]))
@@ -933,7 +935,7 @@ class TestVerificationThatGoesOn:
 
     def test_a_cosigned_checkpoint_of_nothing_is_refused(self, ledger, tmp_path):
         witness = Witness.create(tmp_path / "w", name="w.example/1")
-        note = sign_checkpoint(ledger._keyring.any(), 0, hashlib.sha256().digest())
+        note = sign_checkpoint(ledger._session._keyring.any(), 0, hashlib.sha256().digest())
         cosigned = add_signature(note, cosign(witness._key, note, 5))
         with pytest.raises(LedgerError):
             ledger.add_cosignature(cosigned, vkey=witness.vkey)
@@ -990,17 +992,17 @@ class TestClocks:
         account.limit(Guarantee(epsilon=1), analyst="*", every="month")
         account.charge(PureLoss(epsilon=1), **ASKED)
         for year in (2031, 2099, 9999):
-            ledger._scribe._clock = lambda year=year: f"{year}-01-01T00:00:00.000000Z"
+            ledger._session._scribe._clock = lambda year=year: f"{year}-01-01T00:00:00.000000Z"
             with pytest.raises(LedgerError, match="clock"):
                 account.charge(PureLoss(epsilon=1), **ASKED)
-        ledger._scribe._clock = _entries.now
+        ledger._session._scribe._clock = _entries.now
         with pytest.raises(BudgetExceeded):
             account.charge(PureLoss(epsilon=1), **ASKED)
         assert ledger.verify().size == 4
 
     def test_somebody_may_confirm_it(self, ledger, account):
         account.charge(PureLoss(epsilon=0.1), **ASKED)
-        ledger._scribe._clock = lambda: "2031-01-01T00:00:00.000000Z"
+        ledger._session._scribe._clock = lambda: "2031-01-01T00:00:00.000000Z"
         ledger.accept_clock(who="chris", reason="back from the archive")
         account.charge(PureLoss(epsilon=0.1), **ASKED)
         assert ledger.verify().size == 5
@@ -1034,7 +1036,7 @@ class TestRotation:
 
             def late(self, vkey):
                 new = begin(self, vkey)
-                if self is ledger._keyring:
+                if self is ledger._session._keyring:
                     with pytest.raises(LedgerError) as error:
                         other.rotate()
                     refused.append(error.value)
@@ -1051,14 +1053,14 @@ class TestRotation:
             again["a"].charge(PureLoss(epsilon=0.1), **ASKED)
 
     def crash_after_writing(self, ledger, patch):
-        submit_to = ledger._submit
+        submit_to = ledger._session.submit
 
         def submitting(entry):
             receipt = submit_to(entry)
             patch.setattr(Keyring, "settle", crash)
             return receipt
 
-        ledger._submit = submitting
+        ledger._session.submit = submitting
 
     def test_a_crash_in_any_step_of_several_loses_no_key(self, path, monkeypatch):
         Ledger.open(path).close()
@@ -1069,14 +1071,14 @@ class TestRotation:
                     ledger.rotate()
         with Ledger.open(path) as ledger:  # not recorded, and the next key waits
             assert ledger.size == 3
-            ledger._submit = crash
+            ledger._session.submit = crash
             with pytest.raises(Crash):
                 ledger.rotate()
         with Ledger.open(path) as ledger:
             make_account(ledger)
             with pytest.raises(LedgerError, match="remove that file"):
                 ledger.rotate()
-            ledger._keyring.next_path.unlink()
+            ledger._session._keyring.next_path.unlink()
             ledger.rotate()
             make_account(ledger, "b")
             assert ledger.verify().size == 6
@@ -1102,7 +1104,7 @@ class TestRotation:
             def loaded(place):
                 if str(place).endswith(".next") and not moved:
                     moved.append(place)
-                    other._keyring.settle(other.vkey)
+                    other._session._keyring.settle(other.vkey)
                 return load(place)
 
             monkeypatch.setattr(_keyring.SigningKey, "load", staticmethod(loaded))
@@ -1272,9 +1274,9 @@ NONSENSE = {
 
 class TestOneBatchOfMany:
     def carried_out(self, ledger, *proposals):
-        key = ledger._sealing
+        key = ledger._session._sealing
         batch = [p if isinstance(p, bytes) else key.seal(encoded(entry=p)) for p in proposals]
-        answers = zip(batch, ledger._carry_out(batch), strict=True)
+        answers = zip(batch, ledger._session._carry_out(batch), strict=True)
         return [key.unsealed(answer, to=asked)[:1] for asked, answer in answers]
 
     def test_one_that_is_refused_harms_nobody(self, ledger, account):
@@ -1306,9 +1308,9 @@ class TestOneBatchOfMany:
 
     def test_an_answer_is_no_request(self, ledger, account):
         """Both are sealed; who has seen one of them must not have got the other."""
-        key = ledger._sealing
+        key = ledger._session._sealing
         asked = key.seal(encoded(entry=charge_of()))
-        (answer,) = ledger._carry_out([asked])
+        (answer,) = ledger._session._carry_out([asked])
         forged = answer[:32] + asked[:32] + answer[32:]
         assert key.unsealed(forged) is None
         assert self.carried_out(ledger, charge_of(), forged) == [b"+", b"!"]
@@ -1316,7 +1318,7 @@ class TestOneBatchOfMany:
     @pytest.mark.parametrize("name", NONSENSE)
     def test_one_from_another_program_harms_nobody(self, ledger, account, name):
         """It has the key, and makes no sense all the same."""
-        batch = [charge_of(), ledger._sealing.seal(NONSENSE[name]), charge_of()]
+        batch = [charge_of(), ledger._session._sealing.seal(NONSENSE[name]), charge_of()]
         assert self.carried_out(ledger, *batch) == [b"+", b"!", b"+"]
         assert ledger.verify().size == 4
 
@@ -1393,12 +1395,12 @@ MISTAKES = {
     "negative history": lambda a: a.ledger.history(last=-1),
     "history of a text": lambda a: a.ledger.history(last="x"),
     "junk as witness": lambda a: a.ledger.add_cosignature("junk", vkey="junk"),
-    "export over a folder": lambda a: a.ledger.export(Path(a.ledger._store._path).parent),
+    "export over a folder": lambda a: a.ledger.export(Path(a.ledger._session.store._path).parent),
     "export to nowhere": lambda a: a.ledger.export("/no/such/folder/x"),
     "backup to nowhere": lambda a: a.ledger.backup("/no/such/folder/x"),
-    "open a folder": lambda a: Ledger.open(Path(a.ledger._store._path).parent),
+    "open a folder": lambda a: Ledger.open(Path(a.ledger._session.store._path).parent),
     "open a number": lambda a: Ledger.open(5),
-    "open under a bad name": lambda a: Ledger.open(f"{a.ledger._store._path}2", name="a b"),
+    "open under a bad name": lambda a: Ledger.open(f"{a.ledger._session.store._path}2", name="a b"),
     "clock for no reason": lambda a: a.ledger.accept_clock(who="a", reason=""),
 }
 
@@ -1470,7 +1472,7 @@ DONE = {
     "prove": lambda ledger: (ledger.prove(6), ledger.prove(5, witnessed=True)),
     "witnessed": lambda ledger: ledger.witnessed(),
     "consistency": lambda ledger: ledger.consistency(2),
-    "export": lambda ledger: ledger.export(f"{ledger._store._path}.ndjson"),
+    "export": lambda ledger: ledger.export(f"{ledger._session.store._path}.ndjson"),
     "rotate": lambda ledger: ledger.rotate(),
 }
 

@@ -131,7 +131,7 @@ def check(location: object, key: Path, told: list[str], *, fitting: int) -> None
     accepted = [body for body in told if body]
     with Ledger.open(str(location), key=key, create=False) as ledger:
         verified = ledger.verify()
-        with ledger._read() as view:
+        with ledger._session.read() as view:
             log = [row.body for row in view.rows(2, verified.size)]
         assert log == sorted(set(accepted), key=lambda body: json.loads(body)["index"])
         assert len(log) == fitting

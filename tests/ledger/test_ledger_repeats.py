@@ -106,7 +106,7 @@ def test_it_lets_nothing_through(tmp_path, edit):
         account = plain_account(ledger)
         for _ in range(9):
             account.charge(LaplaceLoss(noise_multiplier=10**6), who="ana", purpose="report")
-        with ledger._read() as view:
+        with ledger._session.read() as view:
             rows = list(view.rows(0, 100))
     last = old = NOTHING_BEFORE
     forged = []

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import LedgerError, LedgerUnavailable, ParameterError, TamperingFound
+from discreet.ledger import Witness, WitnessRequest
 from discreet.ledger.checking import witness as witness_module
-from discreet.ledger.checking.witness import Request, Witness, parse_request, request
 from discreet.ledger.log import keys as _keys
 from discreet.ledger.log import tree as _tree
 from discreet.ledger.log.keys import SigningKey
@@ -317,8 +317,9 @@ def test_the_lock_is_held_from_looking_to_remembering(witness, monkeypatch):
 def test_a_request_arrives_as_it_was_sent(size, data):
     old = data.draw(st.integers(0, size))
     log = LONG
-    sent = request(old, log.grown(old, size), log.note(size))
-    assert parse_request(sent) == Request(old, tuple(log.grown(old, size)), log.note(size))
+    sent = str(WitnessRequest(old, log.grown(old, size), log.note(size)))
+    whole = WitnessRequest(old, tuple(log.grown(old, size)), log.note(size))
+    assert WitnessRequest.parse(sent) == whole
 
 
 LONG = Log(60)
@@ -326,16 +327,16 @@ LONG = Log(60)
 
 def test_a_request_is_written_as_specified():
     a, b = leaf_hash(b"a"), leaf_hash(b"b")
-    text = request(12, [a, b], LONG.note(20))
+    text = str(WitnessRequest(12, [a, b], LONG.note(20)))
     lines = text.split("\n")
     assert lines[0] == "old 12"
     assert [base64.b64decode(line) for line in lines[1:3]] == [a, b]
     assert lines[3:5] == ["", ORIGIN]
-    assert request(0, [], LONG.note(20)) == f"old 0\n\n{LONG.note(20)}"
+    assert str(WitnessRequest(0, [], LONG.note(20))) == f"old 0\n\n{LONG.note(20)}"
 
 
 def test_requests_that_are_none_are_refused():
-    good = request(12, LONG.grown(12, 20), LONG.note(20))
+    good = str(WitnessRequest(12, LONG.grown(12, 20), LONG.note(20)))
     line = good.split("\n")[1]
     for bad in [
         "",
@@ -350,8 +351,9 @@ def test_requests_that_are_none_are_refused():
         good.replace(line, line[:-2] + chr(ord(line[-2]) + 1) + "="),
         good.replace(line, line + "\r"),
         good.replace(line, "AAAA"),
-        request(12, [bytes(32)] * 64, LONG.note(20)),
+        str(WitnessRequest(12, [bytes(32)] * 64, LONG.note(20))),
     ]:
         with pytest.raises(NotProven):
-            parse_request(bad)
-    assert len(parse_request(request(12, [bytes(32)] * 63, LONG.note(20))).consistency) == 63
+            WitnessRequest.parse(bad)
+    longest = str(WitnessRequest(12, [bytes(32)] * 63, LONG.note(20)))
+    assert len(WitnessRequest.parse(longest).consistency) == 63

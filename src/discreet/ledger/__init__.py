@@ -3,15 +3,25 @@
 A :class:`Ledger` holds accounts in a signed, append-only log. A charge is durable before it
 returns, so before data is touched; every entry can be proved to somebody who trusts nobody.
 
->>> Ledger.open.__name__
-'open'
+:mod:`discreet.ledger.verifier` checks receipts alone, without the rest of the package, and
+:mod:`discreet.ledger.stores.protocol` says what a database must do to hold a ledger.
+
+>>> from discreet.accounting import PureLoss
+>>> from discreet.testing import temporary_account
+>>> with temporary_account(epsilon=1) as account:
+...     receipt = account.charge(PureLoss(epsilon=0.25), who="ana", purpose="report")
+...     account.used, account.ledger.prove(receipt).is_proven
+(0.25, True)
 """
 
-from discreet.ledger.accounts import Account
+from discreet.ledger.accounts.account import Account
+from discreet.ledger.accounts.jobs import Job
+from discreet.ledger.accounts.offers import NoisierOffer
+from discreet.ledger.accounts.quotes import AccountQuote, Budget, BudgetQuote
+from discreet.ledger.accounts.releases import Mechanism, Release
 from discreet.ledger.checking.exports import Export
 from discreet.ledger.checking.verification import Verification
-from discreet.ledger.checking.witness import Witness
-from discreet.ledger.jobs import Job
+from discreet.ledger.checking.witness import Witness, WitnessRequest
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.plots import (
     OpenJob,
@@ -22,9 +32,8 @@ from discreet.ledger.plots import (
     shares,
     standing,
 )
-from discreet.ledger.quotes import AccountQuote, Budget, BudgetQuote, NoisierOffer
 from discreet.ledger.receipts import Receipt
-from discreet.ledger.releases import Mechanism, Release
+from discreet.ledger.rules.entry import period_label
 
 __all__ = [
     "Account",
@@ -43,7 +52,9 @@ __all__ = [
     "Standing",
     "Verification",
     "Witness",
+    "WitnessRequest",
     "burn_down",
+    "period_label",
     "plot_burn_down",
     "shares",
     "standing",

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, final
 
 from discreet._exact import whole
 from discreet.errors import MissingExtra, ParameterError
-from discreet.ledger.accounts import Account
+from discreet.ledger.accounts.account import Account
 from discreet.ledger.log.proofs import Log
 from discreet.ledger.rules.balance import Balance
 from discreet.ledger.rules.definition import Definition, Line
@@ -74,15 +74,10 @@ def standing(account: Account) -> Standing:
     {'total': Guarantee(epsilon=5, delta=0)}
     """
     definition = account._definition(fresh=True)
-    with account._ledger._read() as snapshot:
-        prefix = f"registered/{account.name}/"
-        sources = {
-            name.removeprefix(prefix): str(json.loads(text)["version"])
-            for name, text in snapshot.facts_under(prefix)
-        }
+    with account._session.read() as snapshot:
         jobs = tuple(sorted(_jobs(snapshot, account.name)))
     limits = {name: rules.guarantee for name, rules in definition.lines.items()}
-    return Standing(kind=definition.total.kind, limits=limits, sources=sources, jobs=jobs)
+    return Standing(kind=definition.total.kind, limits=limits, sources=account.sources(), jobs=jobs)
 
 
 def shares(account: Account, entry: Entry) -> dict[str, float]:
@@ -113,7 +108,7 @@ def burn_down(account: Account, *, points: int = 200) -> list[Point]:
     """
     most = whole(points, name="points")
     definition = account._definition(fresh=True)
-    with account._ledger._read() as snapshot:
+    with account._session.read() as snapshot:
         size = Log(snapshot).head().size
         born = decode(next(snapshot.rows(0, size, account=account.name)).body)
         found = [Point(int(born["index"]), str(born["time"]), 0.0)]

@@ -324,7 +324,7 @@ class Protected:
 
     @property
     def _version(self) -> str:
-        return self.account.ledger._fingerprint("version", self._sources.version)[:32]
+        return self.account.ledger.fingerprint(self._sources.version, domain="version")[:32]
 
     def _refreshed_engine(self) -> Engine:
         self.refresh()

@@ -15,8 +15,7 @@ from discreet.cli.ledger.burn_down import bar, burn_down_lines
 from discreet.cli.ledger.opening import place
 from discreet.cli.ledger.pages import LONG
 from discreet.cli.ledger.words import about, loss_words
-from discreet.ledger import Ledger
-from discreet.ledger.plots import Point, burn_down
+from discreet.ledger import Ledger, Point, burn_down
 
 
 def test_accounts_as_json(spent):

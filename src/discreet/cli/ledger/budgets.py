@@ -126,7 +126,7 @@ def grant(
     Example:
     [bold]discreet ledger grant salaries --epsilon 8 --who board --reason "second survey"[/bold]
     """
-    from discreet.ledger.plots import standing
+    from discreet.ledger import standing
 
     if epsilon is None and delta is None:
         raise ParameterError("say what to widen: --epsilon, --delta or both.", parameter="epsilon")

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from discreet.ledger.plots import Point
+    from discreet.ledger import Point
 
 HEIGHT: Final = 8
 _WIDEST: Final = 72
@@ -42,7 +42,7 @@ def bar(used: float, *, width: int = 10, is_plain: bool = False) -> str:
 def burn_down_lines(points: "Sequence[Point]", *, width: int, is_plain: bool) -> list[str]:
     """Draw what is left after each entry, the oldest at the left.
 
-    >>> from discreet.ledger.plots import Point
+    >>> from discreet.ledger import Point
     >>> used = [Point(n, "2026-11-15T08:00:00.000000Z", n / 3) for n in range(4)]
     >>> for line in burn_down_lines(used, width=30, is_plain=True)[::4]:
     ...     print(line)
@@ -66,7 +66,7 @@ def burn_down_lines(points: "Sequence[Point]", *, width: int, is_plain: bool) ->
 def print_burn_down(console: Console, points: "Sequence[Point]", *, of: str = "the total") -> None:
     """Print what is left of a budget, entry by entry.
 
-    >>> from discreet.ledger.plots import Point
+    >>> from discreet.ledger import Point
     >>> print_burn_down(Console(width=40), [Point(1, "2026-11-15T08:00:00.000000Z", 0.0)])
     Nothing was used yet.
     """

@@ -42,17 +42,17 @@ def show(
 
     Example: [bold]discreet ledger show salaries --who ana --plot salaries.png[/bold]
     """
-    from discreet.ledger import plots
+    from discreet.ledger import burn_down, plot_burn_down, standing
 
     with reading(ledger) as book:
         account = book[name]
         if plot is not None:
-            written = plots.plot_burn_down(account, path=plot)
+            written = plot_burn_down(account, path=plot)
             if not as_json:
                 tell(f"Wrote {written}.")
                 return
         fits = fitting(account, who=who, purpose=purpose)
-        now, points = plots.standing(account), plots.burn_down(account)
+        now, points = standing(account), burn_down(account)
         if as_json:
             echo_json(views.show_facts(account, now, fits, points))
         else:
@@ -75,7 +75,7 @@ def history(
 
     Example: [bold]discreet ledger history salaries --last 20[/bold]
     """
-    from discreet.ledger.plots import shares
+    from discreet.ledger import shares
 
     wanted = LONG + 1 if last is None and not as_json else last
     with reading(ledger) as book:

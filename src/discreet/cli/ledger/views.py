@@ -16,8 +16,7 @@ from discreet.cli.numbers import for_json, of_100, shown
 from discreet.cli.output import is_plain, readable, say
 
 if TYPE_CHECKING:
-    from discreet.ledger import Account, Ledger
-    from discreet.ledger.plots import Point, Standing
+    from discreet.ledger import Account, Ledger, Point, Standing
     from discreet.privacy import Guarantee
 
 Facts = dict[str, Any]

@@ -96,7 +96,7 @@ def _witness_at(folder: Path, name: str | None) -> "Witness":
 
 
 def _ask(ledger: str, file: Path, *, since: int | None, witness_key: Path | None) -> None:
-    from discreet.ledger.checking.witness import request
+    from discreet.ledger import WitnessRequest
 
     vkey = None if witness_key is None else read_vkey(witness_key)
     with reading(ledger) as book:
@@ -107,7 +107,7 @@ def _ask(ledger: str, file: Path, *, since: int | None, witness_key: Path | None
             proof = book.consistency(old)
             if document["checkpoint"] == book.checkpoint():
                 break  # nobody wrote meanwhile, so all of it is about one size
-    write_file(file, request(old, proof, document["checkpoint"]))
+    write_file(file, str(WitnessRequest(old, proof, document["checkpoint"])))
     more = ""
     if document["rotations"]:
         more = f" and {write_file(file.with_name(file.name + ROTATIONS), receipt.to_json())}"
@@ -127,12 +127,12 @@ def _last_seen(book: "Ledger", vkey: str | None) -> int:
 def _answer(
     folder: Path, file: Path, *, name: str | None, vkey: Path | None, out: Path | None
 ) -> None:
-    from discreet.ledger.checking.witness import parse_request
+    from discreet.ledger import WitnessRequest
     from discreet.ledger.verifier import parse_checkpoint
 
     asked_by = None if vkey is None else read_vkey(vkey)
     with refusals():
-        asked = parse_request(read_file(file))
+        asked = WitnessRequest.parse(read_file(file))
         beside = file.with_name(file.name + ROTATIONS)
         rotations = _rotations(beside) if beside.exists() else []
         line = _witness_at(folder, name).cosign(

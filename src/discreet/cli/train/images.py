@@ -83,7 +83,8 @@ def register_images(account: "Account", folder: Path) -> None:
     """Tell the ledger whose images these are, so that no second account is charged for them."""
     path = _file(folder, TRAINING, "images").resolve()
     state = path.stat()
-    version = account.ledger._fingerprint("version", f"{state.st_size}:{state.st_mtime_ns}")[:32]
+    content = f"{state.st_size}:{state.st_mtime_ns}"
+    version = account.ledger.fingerprint(content, domain="version")[:32]
     name = folder.resolve().name or "images"
     if account.sources().get(name) != version:
         account.register(name, version=version, identities=[str(path)])

@@ -31,7 +31,7 @@ from discreet.ledger.verifier import (
     parse_checkpoint,
 )
 
-__all__ = ["Request", "Witness", "parse_request", "request"]
+__all__ = ["Witness", "WitnessRequest"]
 
 _FORMAT = "discreet-witness-state/1"
 
@@ -269,45 +269,42 @@ def _check_growth(
         ) from error
 
 
-class Request(NamedTuple):
+class WitnessRequest(NamedTuple):
     """What a log sends to a witness: the size to start from, the proof and the checkpoint.
 
-    >>> Request(old=0, consistency=(), note="...").old
-    0
-    """
+    As text (C2SP tlog-witness) it may be sent in any way.
 
-    old: int
-    consistency: tuple[bytes, ...]
-    note: str
-
-
-def request(old: int, consistency: Sequence[bytes], note: str) -> str:
-    """Return a request for a cosignature as text (C2SP tlog-witness), to be sent in any way.
-
-    >>> print(request(1, [bytes(32)], "(signed note)"))
+    >>> print(WitnessRequest(old=1, consistency=(bytes(32),), note="(signed note)"))
     old 1
     AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
     <BLANKLINE>
     (signed note)
     """
-    lines = [f"old {old}", *(base64.b64encode(item).decode() for item in consistency)]
-    return "\n".join(lines) + f"\n\n{note}"
 
+    old: int
+    consistency: Sequence[bytes]
+    note: str
 
-def parse_request(text: str) -> Request:
-    r"""Read a request for a cosignature. Nothing in it is believed yet.
+    def __str__(self) -> str:
+        proof = [base64.b64encode(item).decode() for item in self.consistency]
+        return "\n".join([f"old {self.old}", *proof]) + f"\n\n{self.note}"
 
-    >>> parse_request("old 1\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n\nnote").old
-    1
-    """
-    head, gap, note = text.partition("\n\n")
-    first, *rest = head.split("\n")
-    old = re.fullmatch(r"old (0|[1-9][0-9]{0,18})", first)
-    if not gap or old is None or int(old[1]) > LARGEST or len(rest) > 63:
-        raise NotProven("this is not a request to a witness")
-    if not all(re.fullmatch(r"[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=", line) for line in rest):
-        raise NotProven("the request has a hash that is not one")
-    return Request(int(old[1]), tuple(base64.b64decode(line) for line in rest), note)
+    @classmethod
+    def parse(cls, text: str) -> "WitnessRequest":
+        """Read a request for a cosignature. Nothing in it is believed yet.
+
+        >>> asked = WitnessRequest(old=1, consistency=(bytes(32),), note="(signed note)")
+        >>> WitnessRequest.parse(str(asked)) == asked
+        True
+        """
+        head, gap, note = text.partition("\n\n")
+        first, *rest = head.split("\n")
+        old = re.fullmatch(r"old (0|[1-9][0-9]{0,18})", first)
+        if not gap or old is None or int(old[1]) > LARGEST or len(rest) > 63:
+            raise NotProven("this is not a request to a witness")
+        if not all(re.fullmatch(r"[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=", line) for line in rest):
+            raise NotProven("the request has a hash that is not one")
+        return cls(int(old[1]), tuple(base64.b64decode(line) for line in rest), note)
 
 
 if sys.platform == "win32":

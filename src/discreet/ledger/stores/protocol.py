@@ -5,6 +5,7 @@ answers are bytes, so that whoever holds the lock may carry out what other proce
 one transaction: a commit costs the same for one charge as for thirty.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -110,6 +111,9 @@ class Store(Protocol):
 
     def read(self) -> AbstractContextManager[Snapshot]:
         """Open a consistent snapshot. Any thread may, at any time."""
+
+    def backup(self, path: str | os.PathLike[str], /) -> None:
+        """Copy all of it, as it is at this moment, into a new file, or say how that is done."""
 
     def close(self) -> None:
         """Let go of everything. Calling it twice does no harm."""

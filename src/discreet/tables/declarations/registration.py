@@ -52,7 +52,7 @@ def _version(ledger: Ledger, source: DataSource) -> str:
     The digest of a frame would: whoever knows all rows but one could try that one. So the ledger's
     secret goes into it.
     """
-    return ledger._fingerprint("version", source.version)[:32]
+    return ledger.fingerprint(source.version, domain="version")[:32]
 
 
 def _registration(ledger: Ledger, source: DataSource) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from discreet.ledger.rules.entry import period_label
+from discreet.ledger import period_label
 from discreet.privacy import Period
 from discreet.tables.model.catalog import Column, Table
 from discreet.tables.model.unit_forms import common_form, exact_unit

@@ -27,9 +27,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from itertools import accumulate, islice
-from typing import NamedTuple, final
+from typing import NamedTuple, NoReturn, final
 
-from discreet.errors import LedgerUnavailable, ParameterError, PrivacyWarning
+from discreet.errors import LedgerError, LedgerUnavailable, ParameterError, PrivacyWarning
 from discreet.ledger.stores.postgres import statements as sql
 from discreet.ledger.stores.postgres.snapshot import (
     ADVICE,
@@ -168,6 +168,10 @@ and begins with a letter, but not with pg_.
         finally:
             snapshot._end()
             self._give_back(session)
+
+    def backup(self, path: str | os.PathLike[str], /) -> NoReturn:
+        """Refuse: a server has its own way."""
+        raise LedgerError("back up a server's database with pg_dump, or export the ledger.")
 
     def close(self) -> None:
         """Let go of everything. Calling it twice does no harm."""

@@ -175,7 +175,7 @@ class SqliteStore:
                 self._mailbox.close()
                 self._mailbox = None
 
-    def backup(self, target: str | os.PathLike[str]) -> None:
+    def backup(self, target: str | os.PathLike[str], /) -> None:
         """Copy the ledger, as it is at this moment, into a new file.
 
         Others may go on writing meanwhile. The copy is on the disk when this returns, and is

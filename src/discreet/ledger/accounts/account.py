@@ -2,24 +2,19 @@
 
 import json
 from collections.abc import Callable, Sequence
-from datetime import date
-from hashlib import sha256
-from typing import TYPE_CHECKING, Any, TypeVar, final
+from typing import TYPE_CHECKING, Any, final
 
-from discreet._exact import whole
-from discreet._version import __version__
-from discreet.accounting import FilterRules, Loss
-from discreet.accounting.filters import PRICING
-from discreet.errors import BudgetExceeded, LedgerError, ParameterError
-from discreet.ledger import answers as answering
-from discreet.ledger.jobs import Job
-from discreet.ledger.quotes import AccountQuote, Budget, BudgetQuote, NoisierOffer, least_noise
+from discreet.accounting import Loss
+from discreet.ledger.accounts import answers, limits, quotes
+from discreet.ledger.accounts.jobs import Job, resume
+from discreet.ledger.accounts.payments import fingerprint, pay, payment
+from discreet.ledger.accounts.periods import Periods
+from discreet.ledger.accounts.quotes import AccountQuote, Budget
+from discreet.ledger.accounts.releases import Mechanism, Release
 from discreet.ledger.receipts import Receipt
-from discreet.ledger.releases import Mechanism, Release
-from discreet.ledger.rules.balance import Balance
-from discreet.ledger.rules.definition import EACH, TOTAL, Definition, Line
-from discreet.ledger.rules.entry import Entry, now, period_label
-from discreet.ledger.rules.spending import check_periods
+from discreet.ledger.rules.definition import TOTAL, Definition, Line
+from discreet.ledger.rules.entry import Entry
+from discreet.ledger.rules.entry_forms import REASON
 from discreet.ledger.writing import request as requests
 from discreet.noise import SYSTEM, Source
 from discreet.privacy import Guarantee, Neighbours, Period, Unit
@@ -28,10 +23,6 @@ if TYPE_CHECKING:
     from discreet.ledger.ledger import Ledger
 
 __all__ = ["Account"]
-
-T = TypeVar("T")
-When = str | date
-Periods = When | Sequence[When] | None
 
 
 @final
@@ -63,6 +54,7 @@ class Account:
 
     def __init__(self, ledger: "Ledger", name: str) -> None:
         self._ledger = ledger
+        self._session = ledger._session
         self.name = name
 
     @property
@@ -115,22 +107,7 @@ class Account:
         ...     [(budget.name, budget.used) for budget in account.budgets()]
         [('total', 0.25), ('analyst=ana', 0.5)]
         """
-        prefix = f"budget/{self.name}/"
-        with self._ledger._read() as snapshot:
-            definition = self._definition(fresh=True)
-            found = {}
-            for fact, text in snapshot.facts_under(prefix):
-                name = fact.removeprefix(prefix)
-                rules = definition.lines[name.partition(":")[0]]
-                found[name] = (rules, Balance.read(text).checked(rules))
-        if definition.unit.period is None:
-            found.setdefault(TOTAL, (definition.total, Balance.empty(definition.total)))
-        budgets = []
-        for name, (rules, balance) in found.items():
-            used = rules.share(balance.total)
-            held = max(0.0, used - rules.share(balance.spent))
-            budgets.append(Budget(name=name, guarantee=rules.guarantee, used=used, held=held))
-        return sorted(budgets, key=lambda budget: (not Line.is_total(budget.name), budget.name))
+        return quotes.budgets(self._session, self.name)
 
     def quote(
         self,
@@ -153,27 +130,15 @@ class Account:
         fits into account 'people'
           total  0 used, 0.25 after
         """
-        definition = self._definition(fresh=True)
-        labels = self._labels(definition, periods)
-        time = max(now(), self._ledger._time())
-        drawn = definition.budgets(who=who, purpose=purpose, periods=labels, time=time)
-        budgets = [(name, rules) for name, _, rules in drawn]
-        balances = self._balances(budgets)
-
-        def look(one: Loss) -> tuple[BudgetQuote, ...]:
-            return tuple(
-                _quoted(name, rules, balance, one)
-                for (name, rules), balance in zip(budgets, balances, strict=True)
-            )
-
-        found = look(loss)
-        offer = None
-        if definition.policy == "degrade" and not all(budget.fits for budget in found):
-            offer = least_noise(
-                loss, lambda one: all(budget.fits for budget in look(one)), error=error
-            )
-        in_order = sorted(found, key=lambda budget: not Line.is_total(budget.name))
-        return AccountQuote(account=self.name, budgets=tuple(in_order), offer=offer)
+        return quotes.quote(
+            self._session,
+            self.name,
+            loss,
+            who=who,
+            purpose=purpose,
+            periods=periods,
+            error=error,
+        )
 
     def charge(
         self,
@@ -208,10 +173,10 @@ class Account:
         discreet.errors.BudgetExceeded: this loss would bring the budget 'total' of account
         'people' from 0.25 to 1.25 of its limit. Nothing was spent...
         """
-        entry = self._priced("charge", who=who, purpose=purpose, source=source)
+        entry = payment("charge", who=who, purpose=purpose, source=source)
         if query is not None:
-            entry["query"] = self._fingerprint(query, version, periods)
-        return self._pay(entry, loss, periods=periods, key=key)
+            entry["query"] = fingerprint(self, query, version=version, periods=periods)
+        return pay(self, entry, loss, periods=periods, key=key)
 
     def reserve(
         self,
@@ -238,9 +203,9 @@ class Account:
         ...     round(account.used, 6)
         0.1
         """
-        entry = self._priced("reserve", who=who, purpose=purpose, source=source)
+        entry = payment("reserve", who=who, purpose=purpose, source=source)
         entry["by_steps"] = bool(by_steps)
-        receipt = self._pay(entry, loss, periods=periods, key=key)
+        receipt = pay(self, entry, loss, periods=periods, key=key)
         if receipt.is_repeated:
             return self.resume(receipt.index)
         return Job(self, receipt, [times for _, times in loss.parts])
@@ -258,18 +223,7 @@ class Account:
         ...     account.resume(job.index).left  # as after a crash
         8
         """
-        index = whole(index, name="index", minimum=0)
-        fact = f"job/{index}"
-        with self._ledger._read() as snapshot:
-            job = json.loads(snapshot.facts([fact]).get(fact, "null"))
-            is_open = job is not None and job["account"] == self.name and "over" not in job
-            row = snapshot.row(index) if is_open else None
-            if row is not None:
-                return Job(self, Receipt(bodies=(row.body,)), job["left"])
-        raise LedgerError(
-            f"entry {index} is no open job of account {self.name!r}. It is over, or belongs to "
-            "another account."
-        )
+        return resume(self, index)
 
     def release(self, receipt: Receipt, answer: bytes, *, plan: str = "") -> Receipt:
         """Put on record what a charge was spent on: the answer's digest, the plan, the version.
@@ -284,21 +238,7 @@ class Account:
         ...     [entry["kind"] for entry in released.entries]
         ['charge', 'release']
         """
-        if not isinstance(receipt, Receipt):
-            raise ParameterError("release what a receipt has paid for.", parameter="receipt")
-        if not isinstance(answer, bytes):
-            raise ParameterError("answer must be bytes, such as JSON encoded.", parameter="answer")
-        index = receipt.index
-        entry = {
-            "kind": "release",
-            "charge": index,
-            "answer": sha256(answer).hexdigest(),
-            # With the salt, like the question: a plan has literals in it that can be guessed.
-            "plan": self._ledger._fingerprint("plan", _written(plan, "plan")),
-            "code": f"discreet {__version__}",
-            "key": f"release/{index}",
-        }
-        return receipt.extended(self._append(entry, answer=answer).bodies[0])
+        return answers.release(self, receipt, answer, plan=plan)
 
     def answer(
         self,
@@ -326,14 +266,13 @@ class Account:
         >>> release.error, release.receipt.index
         (12.0, 2)
         """
-        fingerprint = None if query is None else self._fingerprint(query, version, periods)
+        (None if query is None else fingerprint(self, query, version=version, periods=periods))
         asked = {"who": who, "purpose": purpose, "version": version, "periods": periods}
-        return answering.answer(
+        return answers.answer(
             self,
             mechanism,
             compute,
             query=query,
-            fingerprint=fingerprint,
             confidence=confidence,
             source=source,
             asked=asked,
@@ -366,8 +305,8 @@ class Account:
         >>> again.value == first.value
         True
         """
-        fingerprint = self._fingerprint(query, version, periods)
-        return answering.recall(self, fingerprint, who=who, purpose=purpose, within=within)
+        known = fingerprint(self, query, version=version, periods=periods)
+        return answers.recall(self, known, who=who, purpose=purpose, within=within)
 
     def reread(
         self,
@@ -393,8 +332,8 @@ class Account:
         ...     account.reread(**asked, accept=lambda kept: True)[1]
         b'42'
         """
-        fingerprint = self._fingerprint(query, version, periods)
-        return answering.reread(self, fingerprint, who=who, purpose=purpose, accept=accept)
+        known = fingerprint(self, query, version=version, periods=periods)
+        return answers.reread(self, known, who=who, purpose=purpose, accept=accept)
 
     def register(
         self,
@@ -419,10 +358,10 @@ class Account:
         """
         entry: Entry = {
             "kind": "source",
-            "source": self._ledger._source(name, version=version, identities=identities),
+            "source": self._session.source(name, version=version, identities=identities),
         }
         if override is not None:
-            entry["override"] = requests.text(override, name="override", longest=1000)
+            entry["override"] = requests.text(override, name="override", longest=REASON)
         return self._append(entry)
 
     def sources(self) -> dict[str, str]:
@@ -435,7 +374,7 @@ class Account:
         {'payroll': '1'}
         """
         prefix = f"registered/{self.name}/"
-        with self._ledger._read() as snapshot:
+        with self._session.read() as snapshot:
             return {
                 fact.removeprefix(prefix): str(json.loads(text)["version"])
                 for fact, text in snapshot.facts_under(prefix)
@@ -460,19 +399,7 @@ class Account:
         ...     receipt.entries[0]["line"]
         'analyst=*,every=month'
         """
-        if analyst is purpose is every is None:
-            raise ParameterError(
-                "a limit is for an analyst, a purpose or a period. Say which, or widen the total "
-                "with grant.",
-                parameter="analyst",
-            )
-        line = Line(
-            analyst=None if analyst is None else _name_or_each(analyst, "analyst"),
-            purpose=None if purpose is None else _name_or_each(purpose, "purpose"),
-            every=None if every is None else _period(every),
-        )
-        rules = FilterRules(guarantee, neighbours=self.neighbours)
-        return self._append({"kind": "budget", "line": line.name, "filter": rules.settings})
+        return limits.limit(self, guarantee, analyst=analyst, purpose=purpose, every=every)
 
     def grant(self, guarantee: Guarantee, *, who: str, reason: str, line: str = TOTAL) -> Receipt:
         """Widen the total, or the limit that ``line`` names. Only ever widens; stays on record.
@@ -483,21 +410,7 @@ class Account:
         ...     account.guarantee
         Guarantee(epsilon=2, delta=0)
         """
-        definition = self._definition(fresh=True)
-        if line not in list(definition.lines):  # a list, since a line may be anything by mistake
-            known = ", ".join(definition.lines)
-            raise ParameterError(
-                f"account {self.name!r} has no limit {line!r}; it has {known}.", parameter="line"
-            )
-        return self._append(
-            {
-                "kind": "grant",
-                "line": line,
-                "filter": definition.lines[line].widened(guarantee).settings,
-                "who": requests.text(who, name="who"),
-                "reason": requests.text(reason, name="reason", longest=1000),
-            }
-        )
+        return limits.grant(self, guarantee, who=who, reason=reason, line=line)
 
     def history(self, *, last: int | None = None) -> list[Entry]:
         """Return the account's entries, oldest first, or only the last few.
@@ -517,104 +430,11 @@ class Account:
     # What follows is for this room only.
 
     def _definition(self, *, fresh: bool = False) -> Definition:
-        return self._ledger._definition(self.name, fresh=fresh)
-
-    def _fingerprint(self, query: str, version: str | None, periods: Periods) -> str:
-        _written(query, "query")
-        if version is not None:
-            _written(version, "version")
-        labels = self._labels(self._definition(), periods)
-        return self._ledger._fingerprint("query", json.dumps([self.name, query, version, labels]))
-
-    def _labels(self, definition: Definition, periods: Periods) -> list[str]:
-        check_periods(definition, bool(periods))
-        if not periods or definition.unit.period is None:
-            return []
-        if not isinstance(periods, str | date | Sequence):
-            raise ParameterError("periods are labels or dates.", parameter="periods")
-        if isinstance(periods, str | date):
-            periods = [periods]
-        several = list(periods)
-        return sorted({period_label(one, definition.unit.period) for one in several})
-
-    def _balances(self, budgets: Sequence[tuple[str, FilterRules]]) -> list[Balance]:
-        names = [f"budget/{self.name}/{name}" for name, _ in budgets]
-        with self._ledger._read() as snapshot:
-            found = snapshot.facts(names)
-        return [
-            Balance.read(found[name]).checked(rules) if name in found else Balance.empty(rules)
-            for name, (_, rules) in zip(names, budgets, strict=True)
-        ]
-
-    def _priced(self, kind: str, *, who: str, purpose: str, source: Source) -> Entry:
-        return {
-            "kind": kind,
-            "who": requests.text(who, name="who"),
-            "purpose": requests.text(purpose, name="purpose"),
-            "noise": requests.noise_of(source),
-            "pricing": PRICING,
-        }
-
-    def _pay(self, entry: Entry, loss: Loss, *, periods: Periods, key: str | None) -> Receipt:
-        definition = self._definition()
-        definition.total.price(loss)  # refuses what is no loss
-        entry["loss"] = requests.loss_document(loss)
-        labels = self._labels(definition, periods)
-        if labels:
-            entry["periods"] = labels
-        if key is not None:
-            # Apart from the keys that the ledger makes itself, whatever an account is called.
-            entry["key"] = f"key/{self.name}/{requests.text(key, name='key')}"
-        try:
-            return self._append(entry, loss=loss)
-        except BudgetExceeded as refusal:
-            if definition.policy == "degrade":
-                refusal.offer = self._offer(entry, loss, periods)
-            raise
-
-    def _offer(self, entry: Entry, loss: Loss, periods: Periods) -> NoisierOffer | None:
-        who, purpose = entry["who"], entry["purpose"]
-        return self.quote(loss, who=who, purpose=purpose, periods=periods).offer
+        return self._session.definition(self.name, fresh=fresh)
 
     def _append(
         self, entry: Entry, *, loss: Loss | None = None, answer: bytes | None = None
     ) -> Receipt:
         entry = {"key": requests.new_key(), **entry, "account": self.name}
         definition = None if loss is None else self._definition()
-        return self._ledger._submit(entry, definition=definition, loss=loss, answer=answer)
-
-
-def _quoted(name: str, rules: FilterRules, balance: Balance, loss: Loss) -> BudgetQuote:
-    price = rules.price(loss)  # first, since it refuses what is no loss
-    rules.relation(loss, rules.neighbours)
-    after = balance.after_charge(price).total
-    return BudgetQuote(
-        name=name,
-        fits=rules.fits(after),
-        used=rules.share(balance.total),
-        used_after=rules.share(after),
-    )
-
-
-def _written(value: object, name: str) -> str:
-    """Return a text that can be encoded, before anything is charged for it."""
-    if not isinstance(value, str) or (not value and name == "query"):
-        raise ParameterError(f"{name} must be a text.", parameter=name)
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise ParameterError(f"{name} has characters that are none.", parameter=name) from None
-    return value
-
-
-def _name_or_each(value: str, name: str) -> str:
-    return value if value == EACH else requests.text(value, name=name)
-
-
-def _period(value: Period | str) -> Period:
-    try:
-        return Period(value)
-    except ValueError:
-        raise ParameterError(
-            f"every must be one of {', '.join(Period)}.", parameter="every"
-        ) from None
+        return self._session.submit(entry, definition=definition, loss=loss, answer=answer)

@@ -2,25 +2,29 @@
 
 import json
 from collections.abc import Callable
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from discreet._version import __version__
 from discreet.accounting.filters import PRICING
-from discreet.ledger.checking.verification import check_answer
-from discreet.ledger.receipts import Receipt
-from discreet.ledger.releases import (
+from discreet.errors import ParameterError
+from discreet.ledger.accounts.payments import encodable, fingerprint
+from discreet.ledger.accounts.releases import (
     Mechanism,
     Release,
     read_answer_document,
     write_answer_document,
 )
+from discreet.ledger.checking.verification import check_answer
+from discreet.ledger.receipts import Receipt
 from discreet.ledger.rules.entry import decode
 from discreet.ledger.writing.request import text
 from discreet.noise import Source
 
 if TYPE_CHECKING:
-    from discreet.ledger.accounts import Account
+    from discreet.ledger.accounts.account import Account
 
-__all__ = ["answer", "recall", "reread"]
+__all__ = ["answer", "recall", "release", "reread"]
 
 
 def answer(
@@ -29,20 +33,17 @@ def answer(
     compute: Callable[[], Any],
     *,
     query: str | None,
-    fingerprint: str | None,
     confidence: float,
     source: Source,
     asked: dict[str, Any],
 ) -> Release[Any]:
     """See :meth:`Account.answer`; ``asked`` says who, what for, and of which data."""
     error = float(mechanism.error(confidence=confidence))
-    if fingerprint is not None:
+    if query is not None:
+        whose = {"who": asked["who"], "purpose": asked["purpose"]}
+        data = {"version": asked["version"], "periods": asked["periods"]}
         known = recall(
-            account,
-            fingerprint,
-            who=asked["who"],
-            purpose=asked["purpose"],
-            within=(error, confidence),
+            account, fingerprint(account, query, **data), **whose, within=(error, confidence)
         )
         if known is not None:
             return known
@@ -54,9 +55,28 @@ def answer(
     return Release(value=value, error=error, confidence=confidence, receipt=receipt, document=kept)
 
 
+def release(account: "Account", receipt: Receipt, answer: bytes, *, plan: str) -> Receipt:
+    """See :meth:`Account.release`."""
+    if not isinstance(receipt, Receipt):
+        raise ParameterError("release what a receipt has paid for.", parameter="receipt")
+    if not isinstance(answer, bytes):
+        raise ParameterError("answer must be bytes, such as JSON encoded.", parameter="answer")
+    index = receipt.index
+    entry = {
+        "kind": "release",
+        "charge": index,
+        "answer": sha256(answer).hexdigest(),
+        # With the salt, like the question: a plan has literals in it that can be guessed.
+        "plan": account._session.fingerprint(encodable(plan, "plan"), domain="plan"),
+        "code": f"discreet {__version__}",
+        "key": f"release/{index}",
+    }
+    return receipt.extended(account._append(entry, answer=answer).bodies[0])
+
+
 def recall(
     account: "Account",
-    fingerprint: str,
+    question: str,
     *,
     who: str,
     purpose: str,
@@ -72,7 +92,7 @@ def recall(
         is_comparable = within is None or document["confidence"] == within[1]
         return is_comparable and (within is None or document["error"] <= within[0])
 
-    found = reread(account, fingerprint, who=who, purpose=purpose, accept=is_good)
+    found = reread(account, question, who=who, purpose=purpose, accept=is_good)
     if found is None:
         return None
     receipt, kept = found
@@ -89,7 +109,7 @@ def recall(
 
 def reread(
     account: "Account",
-    fingerprint: str,
+    question: str,
     *,
     who: str,
     purpose: str,
@@ -97,8 +117,8 @@ def reread(
 ) -> tuple[Receipt, bytes] | None:
     """Return what was kept for a question and its receipt; pay only for what is acceptable."""
     who, purpose = text(who, name="who"), text(purpose, name="purpose")
-    name = f"ask/{account.name}/{fingerprint}"
-    with account.ledger._read() as snapshot:
+    name = f"ask/{account.name}/{question}"
+    with account._session.read() as snapshot:
         ask = json.loads(snapshot.facts([name]).get(name, "null"))
         if ask is None:
             return None
@@ -116,7 +136,7 @@ def reread(
         entry = {
             "kind": "reask",
             "pricing": PRICING,
-            "query": fingerprint,
+            "query": question,
             "release": ask["release"],
             "who": who,
             "purpose": purpose,

@@ -1,16 +1,17 @@
 """Long jobs: everything they may cost is set aside first, and what never began comes back."""
 
-from types import TracebackType
+import json
 from typing import TYPE_CHECKING, final
 
+from discreet._exact import whole
 from discreet.accounting import Loss
-from discreet.errors import ParameterError, SessionOver
+from discreet.errors import LedgerError, ParameterError, SessionOver
 from discreet.ledger.receipts import Receipt
 
 if TYPE_CHECKING:
-    from discreet.ledger.accounts import Account
+    from discreet.ledger.accounts.account import Account
 
-__all__ = ["Job"]
+__all__ = ["Job", "resume"]
 
 
 @final
@@ -98,12 +99,7 @@ class Job:
     def __enter__(self) -> "Job":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.close()
         self._is_open = False
@@ -122,3 +118,19 @@ class Job:
                 )
             steps[self._parts.index(part)] += times
         return steps
+
+
+def resume(account: "Account", index: int) -> Job:
+    """See :meth:`discreet.ledger.Account.resume`."""
+    index = whole(index, name="index", minimum=0)
+    fact = f"job/{index}"
+    with account._session.read() as snapshot:
+        job = json.loads(snapshot.facts([fact]).get(fact, "null"))
+        is_open = job is not None and job["account"] == account.name and "over" not in job
+        row = snapshot.row(index) if is_open else None
+        if row is not None:
+            return Job(account, Receipt(bodies=(row.body,)), job["left"])
+    raise LedgerError(
+        f"entry {index} is no open job of account {account.name!r}. It is over, or belongs to "
+        "another account."
+    )

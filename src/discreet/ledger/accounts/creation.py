@@ -1,0 +1,67 @@
+"""The entry that opens an account."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from discreet.accounting import FilterRules
+from discreet.accounting.filters import FilterKind
+from discreet.errors import ParameterError
+from discreet.ledger.rules.definition import POLICIES, Policy
+from discreet.ledger.rules.entry import Entry
+from discreet.ledger.rules.entry_forms import ACCOUNT_NAME
+from discreet.ledger.session import LedgerSession
+from discreet.ledger.writing.request import new_key, text
+from discreet.privacy import Guarantee, Neighbours, Unit
+
+__all__ = ["account_entry"]
+
+
+def account_entry(
+    session: LedgerSession,
+    name: str,
+    *,
+    unit: Unit,
+    neighbours: Neighbours | str,
+    guarantee: Guarantee,
+    kind: FilterKind | None,
+    policy: Policy,
+    sources: Sequence[Mapping[str, Any]],
+) -> Entry:
+    """See :meth:`discreet.ledger.Ledger.create`."""
+    if policy not in POLICIES:
+        raise ParameterError(f"policy must be one of {', '.join(POLICIES)}.", parameter="policy")
+    if policy == "wait" and unit.period is None:
+        raise ParameterError(
+            "waiting for the next period helps only where a person is protected in each "
+            "period by itself, such as Unit.column('user_id').per('day'). Otherwise periods "
+            "add up.",
+            parameter="policy",
+        )
+    rules = FilterRules(guarantee, kind=kind, neighbours=neighbours)
+    if rules.neighbours is None:
+        raise ParameterError("say which neighbours: add_remove is usual.", parameter="neighbours")
+    return {
+        "kind": "account",
+        "name": _account_name(name),
+        "unit": unit.to_dict(),
+        "neighbours": rules.neighbours.value,
+        "policy": policy,
+        "filter": rules.settings,
+        "sources": [_source_of(session, source) for source in sources],
+        "key": new_key(),
+    }
+
+
+def _source_of(session: LedgerSession, source: object) -> dict[str, Any]:
+    if not isinstance(source, Mapping) or source.keys() != {"name", "version", "identities"}:
+        raise ParameterError(
+            "a source is a mapping of name, version and identities.", parameter="sources"
+        )
+    return session.source(**source)
+
+
+def _account_name(name: object) -> str:
+    found = text(name, name="name", longest=ACCOUNT_NAME)
+    if "/" in found:
+        raise ParameterError("the name of an account must not contain '/'.", parameter="name")
+    return found
