@@ -33,7 +33,9 @@ from discreet.tables.protected import Protected
 from discreet.tables.questions import Question
 from discreet.tables.release.watch import Alert, Watch
 from discreet.tables.release.workload import Workload
+from discreet.tables.results.card import write_card
 from discreet.tables.results.consistent import consistent
+from discreet.tables.results.registry import registry_entry
 from discreet.tables.results.result import Result
 
 __all__ = [
@@ -69,7 +71,9 @@ __all__ = [
     "open_tables",
     "protect",
     "quantile",
+    "registry_entry",
     "stddev",
     "sum",
     "variance",
+    "write_card",
 ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from discreet.privacy import Guarantee, advantage, strength
 from discreet.tables.model.aggregates import SPECS
-from discreet.tables.results.render import clean, number, price, share
+from discreet.tables.results.format import clean, number, price, share
 
 if TYPE_CHECKING:
     from discreet.tables.results.result import Result

@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.errors import MissingExtra, ParameterError
 from discreet.tables.results.columns import Array, kind
-from discreet.tables.results.render import clean, key, short
+from discreet.tables.results.format import clean, key, short
 
 if TYPE_CHECKING:
     from discreet.tables.results.result import Result

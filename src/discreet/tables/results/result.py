@@ -13,10 +13,9 @@ from discreet._exact import probability
 from discreet.accounting import Loss
 from discreet.errors import DataError, MissingExtra, ParameterError
 from discreet.ledger import Receipt
-from discreet.tables.results import adjust as adjustments
-from discreet.tables.results import columns as _cells
-from discreet.tables.results import wire as _result_json
+from discreet.tables.results import adjust, columns
 from discreet.tables.results.columns import Array, Flags, Floats
+from discreet.tables.results.wire import read_result, write_result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +96,7 @@ class Result:
         at_least_zero(self.epsilon, name="epsilon")
         probability(self.delta, name="delta", zero=True, one=True)
         self._check_names()
-        values = {name: _cells.column(self.values[name], name=name) for name in self.columns}
+        values = {name: columns.column(self.values[name], name=name) for name in self.columns}
         if len({len(column) for column in values.values()}) > 1:
             raise DataError("the columns of a result must be equally long.")
         self._set("columns", tuple(self.columns))
@@ -107,9 +106,9 @@ class Result:
         size = len(values[self.columns[0]])
         for part, empty in (("errors", np.nan), ("lows", np.nan), ("highs", np.nan)):
             given: Mapping[str, Floats] = getattr(self, part)
-            full = {n: _cells.floats(given.get(n), size, empty, name=n) for n in self.measures}
+            full = {n: columns.floats(given.get(n), size, empty, name=n) for n in self.measures}
             self._set(part, full)
-        flags = {n: _cells.flags(self.reliable.get(n), size, name=n) for n in self.measures}
+        flags = {n: columns.flags(self.reliable.get(n), size, name=n) for n in self.measures}
         self._set("reliable", flags)
 
     def _set(self, name: str, value: object) -> None:
@@ -138,7 +137,7 @@ class Result:
                 f"{len(self.measures)} values each. Take result[column] or iterate over its rows.",
                 parameter="value",
             )
-        return _cells.python(self.values[self.measures[0]])[0]
+        return columns.python(self.values[self.measures[0]])[0]
 
     def __len__(self) -> int:
         return len(self.values[self.columns[0]])
@@ -177,7 +176,7 @@ class Result:
         >>> region_counts().to_dicts(errors=False)[1]
         {'region': 'south', 'n': -17.9, 'pay': 3021.0}
         """
-        table = {n: _cells.python(c) for n, c in self._all_columns(errors=errors).items()}
+        table = {n: columns.python(c) for n, c in self._all_columns(errors=errors).items()}
         return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
     def to_arrow(self, *, errors: bool = True) -> "pa.Table":
@@ -189,7 +188,7 @@ class Result:
         """
         table = self._all_columns(errors=errors)
         arrow = import_module("pyarrow")
-        made: pa.Table = arrow.table({name: _cells.to_arrow(col) for name, col in table.items()})
+        made: pa.Table = arrow.table({name: columns.to_arrow(col) for name, col in table.items()})
         return made
 
     def to_pandas(self, *, errors: bool = True) -> "pd.DataFrame":
@@ -224,7 +223,7 @@ class Result:
         >>> region_counts().to_json()[:50]
         b'{"columns":[{"is_key":true,"name":"region","type":'
         """
-        return _result_json.write(self)
+        return write_result(self)
 
     @classmethod
     def from_json(
@@ -237,7 +236,7 @@ class Result:
             ...
         discreet.errors.DataError: this is no result in format 1.
         """
-        fields = _result_json.read(data)
+        fields = read_result(data)
         return cls(**fields, receipt=receipt, left=left, is_recalled=is_recalled)
 
     def nonnegative(self, *columns: str) -> "Result":
@@ -250,7 +249,7 @@ class Result:
         >>> region_counts().nonnegative("n")["n"]
         array([12340.2,     0. ])
         """
-        return adjustments.nonnegative(self, columns)
+        return adjust.nonnegative(self, columns)
 
     def rounded(self, *columns: str) -> "Result":
         """Round to whole numbers, in the columns named or else in all counts.
@@ -262,7 +261,7 @@ class Result:
         >>> region_counts().rounded()["n"]
         array([12340,   -18])
         """
-        return adjustments.rounded(self, columns)
+        return adjust.rounded(self, columns)
 
     def plot(self, column: str | None = None, *, axes: Any = None) -> Any:
         """Draw one column with its intervals; return matplotlib's Axes.

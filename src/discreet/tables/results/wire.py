@@ -12,11 +12,13 @@ from discreet.tables.results import columns
 if TYPE_CHECKING:
     from discreet.tables.results.result import Result
 
+__all__ = ["read_result", "write_result"]
+
 FORMAT: Final = 1
 _BARS: Final = ("errors", "lows", "highs")
 
 
-def write(result: "Result") -> bytes:
+def write_result(result: "Result") -> bytes:
     """Write a result; equal results give equal bytes."""
     document = {
         "format": FORMAT,
@@ -47,7 +49,7 @@ def _column(result: "Result", name: str) -> dict[str, Any]:
     return made
 
 
-def read(data: bytes | str) -> dict[str, Any]:
+def read_result(data: bytes | str) -> dict[str, Any]:
     """Read the fields of a result; refuse bytes that are not one."""
     try:
         document = json.loads(data)

@@ -19,8 +19,8 @@ from rich.console import Console
 from discreet.accounting import PureLoss
 from discreet.errors import DataError, DiscreetError, MissingExtra, ParameterError
 from discreet.ledger import Receipt
-from discreet.tables.results import render as _show
 from discreet.tables.results.example import region_counts
+from discreet.tables.results.format import cell, number, share
 from discreet.tables.results.result import Result
 
 RECEIPT = Receipt(bodies=('{"account":"people","index":7}',))
@@ -278,21 +278,21 @@ class TestNumbers:
     )
     def test_a_value_has_the_digits_its_error_leaves(self, value, half, told):
         value = float(value)
-        assert _show.cell(value, value - half, value + half, math.nan) == told
+        assert cell(value, value - half, value + half, math.nan) == told
 
     def test_a_rounded_count_keeps_its_sign_of_an_even_interval(self):
-        assert _show.cell(3048.0, 3041.0, 3054.0, math.nan) == "3,048 ± 7"
-        assert _show.cell(45.0, 41.0, 52.0, math.nan) == "45 (41 to 52)"
+        assert cell(3048.0, 3041.0, 3054.0, math.nan) == "3,048 ± 7"
+        assert cell(45.0, 41.0, 52.0, math.nan) == "45 (41 to 52)"
 
-    @given(cell=st.tuples(*[st.floats()] * 4))
-    def test_any_cell_can_be_written(self, cell):
-        told = _show.cell(*cell)
+    @given(bars=st.tuples(*[st.floats()] * 4))
+    def test_any_cell_can_be_written(self, bars):
+        told = cell(*bars)
         assert 0 < len(told) < 120
-        assert (told == "-") == math.isnan(cell[0])
+        assert (told == "-") == math.isnan(bars[0])
 
     @given(value=st.floats(-1e305, 1e305), half=st.floats(1e-300, 1e300))
     def test_the_number_shown_is_as_close_as_the_error_asks(self, value, half):
-        told = float(_show.number(value, half).replace(",", ""))
+        told = float(number(value, half).replace(",", ""))
         # To the second digit of the error: half a unit of it is at most a twentieth of the error.
         assert abs(told - value) <= 0.0501 * half + 1e-15 * abs(value)
 
@@ -307,11 +307,11 @@ class TestNumbers:
         ],
     )
     def test_without_an_error_a_number_is_plain(self, value, told):
-        assert _show.number(value) == told
+        assert number(value) == told
 
     @given(part=st.floats(0, 1))
     def test_what_is_left_is_never_overstated(self, part):
-        assert float(_show.share(part).rstrip("%")) / 100 <= part + 1e-12
+        assert float(share(part).rstrip("%")) / 100 <= part + 1e-12
 
 
 class TestShown:

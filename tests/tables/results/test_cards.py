@@ -7,7 +7,7 @@ import pytest
 from discreet.accounting import PureLoss, from_json
 from discreet.errors import ParameterError
 from discreet.ledger import Receipt
-from discreet.tables.results import card as cards
+from discreet.tables import registry_entry, write_card
 from discreet.tables.results.example import region_counts
 
 CURATED = {
@@ -67,9 +67,9 @@ def test_a_card_of_few_facts_works():
     bare = region_counts(facts={}, delta=0, loss=PureLoss(epsilon=0.5))
     card = bare.card()
     assert card["privacy"]["variant"] == "Pure DP"
-    assert cards.registry_entry(card, **CURATED)["deployment"]["privacy_loss"][
-        "privacy_parameters"
-    ] == {"epsilon": 0.5}
+    assert registry_entry(card, **CURATED)["deployment"]["privacy_loss"]["privacy_parameters"] == {
+        "epsilon": 0.5
+    }
 
 
 def test_seeded_noise_is_on_the_card():
@@ -78,7 +78,7 @@ def test_seeded_noise_is_on_the_card():
 
 
 def test_an_entry_fits_the_registry():
-    entry = cards.registry_entry(region_counts().card(), **CURATED)
+    entry = registry_entry(region_counts().card(), **CURATED)
     assert set(entry) == {"url_slug", "status", "tier", "deployment"}
     assert entry["url_slug"] == "visits-by-region"
     deployment = entry["deployment"]
@@ -99,27 +99,27 @@ def test_an_entry_fits_the_registry():
 def test_an_entry_needs_a_date():
     undated = region_counts(receipt=Receipt(bodies=('{"account":"people","index":7}',))).card()
     with pytest.raises(ParameterError, match="publication_date"):
-        cards.registry_entry(undated, **CURATED)
-    dated = cards.registry_entry(undated, **CURATED, publication_date="2026-01-02")
+        registry_entry(undated, **CURATED)
+    dated = registry_entry(undated, **CURATED, publication_date="2026-01-02")
     assert dated["deployment"]["basic"]["publication_date"] == "2026-01-02"
 
 
 def test_cards_are_written_for_programs_and_for_people(tmp_path):
     card = region_counts().card()
     for suffix in ("json", "yaml", "yml"):
-        path = cards.write(card, tmp_path / f"card.{suffix}")
+        path = write_card(card, tmp_path / f"card.{suffix}")
         assert json.loads(path.read_text(encoding="utf-8")) == card
-    text = cards.write(card, tmp_path / "card.md").read_text(encoding="utf-8")
+    text = write_card(card, tmp_path / "card.md").read_text(encoding="utf-8")
     assert "## Privacy" in text
     assert "| epsilon | 0.5 |" in text
     with pytest.raises(ParameterError, match=r"\.json"):
-        cards.write(card, tmp_path / "card.pdf")
+        write_card(card, tmp_path / "card.pdf")
 
 
 def test_a_question_cannot_bring_markup_into_a_card(tmp_path):
     evil = "SELECT '<script>x</script>' | [a](javascript:b) `c`\n# title \x1b[31m"
     card = region_counts(question=evil).card()
-    text = cards.write(card, tmp_path / "card.md").read_text(encoding="utf-8")
+    text = write_card(card, tmp_path / "card.md").read_text(encoding="utf-8")
     assert "<script" not in text
     assert "\x1b" not in text
     assert "\n# title" not in text
