@@ -1,5 +1,6 @@
 """The package as a whole: light to import, lazy at the root, one direction of imports."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -81,6 +82,28 @@ def test_no_room_imports_the_root():
         if re.search(r"^(from discreet import|import discreet$)", path.read_text(), re.M)
     ]
     assert culprits == []
+
+
+def entered():
+    """Yield the modules beyond a front door that another room imports, with who does."""
+    for path in SOURCE.rglob("*.py"):
+        home, *inside = path.relative_to(SOURCE).parts
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("discreet."):
+                _, room, *rest = node.module.split(".")
+                for name in node.names:
+                    place = SOURCE.joinpath(room, *rest, name.name)
+                    is_module = place.is_dir() or place.with_suffix(".py").exists()
+                    door = ".".join([node.module, name.name] if is_module else [node.module])
+                    if inside and home != room and door.count(".") > 1:
+                        yield door
+
+
+def test_rooms_are_entered_by_front_doors_and_listed_side_doors():
+    page = SOURCE.parents[1].joinpath("docs/ARCHITECTURE.md").read_text()
+    listed = set(re.findall(r"^\| `(discreet\.[a-z._]+)` \|", page, re.M))
+    used = {next((d for d in listed if f"{one}.".startswith(f"{d}.")), one) for one in entered()}
+    assert used == listed
 
 
 def test_contracts_of_the_first_page_hold():

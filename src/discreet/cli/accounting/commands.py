@@ -220,7 +220,7 @@ def tradeoff(
     As a picture:
     [bold]discreet tradeoff -m laplace --noise-multiplier 2 --plot curve.png[/bold]
     """
-    from discreet.accounting import curves
+    from discreet import accounting
 
     given = {
         "noise-multiplier": noise_multiplier,
@@ -232,14 +232,14 @@ def tradeoff(
     }
     loss = run_of(mechanism, given, rate=rate, steps=steps)
     if plot is not None:
-        written = curves.plot_tradeoff({described(mechanism, rate, steps): loss}, path=plot)
+        written = accounting.plot_tradeoff({described(mechanism, rate, steps): loss}, path=plot)
         if not as_json:
             say(Console(), f"Wrote {written}.")
             return
     columns = [i / (WIDTH - 1) for i in range(WIDTH)]
-    misses = curves.tradeoff(loss, false_positive_rates=[*columns, *SHOWN_RATES]).tolist()
+    misses = accounting.tradeoff(loss, false_positive_rates=[*columns, *SHOWN_RATES]).tolist()
     table = list(zip(SHOWN_RATES, misses[WIDTH:], strict=True))
-    advantage = float(curves.profile(loss, epsilons=[0])[0])
+    advantage = float(accounting.profile(loss, epsilons=[0])[0])
     if as_json:
         facts = {
             "advantage": advantage,

@@ -13,10 +13,10 @@ from discreet.errors import DiscreetError, MissingExtra
 if TYPE_CHECKING:
     from torch import nn
 
+    from discreet.learn import Private
     from discreet.learn.recipes.encoding import EncodedRows
     from discreet.learn.recipes.evaluation import Accuracy, PrivateAccuracy
     from discreet.learn.recipes.recipe import Recipe
-    from discreet.learn.training import Private
     from discreet.ledger import Account, Job
 
 __all__ = ["Evaluation", "OnPrivate", "OnPublic", "Run", "Settings", "carry_out", "need_torch"]
