@@ -59,14 +59,14 @@ class Bare:
 
     def __init__(self, task: Task, device: str, data: Batch) -> None:
         from discreet.learn.choices.clipping import Flat
-        from discreet.learn.gradients.engine import Engine
+        from discreet.learn.gradients.engine import GradientEngine
         from discreet.learn.noise.grid_noise import add_noise_
 
         self.task, self.device, self.add_noise_ = task, device, add_noise_
         model = _model(task, device)
         self.optimizer = task.optimizer(_trainable(model).values())
         self.clipping = Flat(norm=CLIP)
-        self.engine = Engine(model, clipping=self.clipping)
+        self.engine = GradientEngine(model, clipping=self.clipping)
 
     def losses(self, model: nn.Module, batch: Batch) -> Tensor:
         with self.task.precision(self.device):

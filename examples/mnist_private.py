@@ -31,7 +31,7 @@ from torch.nn.functional import cross_entropy, group_norm
 
 from discreet.datasets import digits
 from discreet.learn import Spent, prepare
-from discreet.learn.recipes.scattering import Scattering
+from discreet.learn.recipes import Scattering
 
 DELTA, CLIP, MOMENTUM, GROUPS = 1e-5, 0.1, 0.9, 27
 EPSILONS = {"mnist": 2.93, "fashion": 2.7}  # those of the literature

@@ -10,7 +10,7 @@ from oracle import clipped_sum, gradients
 from torch import Tensor, nn
 
 from discreet.learn import Flat
-from discreet.learn.gradients.engine import Engine
+from discreet.learn.gradients.engine import GradientEngine
 
 SMALL = {
     "vocab_size": 19,
@@ -88,7 +88,7 @@ def test_clipped_sums_are_those_of_single_examples(make):
     batch = (torch.randint(0, 19, (5, 7)),)
     grads = gradients(model, language_loss, batch, 5)
     norm = float(grads.norm(dim=1).median())
-    engine = Engine(model, clipping=Flat(norm=norm))
+    engine = GradientEngine(model, clipping=Flat(norm=norm))
     engine.accumulate(language_loss, batch, units=5)
     expected = clipped_sum(grads, norm)
     assert float((engine.flat.buffer - expected).norm() / expected.norm()) < 1e-6

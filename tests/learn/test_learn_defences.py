@@ -10,7 +10,7 @@ from torch.utils.checkpoint import checkpoint
 
 from discreet.errors import DataError, ParameterError
 from discreet.learn import Flat, prepare
-from discreet.learn.gradients.engine import Engine
+from discreet.learn.gradients.engine import GradientEngine
 
 ROWS = 40
 
@@ -191,7 +191,7 @@ def test_rows_that_cancel_do_not_exceed_the_norm(size):
         first, second = model(batch[0]).unbind(1)
         return (first * pull).sum(1) - (second * (pull * (1 + 3e-7))).sum(1)
 
-    engine = Engine(table, clipping=Flat(norm=1.0), is_checked=False)
+    engine = GradientEngine(table, clipping=Flat(norm=1.0), is_checked=False)
     engine.accumulate(loss, (torch.ones(1, 2, dtype=torch.long),), units=1)
     assert float(engine.flat.buffer.double().norm()) <= 1.0
 

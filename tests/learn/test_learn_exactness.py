@@ -14,7 +14,7 @@ from torch.utils.checkpoint import checkpoint
 from discreet.errors import ParameterError
 from discreet.learn import Flat, PerLayer
 from discreet.learn.following import contributions
-from discreet.learn.gradients.engine import Engine
+from discreet.learn.gradients.engine import GradientEngine
 from discreet.learn.rules import convolution
 
 ROWS = 6
@@ -302,7 +302,7 @@ def batch_of(shape: Any, rows: int = ROWS) -> tuple[Tensor, Tensor]:
 def assert_exact(model: nn.Module, batch: Any, *, units: int, loss_fn: Any = loss) -> None:
     grads = gradients(model, loss_fn, batch, units)
     norm = float(grads.norm(dim=1).median())  # so that some are clipped, and some are not
-    engine = Engine(model, clipping=Flat(norm=norm))
+    engine = GradientEngine(model, clipping=Flat(norm=norm))
     found = engine.accumulate(loss_fn, batch, units=units)
     expected = clipped_sum(grads, norm)
     gap = float((engine.flat.buffer - expected).norm() / expected.norm())
@@ -338,7 +338,7 @@ def test_no_size_of_the_batch_is_confused_with_another_axis(rows):
     assert_exact(positions(), batch_of(TOKENS, rows), units=rows) if rows > 1 else None
     model = positions()
     x, target = batch_of(TOKENS, rows)
-    engine = Engine(model, clipping=Flat(norm=0.5))
+    engine = GradientEngine(model, clipping=Flat(norm=0.5))
     engine.accumulate(loss, (x, target), units=rows)
     expected = clipped_sum(gradients(model, loss, (x, target), rows), 0.5)
     assert torch.allclose(engine.flat.buffer, expected, rtol=1e-5, atol=1e-7)
@@ -348,7 +348,7 @@ def test_no_size_of_the_batch_is_confused_with_another_axis(rows):
 def test_micro_batches_never_change_the_result(size):
     make, shape = LAYERS["conv2d, stride"]
     model, (x, target) = make(), batch_of(shape, 8)
-    whole, parts = (Engine(model, clipping=Flat(norm=0.5)) for _ in range(2))
+    whole, parts = (GradientEngine(model, clipping=Flat(norm=0.5)) for _ in range(2))
     whole.accumulate(loss, (x, target), units=8)
     for start in range(0, 8, size):
         rows = slice(start, start + size)
@@ -360,7 +360,7 @@ def test_per_layer_clipping_bounds_each_layer():
     make, shape = LAYERS["linear over time"]
     model, batch = make(), batch_of(shape)
     clipping = PerLayer(norm=0.2)
-    engine = Engine(model, clipping=clipping)
+    engine = GradientEngine(model, clipping=clipping)
     for row in range(ROWS):
         engine.flat.zero_()
         engine.accumulate(loss, tuple(t[row : row + 1] for t in batch), units=1)
@@ -371,7 +371,7 @@ def test_per_layer_clipping_bounds_each_layer():
 @pytest.mark.parametrize("poison", [float("nan"), float("inf"), 1e300])
 def test_what_is_not_finite_adds_nothing(poison):
     model, (x, target) = LAYERS["linear"][0](), batch_of(ROW)
-    engine = Engine(model, clipping=Flat(norm=0.5))
+    engine = GradientEngine(model, clipping=Flat(norm=0.5))
     engine.accumulate(loss, (x, target), units=ROWS)
     clean = engine.flat.buffer.clone()
     worse = torch.cat([x, torch.full((1, 5), poison)])
@@ -407,7 +407,7 @@ def test_low_precision_is_exact_where_its_numbers_are(kind, dtype):
             out = model(batch[0])
         return (out.flatten(1).to(batch[1].dtype) * batch[1]).sum(1)
 
-    engine = Engine(model, clipping=Flat(norm=2.0))
+    engine = GradientEngine(model, clipping=Flat(norm=2.0))
     engine.accumulate(sums, (x, target), units=ROWS)
     double = model.double().eval()
     expected = clipped_sum(
@@ -428,7 +428,7 @@ def test_one_unit_never_exceeds_the_norm_in_low_precision(kind):
         with torch.autocast("cpu", dtype=torch.bfloat16):
             return loss(model, batch).float()
 
-    engine = Engine(model, clipping=Flat(norm=0.1))
+    engine = GradientEngine(model, clipping=Flat(norm=0.1))
     for _ in range(20):
         engine.flat.zero_()
         engine.accumulate(low, batch_of(shape, 1), units=1)
@@ -481,12 +481,14 @@ class Hidden(torch.autograd.Function):
 def test_what_can_not_be_handled_is_named(model, word):
     x, target = batch_of(TOKENS if isinstance(model, nn.Embedding) else ROW)
     with pytest.raises(ParameterError, match=word):
-        Engine(model.double(), clipping=Flat(norm=1.0)).accumulate(loss, (x, target), units=ROWS)
+        GradientEngine(model.double(), clipping=Flat(norm=1.0)).accumulate(
+            loss, (x, target), units=ROWS
+        )
 
 
 def test_nothing_of_a_step_outlives_it():
     model, batch = positions(), batch_of(TOKENS)
-    engine = Engine(model, clipping=Flat(norm=1.0))
+    engine = GradientEngine(model, clipping=Flat(norm=1.0))
     engine.accumulate(loss, batch, units=ROWS)
     gc.collect()
     gc.disable()
@@ -502,6 +504,6 @@ def test_nothing_of_a_step_outlives_it():
 
 def test_a_mean_over_the_batch_is_refused():
     with pytest.raises(ParameterError, match="reduction='none'"):
-        Engine(nn.Linear(5, 1), clipping=Flat(norm=1.0)).accumulate(
+        GradientEngine(nn.Linear(5, 1), clipping=Flat(norm=1.0)).accumulate(
             lambda m, b: loss(m, b).mean(), batch_of(ROW), units=ROWS
         )

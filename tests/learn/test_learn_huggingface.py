@@ -3,13 +3,14 @@
 import importlib
 import json
 import math
+import sys
 import warnings
 
 import pytest
 import torch
 
 from discreet.errors import MissingExtra, ParameterError
-from discreet.learn import huggingface, prepare, resume
+from discreet.learn import prepare, resume
 from discreet.learn.huggingface import make_trainer, per_example_loss, privacy_callback
 from discreet.testing import SeededSource
 
@@ -17,9 +18,6 @@ VOCABULARY, LENGTH, ROWS = 13, 6, 60
 
 
 def test_without_transformers_the_missing_package_is_named(monkeypatch):
-    def absent(name: str) -> object:
-        raise ImportError(name)
-
     model = torch.nn.Linear(2, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     private = prepare(
@@ -32,8 +30,8 @@ def test_without_transformers_the_missing_package_is_named(monkeypatch):
         batch_size=10,
         clip=1.0,
     )
-    huggingface._classes.cache_clear()
-    monkeypatch.setattr(importlib, "import_module", absent)
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    monkeypatch.delitem(sys.modules, "discreet.learn.huggingface.trainer", raising=False)
     with pytest.raises(MissingExtra, match=r"pip install transformers\[torch\]"):
         privacy_callback(private)
     with pytest.raises(MissingExtra):

@@ -11,9 +11,18 @@ from torch import nn
 
 from discreet import audit
 from discreet.errors import DataError, ParameterError
-from discreet.learn.recipes import recipe as recipes
-from discreet.learn.recipes.encoding import NO_LABEL, Choice, EncodedRows, Encoding, Scaled
-from discreet.learn.recipes.evaluation import Accuracy, PrivateAccuracy, correct, set_apart
+from discreet.learn import recipes
+from discreet.learn.recipes import (
+    NO_LABEL,
+    Accuracy,
+    Choice,
+    EncodedRows,
+    Encoding,
+    PrivateAccuracy,
+    Scaled,
+    correct,
+    set_apart,
+)
 from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.testing import temporary_account
 

@@ -47,7 +47,7 @@ from discreet.learn import (
     prepare,
 )
 from discreet.learn.choices.adaptive import AdaptiveState
-from discreet.learn.gradients.engine import Engine
+from discreet.learn.gradients.engine import GradientEngine
 from discreet.learn.run.units import Grouped, rounded
 from discreet.noise import SYSTEM
 from discreet.privacy import Guarantee, Neighbours, Unit
@@ -89,7 +89,9 @@ class TestStep:
     def test_an_empty_batch_is_a_step_of_noise(self, monkeypatch):
         private = begin(data=make_data(3), batch_size=1, population=10**7, seed=None, steps=2)
         start = weights(private.model)
-        monkeypatch.setattr(Engine, "accumulate", lambda *_, **__: pytest.fail("nobody is there"))
+        monkeypatch.setattr(
+            GradientEngine, "accumulate", lambda *_, **__: pytest.fail("nobody is there")
+        )
         train(private)
         assert private.steps_taken == 2
         assert private.spent.steps == 2
@@ -646,7 +648,7 @@ def spends(account) -> int:
 
 class TestAccount:
     def test_each_step_is_on_record_before_anything_is_drawn_or_read(self, monkeypatch):
-        monkeypatch.setattr(Engine, "try_again", lambda self: None)
+        monkeypatch.setattr(GradientEngine, "try_again", lambda self: None)
         with temporary_account(epsilon=10, delta=1e-5) as account:
             log = []
 

@@ -11,7 +11,7 @@ import torch
 
 from discreet.accounting import GaussianLoss
 from discreet.learn import Flat, FullBatch, PerLayer
-from discreet.learn.gradients.engine import Clipped, Engine
+from discreet.learn.gradients.engine import Clipped, GradientEngine
 from discreet.learn.run import step as _stepping
 from discreet.noise import SYSTEM, uniform_integers
 from discreet.privacy import Neighbours
@@ -132,7 +132,7 @@ def clip_the_sum(patch):
         self.flat.buffer += factor[0, 0] * whole
         return Clipped(norms=norm, factors=factor, losses=losses.detach())
 
-    patch.setattr(Engine, "accumulate", accumulate)
+    patch.setattr(GradientEngine, "accumulate", accumulate)
 
 
 def little_noise(patch):

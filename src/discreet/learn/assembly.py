@@ -15,7 +15,7 @@ from discreet.learn.choices.adaptive import AdaptiveState
 from discreet.learn.choices.clipping import Clipping
 from discreet.learn.fixing import check
 from discreet.learn.gradients.cuda_graph import Replaying
-from discreet.learn.gradients.engine import Engine
+from discreet.learn.gradients.engine import GradientEngine
 from discreet.learn.noise.grid_noise import GridNoise
 from discreet.learn.run.diagnostics import Monitor
 from discreet.learn.run.optimizer_guard import check_optimizer
@@ -23,10 +23,10 @@ from discreet.learn.run.payment import Charges, check_account
 from discreet.learn.run.promise import Promise
 from discreet.learn.run.rows import Collate, Rows, rows_of
 from discreet.learn.run.settings import Execution
-from discreet.learn.run.state import State
+from discreet.learn.run.state import RunState
 from discreet.learn.run.step import Stepping
 from discreet.learn.run.team import Team
-from discreet.learn.run.units import EachRow, Units, units_of
+from discreet.learn.run.units import EachRow, UnitRows, units_of
 from discreet.learn.training import Private
 from discreet.ledger import Account
 from discreet.privacy import Unit
@@ -42,7 +42,7 @@ class Parts:
     model: nn.Module
     optimizer: Optimizer
     rows: Rows
-    units: Units
+    units: UnitRows
     by: str | None  # the column of the units, if they come from one
     team: Team
 
@@ -91,7 +91,7 @@ def assemble(
     promise: Promise,
     *,
     clipping: Clipping,
-    state: State,
+    state: RunState,
     pay: Callable[[Account], Charges],
     notes: tuple[str, ...],
 ) -> Private:
@@ -99,7 +99,7 @@ def assemble(
     team, account = parts.team, execution.account
     _check_alike(parts)
     team.align(parts.model)
-    engine = Engine(parts.model, clipping=clipping)
+    engine = GradientEngine(parts.model, clipping=clipping)
     GridNoise.of(  # refuses noise that cannot be drawn, before anything is paid
         sensitivity=clipping.sensitivity,
         noise_multiplier=promise.gradient_noise,
@@ -144,7 +144,7 @@ def assemble(
     )
 
 
-def _adder(engine: Engine, clipping: Clipping, capacity: int) -> Replaying:
+def _adder(engine: GradientEngine, clipping: Clipping, capacity: int) -> Replaying:
     """Return what adds up gradients by replaying graphs, or say why it can not."""
     if engine.flat.buffer.device.type != "cuda":
         raise ParameterError(

@@ -3,7 +3,6 @@
 import os
 from typing import Any, Unpack
 
-import torch  # noqa: F401 - for the example
 from torch import nn
 from torch.optim import Optimizer
 
@@ -16,7 +15,7 @@ from discreet.learn.run.checkpoint_file import read
 from discreet.learn.run.payment import Charges
 from discreet.learn.run.promise import Promise, trainable
 from discreet.learn.run.settings import Execution, ExecutionOptions
-from discreet.learn.run.state import State
+from discreet.learn.run.state import RunState
 from discreet.learn.run.units import rounded
 from discreet.learn.training import Private
 from discreet.ledger import Account
@@ -48,7 +47,7 @@ def resume(
     account nobody knows of them: ``spent`` counts what the checkpoint knows, so it is right only if
     nothing of the lost steps was kept.
 
-    >>> import os, tempfile
+    >>> import os, tempfile, torch
     >>> from discreet.learn.preparing import prepare
     >>> model, data = nn.Linear(2, 1), (torch.randn(100, 2),)
     >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -69,7 +68,7 @@ def resume(
     execution = Execution(**options)
     document = read(path)
     promise = Promise.from_json(document["settings"], sampling=sampling, clipping=clip)
-    state = State(**document["state"])
+    state = RunState(**document["state"])
     _check_account(promise, execution.account)
     parts = gather(
         model,

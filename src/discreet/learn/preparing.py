@@ -22,7 +22,7 @@ from discreet.learn.choices.sampling import (
 from discreet.learn.run.payment import Charges
 from discreet.learn.run.promise import Promise, trainable
 from discreet.learn.run.settings import SamplingName, Training, TrainingOptions
-from discreet.learn.run.state import State
+from discreet.learn.run.state import RunState
 from discreet.learn.run.units import rounded
 from discreet.learn.training import Private
 from discreet.noise import SYSTEM, Source
@@ -128,7 +128,7 @@ def prepare(
         asked,
         promise,
         clipping=as_clipping(clipping),
-        state=State(),
+        state=RunState(),
         pay=lambda account: Charges.reserve(account, promise, asked),
         notes=notes,
     )

@@ -18,7 +18,7 @@ from discreet.learn.run.diagnostics import Diagnostics, bar
 from discreet.learn.run.optimizer_guard import Guard
 from discreet.learn.run.payment import Charges
 from discreet.learn.run.promise import Promise
-from discreet.learn.run.state import State
+from discreet.learn.run.state import RunState
 from discreet.learn.run.step import Stepping
 from discreet.learn.run.team import Indices, Team, Weights
 from discreet.learn.run.ticket import Batch, require_ticket
@@ -72,7 +72,7 @@ class Private:
         promise: Promise,
         charges: Charges | None,
         team: Team,
-        state: State,
+        state: RunState,
         progress: bool | None,
         notes: tuple[str, ...],
     ) -> None:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from discreet.cli import app
 from discreet.cli.demo import learn as _demo_learn
 from discreet.datasets import census, digits
-from discreet.learn.recipes import recipe as recipes
+from discreet.learn import recipes
 from discreet.ledger import Ledger
 from discreet.privacy import Guarantee, Unit
 from discreet.tables import protect

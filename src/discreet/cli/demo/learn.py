@@ -12,12 +12,13 @@ from rich.text import Text
 
 from discreet._exact import Number, refusal, whole
 from discreet.cli.train import show as shown
-from discreet.cli.train.runs import OnPublic, Settings, carry_out, need_torch
+from discreet.cli.train.evaluations import OnPublic
+from discreet.cli.train.runs import Experiment, carry_out, need_torch
 from discreet.datasets import digits
 from discreet.privacy import Guarantee, Neighbours, Unit
 
 if TYPE_CHECKING:
-    from discreet.learn.recipes.encoding import EncodedRows
+    from discreet.learn.recipes import EncodedRows
 
 ROWS: Final = 8_000
 MOST_ROWS: Final = 10**6
@@ -39,7 +40,7 @@ STORY: Final = (
 def run_demo_learn(console: Console, *, rows: Number | None = None, plot: Path | None) -> None:
     """Train, compare and verify; all in a folder that is gone afterwards."""
     need_torch()
-    from discreet.learn.recipes.recipe import CNN
+    from discreet.learn.recipes import CNN
     from discreet.ledger import Ledger
 
     count = ROWS if rows is None else whole(rows, name="rows", hint="It is a number of pictures.")
@@ -58,25 +59,24 @@ def run_demo_learn(console: Console, *, rows: Number | None = None, plot: Path |
             neighbours=Neighbours.add_remove,
             guarantee=GUARANTEE,
         )
-        settings = Settings(
+        experiment = Experiment(
             recipe=CNN,
             classes=10,
-            delta=DELTA,
             epochs=EPOCHS,
             batch_size=max(1, count // 15),
-            account=account,
-            population=count,  # generated: everybody knows how many there are
+            # Generated: everybody knows how many there are.
+            training={"delta": DELTA, "account": account, "population": count},
         )
         evaluation = OnPublic(
             rows=_rows(HELD_OUT, seed=1), words=f"{HELD_OUT:,} other generated digits"
         )
         on = f"{count:,} generated digits"
         runs = carry_out(
-            settings, _rows(count, seed=0), epsilons=EPSILONS, twin=True, evaluation=evaluation
+            experiment, _rows(count, seed=0), epsilons=EPSILONS, twin=True, evaluation=evaluation
         )
         if plot is not None:
             shown.draw_runs(plot, runs, on=on)
-        shown.print_runs(console, runs, settings, evaluation, on=on, is_generated=True)
+        shown.print_runs(console, runs, experiment, evaluation, on=on, is_generated=True)
         console.print(Text(f"The ledger: {ledger.verify()}"), soft_wrap=True)
     if plot is None:
         console.print(Text("Draw it: discreet demo learn --plot gap.png"), soft_wrap=True)
@@ -97,7 +97,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def _rows(n: int, *, seed: int) -> "EncodedRows":
-    from discreet.learn.recipes.encoding import EncodedRows
+    from discreet.learn.recipes import EncodedRows
 
     table = digits(n, seed=seed)
     pictures = table["image"].astype(np.float32)[:, None]

@@ -1,26 +1,81 @@
-"""Images in IDX files, as MNIST and its relatives come: a folder of four files."""
+"""Training on images in IDX files, as MNIST and its relatives come: a folder of four files."""
 
 import gzip
 import math
 from collections.abc import Callable
+from contextlib import ExitStack
+from getpass import getuser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet._exact import whole
+from discreet.cli.ledger.opening import writing
+from discreet.cli.numbers import parse
+from discreet.cli.train.evaluations import OnPublic
+from discreet.cli.train.request import TrainRequest, whole_number
+from discreet.cli.train.runs import carry_out
+from discreet.cli.train.show import report
 from discreet.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from discreet.learn.recipes.encoding import EncodedRows
+    from discreet.learn.recipes import EncodedRows
     from discreet.ledger import Account
 
-__all__ = ["HELD_OUT", "TRAINING", "has_images", "read_idx", "read_images", "register_images"]
+__all__ = ["train_on_images"]
 
 TRAINING: Final = "train"
 HELD_OUT: Final = "t10k"
 _BYTES: Final = 8  # the code of unsigned bytes
 _LARGEST: Final = 1 << 36
+
+
+def train_on_images(
+    request: TrainRequest,
+    folder: Path,
+    *,
+    model: str,
+    classes: str,
+    account: str | None,
+    ledger: str,
+) -> None:
+    """Do what ``discreet train images`` was asked for."""
+    many = whole(parse(classes), name="classes", minimum=2)
+    has_public = has_images(folder, HELD_OUT)
+    request.require_judge(has_public, remedy="the t10k files in the folder")
+    if account is not None:
+        request.refuse_twin(f"images of the account {account!r}")
+    with ExitStack() as stack:
+        charged: Account | None = None
+        if account is not None:
+            charged = stack.enter_context(writing(ledger, None))[account]
+        rows = read_images(folder, TRAINING, classes=many)
+        evaluation = None
+        if has_public:
+            evaluation = OnPublic(
+                rows=read_images(folder, HELD_OUT, classes=many),
+                words="the t10k images, which were declared public",
+            )
+        if charged is not None:
+            register_images(charged, folder)
+        experiment = request.experiment(
+            model,
+            classes=many,
+            account=charged,
+            who=request.who or getuser(),
+            population=whole_number(request.population, "population"),
+        )
+        runs = carry_out(
+            experiment,
+            rows,
+            epsilons=request.budgets,
+            twin=request.compare,
+            evaluation=evaluation,
+        )
+        on = f"images of {folder.resolve().name}"
+        report(request, experiment, runs, evaluation, {"shape": rows.matrix.shape[1:]}, on=on)
 
 
 def has_images(folder: Path, part: str) -> bool:
@@ -37,7 +92,7 @@ def read_images(folder: Path, part: str, *, classes: int) -> "EncodedRows":
 
     The range of a byte is public, so no statistic of the images is used.
     """
-    from discreet.learn.recipes.encoding import NO_LABEL, EncodedRows
+    from discreet.learn.recipes import NO_LABEL, EncodedRows
 
     images, labels = (read_idx(_file(folder, part, what)) for what in ("images", "labels"))
     if images.ndim not in (3, 4) or labels.ndim != 1 or len(images) != len(labels):

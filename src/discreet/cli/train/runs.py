@@ -4,24 +4,21 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, Protocol, final
+from typing import TYPE_CHECKING, Any, Final, final
 
-from discreet._exact import Number, show
+from discreet._exact import Number
+from discreet.cli.train.evaluations import Evaluation
 from discreet.errors import DiscreetError, MissingExtra
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from discreet.learn import Private
-    from discreet.learn.recipes.encoding import EncodedRows
-    from discreet.learn.recipes.evaluation import Accuracy, PrivateAccuracy
-    from discreet.learn.recipes.recipe import Recipe
-    from discreet.ledger import Account, Job
+    from discreet.learn import Private, TrainingOptions
+    from discreet.learn.recipes import Accuracy, EncodedRows, Recipe
+    from discreet.ledger import Account
 
-__all__ = ["Evaluation", "OnPrivate", "OnPublic", "Run", "Settings", "carry_out", "need_torch"]
+__all__ = ["Experiment", "Run", "carry_out", "gap", "need_torch"]
 
-APART: Final = Fraction(1, 10)  # the share of units that a private evaluation keeps out of training
 NOT_PRIVATE: Final = "NOT PRIVATE"
 
 
@@ -36,112 +33,41 @@ def need_torch() -> None:
         raise MissingExtra(room="discreet.learn", needs="torch", extra="learn") from None
 
 
-class Evaluation(Protocol):
-    """How a model is judged, and on whom."""
-
-    @property
-    def words(self) -> str:
-        """On whom, to be printed."""
-        ...
-
-    def begin(self, models: int, /) -> None:
-        """Set aside what judging so many models costs, or raise."""
-        ...
-
-    def accuracy(self, model: "nn.Module", /) -> "Accuracy":
-        """Judge a model."""
-        ...
-
-    def close(self) -> None:
-        """Give back what was not used."""
-        ...
-
-
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OnPublic:
-    """Judge models on rows that were declared public: free, and exact."""
-
-    rows: "EncodedRows"
-    words: str
-
-    def begin(self, models: int, /) -> None:
-        """Nothing: it is free."""
-
-    def close(self) -> None:
-        """Nothing: it is free."""
-
-    def accuracy(self, model: "nn.Module", /) -> "Accuracy":
-        from discreet.learn.recipes.encoding import NO_LABEL
-        from discreet.learn.recipes.evaluation import Accuracy
-
-        return Accuracy.on_public(model, self.rows.take(self.rows.labels != NO_LABEL))
-
-
-@final
-class OnPrivate:
-    """Judge models on private rows, with noise, each time for a price that was set aside."""
-
-    def __init__(
-        self,
-        rows: "EncodedRows",
-        mechanism: "PrivateAccuracy",
-        account: "Account",
-        *,
-        who: str,
-        purpose: str,
-    ) -> None:
-        self._rows, self._mechanism, self._account = rows, mechanism, account
-        self._who, self._purpose = who, purpose
-        self._job: Job | None = None
-
-    @property
-    def words(self) -> str:
-        """On whom."""
-        return (
-            f"a random tenth of the units, kept out of training, with noise for "
-            f"epsilon={show(self._mechanism.epsilon)} each"
-        )
-
-    def begin(self, models: int, /) -> None:
-        """Set aside what judging so many models costs."""
-        loss = self._mechanism.loss * models
-        self._job = self._account.reserve(loss, who=self._who, purpose=self._purpose)
-
-    def close(self) -> None:
-        """Give back what was not used."""
-        if self._job is not None:
-            self._job.close()
-
-    def accuracy(self, model: "nn.Module", /) -> "Accuracy":
-        from discreet.learn.recipes.encoding import NO_LABEL
-        from discreet.learn.recipes.evaluation import correct
-
-        assert self._job is not None  # begun
-        self._job.spend(self._mechanism.loss)  # before the rows are touched
-        rows = self._rows.take(self._rows.labels != NO_LABEL)
-        return self._mechanism.release(correct(model, rows), units=rows.units)
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Experiment:
     """What all runs of a command have in common."""
 
     recipe: "Recipe"
     classes: int
-    delta: Number
     epochs: Number
     batch_size: int
+    training: "TrainingOptions"  # the other settings of private runs; epsilon is each one's own
     clip: Number | None = None
     learning_rate: Number | None = None
-    account: "Account | None" = None
     unit: str | None = None
-    rows_per_unit: int = 1
-    population: int | None = None
-    who: str = "trainer"
-    purpose: str = "training"
-    progress: bool | None = None
+
+    @property
+    def account(self) -> "Account | None":
+        """Who pays."""
+        return self.training.get("account")
+
+    def prepare(self, rows: "EncodedRows", epsilon: Number) -> "Private":
+        """Prepare one of the runs, and set aside what it costs."""
+        options: TrainingOptions = {
+            **self.training,
+            "epsilon": epsilon,
+            "epochs": self.epochs,
+            "batch_size": self.batch_size,
+        }
+        return self.recipe.prepare(
+            rows,
+            classes=self.classes,
+            clip=self.clip,
+            learning_rate=self.learning_rate,
+            unit=self.unit,
+            **options,
+        )
 
 
 @final
@@ -185,7 +111,7 @@ class Run:
 
 
 def carry_out(
-    settings: Settings,
+    experiment: Experiment,
     rows: "EncodedRows",
     *,
     epsilons: Sequence[Number],
@@ -197,14 +123,14 @@ def carry_out(
     try:
         # All of it is set aside first, or nothing: a comparison that breaks off helps nobody.
         for epsilon in epsilons:
-            prepared.append((epsilon, _prepared(settings, rows, epsilon)))
+            prepared.append((epsilon, experiment.prepare(rows, epsilon)))
         if evaluation is not None:
             evaluation.begin(len(epsilons) + twin)
     except BaseException:
         _give_back(prepared, evaluation)  # none of it has begun
         raise
     try:
-        runs = _trained(settings, rows, prepared, twin=twin, evaluation=evaluation)
+        runs = _trained(experiment, rows, prepared, twin=twin, evaluation=evaluation)
     except KeyboardInterrupt:
         # Stopped by somebody who has seen nothing. When an error stops it that may depend on the
         # data, so then nothing is given back.
@@ -216,49 +142,29 @@ def carry_out(
 
 
 def _trained(
-    settings: Settings,
+    experiment: Experiment,
     rows: "EncodedRows",
     prepared: Sequence[tuple[Number, "Private"]],
     *,
     twin: bool,
     evaluation: Evaluation | None,
 ) -> list[Run]:
-    from discreet.learn.recipes.recipe import finish, train_without_privacy
+    from discreet.learn.recipes import finish, train_without_privacy
 
     runs = []
     if twin:
         model = train_without_privacy(
-            settings.recipe,
+            experiment.recipe,
             rows,
-            classes=settings.classes,
-            epochs=settings.epochs,
-            batch_size=settings.batch_size,
-            learning_rate=settings.learning_rate,
+            classes=experiment.classes,
+            epochs=experiment.epochs,
+            batch_size=experiment.batch_size,
+            learning_rate=experiment.learning_rate,
         )
         runs.append(_run(None, None, model, evaluation))
     for epsilon, private in prepared:
         runs.append(_run(epsilon, private, finish(private), evaluation))
     return runs
-
-
-def _prepared(settings: Settings, rows: "EncodedRows", epsilon: Number) -> "Private":
-    return settings.recipe.prepare(
-        rows,
-        classes=settings.classes,
-        epsilon=epsilon,
-        delta=settings.delta,
-        epochs=settings.epochs,
-        batch_size=settings.batch_size,
-        clip=settings.clip,
-        learning_rate=settings.learning_rate,
-        account=settings.account,
-        unit=settings.unit,
-        rows_per_unit=settings.rows_per_unit,
-        population=settings.population,
-        who=settings.who,
-        purpose=settings.purpose,
-        progress=settings.progress,
-    )
 
 
 def _give_back(prepared: Sequence[tuple[Number, "Private"]], evaluation: Evaluation | None) -> None:

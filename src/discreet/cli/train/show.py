@@ -16,7 +16,9 @@ from discreet.cli.train.runs import NOT_PRIVATE, Run, gap
 from discreet.errors import MissingExtra, ParameterError
 
 if TYPE_CHECKING:
-    from discreet.cli.train.runs import Evaluation, Settings
+    from discreet.cli.train.evaluations import Evaluation
+    from discreet.cli.train.request import TrainRequest
+    from discreet.cli.train.runs import Experiment
 
 WARNING = (
     "NOT PRIVATE: the model without privacy was trained on the data as it is. It and its accuracy "
@@ -52,7 +54,7 @@ def check_place(path: Path | None, name: str) -> None:
 def print_runs(
     console: Console,
     runs: Sequence[Run],
-    settings: "Settings",
+    experiment: "Experiment",
     evaluation: "Evaluation | None",
     *,
     on: str,
@@ -60,9 +62,9 @@ def print_runs(
 ) -> None:
     """Print the runs as a table, and what the numbers mean."""
     has_gap = any(gap(run, runs) is not None for run in runs)
-    table = Table(title=f"{settings.recipe.name} on {on}", title_justify="left")
+    table = Table(title=f"{experiment.recipe.name} on {on}", title_justify="left")
     table.add_column("epsilon", justify="right")
-    table.add_column(f"certified at delta={show(settings.delta)}", justify="right")
+    table.add_column(f"certified at delta={show(experiment.training['delta'])}", justify="right")
     if evaluation is not None:
         table.add_column("accuracy", justify="right")
     if has_gap:
@@ -92,7 +94,7 @@ def print_runs(
     whose = next((run for run in runs if run.is_private), None)
     if whose is not None:
         _say(console, f"Protected: {whose.unit}, under {whose.neighbours}.")
-    account = settings.account
+    account = experiment.account
     if account is None:
         _say(console, "No account was charged: nobody counts what these runs spent together.")
     else:
@@ -100,13 +102,13 @@ def print_runs(
 
 
 def echo_runs(
-    runs: Sequence[Run], settings: "Settings", evaluation: "Evaluation | None", *, on: str
+    runs: Sequence[Run], experiment: "Experiment", evaluation: "Evaluation | None", *, on: str
 ) -> None:
     """Print the runs as JSON."""
-    account = settings.account
+    account = experiment.account
     document = {
         "data": on,
-        "model": settings.recipe.name,
+        "model": experiment.recipe.name,
         "account": None if account is None else account.name,
         "remaining": None if account is None else account.remaining,
         "evaluated_on": None if evaluation is None else evaluation.words,
@@ -153,17 +155,38 @@ def draw_runs(path: Path, runs: Sequence[Run], *, on: str) -> None:
         ) from None
 
 
-def write_model(path: Path, run: Run, settings: "Settings", facts: dict[str, Any]) -> None:
-    """Write a private model and how to feed it: ``recipes.load`` reads it."""
-    from discreet.learn.recipes.recipe import save
+def write_model(path: Path, run: Run, experiment: "Experiment", facts: dict[str, Any]) -> None:
+    """Write a private model and how to feed it: ``discreet.learn.recipes.load`` reads it."""
+    from discreet.learn.recipes import save
 
     privacy = {
         "epsilon": run.certified,
-        "delta": float(settings.delta),
-        "account": None if settings.account is None else settings.account.name,
+        "delta": float(experiment.training["delta"]),
+        "account": None if experiment.account is None else experiment.account.name,
         "ledger_entry": run.entry,
     }
-    save(path, run.model, settings.recipe, classes=settings.classes, privacy=privacy, **facts)
+    save(path, run.model, experiment.recipe, classes=experiment.classes, privacy=privacy, **facts)
+
+
+def report(
+    request: "TrainRequest",
+    experiment: "Experiment",
+    runs: Sequence[Run],
+    evaluation: "Evaluation | None",
+    facts: dict[str, Any],
+    *,
+    on: str,
+) -> None:
+    """Write, draw and print what was asked for."""
+    if request.out is not None:
+        kept = next(run for run in runs if run.epsilon == request.kept)
+        write_model(request.out, kept, experiment, facts)
+    if request.plot is not None:
+        draw_runs(request.plot, runs, on=on)
+    if request.as_json:
+        echo_runs(runs, experiment, evaluation, on=on)
+    else:
+        print_runs(Console(), runs, experiment, evaluation, on=on)
 
 
 def _budget(run: Run) -> float:

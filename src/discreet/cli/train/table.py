@@ -2,23 +2,110 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
+from discreet._exact import Number, positive
+from discreet.cli.numbers import parse
 from discreet.cli.tables import opening
+from discreet.cli.train.evaluations import Evaluation, OnPrivate, OnPublic
+from discreet.cli.train.request import TrainRequest, whole_number
+from discreet.cli.train.runs import Experiment, carry_out
+from discreet.cli.train.show import report
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
-    from discreet.learn.recipes.encoding import Choice, EncodedRows, Encoding, Scaled
+    from discreet.learn.recipes import Choice, EncodedRows, Encoding, Scaled
     from discreet.tables import Column, Protected
 
-__all__ = ["TableRows", "opened"]
+__all__ = ["TableRows", "train_on_table"]
 
+APART: Final = Fraction(1, 10)  # the share of units that a private evaluation keeps out of training
 MOST_ROWS: Final = 16  # of one unit in a batch, unless more are asked for
 
 
+def train_on_table(
+    request: TrainRequest,
+    name: str,
+    *,
+    model: str,
+    target: str,
+    features: str | None,
+    unit: str | None,
+    rows_per_unit: str | None,
+    table: str | None,
+    held_out: str | None,
+    evaluate_epsilon: str | None,
+) -> None:
+    """Do what ``discreet train table`` was asked for."""
+    price = None if evaluate_epsilon is None else parse(evaluate_epsilon)
+    if price is not None:
+        positive(price, name="evaluate_epsilon")
+    if held_out is not None and price is not None:
+        raise ParameterError(
+            "judge by --held-out or by --evaluate-epsilon, not by both.",
+            parameter="evaluate_epsilon",
+        )
+    request.require_judge(
+        held_out is not None or price is not None,
+        remedy="--held-out FILE, rows that are public, or --evaluate-epsilon E, which is paid",
+    )
+    request.refuse_twin(f"the protected table {name!r}")
+    with _protected(name, who=request.who, purpose=request.purpose) as protected:
+        source = TableRows(
+            protected, table=table, target=target, features=_names(features), unit=unit
+        )
+        size = whole_number(request.population, "population") or protected.catalog.size
+        experiment = request.experiment(
+            model,
+            classes=source.encoding.classes,
+            account=protected.account,
+            who=protected._who,
+            population=size if price is None or size is None else max(1, size - int(size * APART)),
+            unit=source.unit,
+            rows_per_unit=whole_number(rows_per_unit, "rows_per_unit") or source.rows_per_unit,
+        )
+        evaluation: Evaluation | None = None
+        if held_out is not None:
+            evaluation = OnPublic(
+                rows=source.public_rows(held_out), words=f"{held_out}, which was declared public"
+            )
+        rows = source.rows()
+        if price is not None:
+            rows, evaluation = _set_apart(rows, experiment, price)
+        runs = carry_out(
+            experiment,
+            rows,
+            epsilons=request.budgets,
+            twin=request.compare,
+            evaluation=evaluation,
+        )
+        on = f"{source.encoding.target.name} of {source.table}"
+        facts = {"encoding": source.encoding, "shape": rows.matrix.shape[1:]}
+        report(request, experiment, runs, evaluation, facts, on=on)
+
+
+def _set_apart(
+    rows: "EncodedRows", experiment: Experiment, price: Number
+) -> tuple["EncodedRows", OnPrivate]:
+    """Keep a tenth of the units apart, to judge models on them."""
+    from discreet.learn.recipes import PrivateAccuracy, set_apart
+
+    account, training = experiment.account, experiment.training
+    assert account is not None
+    mechanism = PrivateAccuracy(epsilon=price, neighbours=account.neighbours)
+    rest, apart = set_apart(rows, share=APART)
+    purpose = f"{training['purpose']}: evaluation"
+    return rest, OnPrivate(apart, mechanism, account, who=training["who"], purpose=purpose)
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [one.strip() for one in text.split(",") if one.strip()]
+
+
 @contextmanager
-def opened(name: str, *, who: str | None, purpose: str) -> "Iterator[Protected]":
+def _protected(name: str, *, who: str | None, purpose: str) -> "Iterator[Protected]":
     """Open a protected table, or say how to protect a file."""
     path = Path(name)
     if path.is_file() and path.suffix != ".toml":
@@ -86,7 +173,7 @@ class TableRows:
         return own.name
 
     def _encoding(self, target: str, features: Sequence[str] | None) -> "Encoding":
-        from discreet.learn.recipes.encoding import Encoding
+        from discreet.learn.recipes import Encoding
 
         goal = self._target(self._column(target, "target"))
         if features is None:
@@ -121,7 +208,7 @@ class TableRows:
 
     def _public(self, column: "Column") -> "Scaled | Choice | None":
         """Return how a column becomes numbers, None where too little about it is public."""
-        from discreet.learn.recipes.encoding import Choice, Scaled
+        from discreet.learn.recipes import Choice, Scaled
 
         if column.bounds is not None:
             low, high = column.bounds
@@ -151,7 +238,7 @@ class TableRows:
         )
 
     def _target(self, column: "Column") -> "Choice":
-        from discreet.learn.recipes.encoding import Choice
+        from discreet.learn.recipes import Choice
 
         if column.keys is not None:
             return Choice(name=column.name, keys=column.keys)

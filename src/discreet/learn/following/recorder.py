@@ -10,7 +10,7 @@ from torch.overrides import TorchFunctionMode
 
 from discreet.errors import ParameterError
 from discreet.learn.following.contributions import Contribution, Dense, Lookup
-from discreet.learn.following.unit_axes import MIXED, Axis, Call, calmly, tensors
+from discreet.learn.following.unit_axes import MIXED, Axis, TorchCall, calmly, tensors
 from discreet.learn.norms.dispatch import wide
 
 
@@ -61,7 +61,7 @@ class Recorder(TorchFunctionMode):
     def __init__(
         self,
         parameters: tuple[Tensor, ...],
-        calls: list[Call],
+        calls: list[TorchCall],
         *,
         units: int,
         rules: dict[Any, Any],
@@ -124,7 +124,7 @@ class Recorder(TorchFunctionMode):
         rule = self._rules.get(func, self._fallback)
         return rule(self, func, *args, **kwargs)
 
-    def _call(self, place: int, func: Any, operands: list[Tensor]) -> Call:
+    def _call(self, place: int, func: Any, operands: list[Tensor]) -> TorchCall:
         call = self._calls[place] if place < len(self._calls) else None
         if (
             call is None

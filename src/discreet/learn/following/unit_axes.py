@@ -37,7 +37,7 @@ MIXED = Axis(dim=-1, each=0)  # examples meet each other: nothing belongs to one
 
 @final
 @dataclass(frozen=True, slots=True)
-class Call:
+class TorchCall:
     """One call of a torch function: its name, and the axes of its tensors and of its results."""
 
     name: str
@@ -92,7 +92,7 @@ class ShapeLog(TorchFunctionMode):
         return result
 
 
-def compare(small: ShapeLog, large: ShapeLog) -> list[Call]:
+def compare(small: ShapeLog, large: ShapeLog) -> list[TorchCall]:
     """Return the axes of every call, from its tensors with two and with three units."""
     if _outline(small) != _outline(large):
         raise ParameterError(
@@ -101,7 +101,7 @@ def compare(small: ShapeLog, large: ShapeLog) -> list[Call]:
             parameter="model",
         )
     calls = [
-        Call(
+        TorchCall(
             name=name,
             operands=tuple(_axis(a, b) for a, b in zip(few, more, strict=True)),
             results=tuple(_axis(a, b) for a, b in zip(outs, outs_more, strict=True)),
@@ -139,7 +139,7 @@ def _axis(few: Tensor, more: Tensor) -> Axis | None:
     return MIXED
 
 
-def _settled(calls: list[Call]) -> list[Call]:
+def _settled(calls: list[TorchCall]) -> list[TorchCall]:
     """Take rows that are all alike to be ordered as all others are, if these agree.
 
     A wrong guess does not go unnoticed: gradients are compared before anything is released.

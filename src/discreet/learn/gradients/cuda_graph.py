@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from discreet.learn.following.batch_tree import leaves, of_units, with_leaves
 from discreet.learn.following.function_identity import identity_of
-from discreet.learn.gradients.engine import Clipped, Engine
+from discreet.learn.gradients.engine import Clipped, GradientEngine
 from discreet.learn.gradients.loss_function import LossFunction
 
 _SEEN_BEFORE = 2  # micro-batches that are computed as usual, to warm up, before one is recorded
@@ -30,12 +30,12 @@ class _Graph:
 
 @final
 class Replaying:
-    """Add clipped gradients as :class:`Engine` does, by replaying a graph of it.
+    """Add clipped gradients as :class:`GradientEngine` does, by replaying a graph of it.
 
     ``capacity`` is the number of units that every micro-batch is filled up to.
     """
 
-    def __init__(self, engine: Engine, *, capacity: int) -> None:
+    def __init__(self, engine: GradientEngine, *, capacity: int) -> None:
         self._engine = engine
         self._capacity = capacity
         self._graphs: dict[Any, _Graph] = {}
@@ -44,7 +44,7 @@ class Replaying:
     def accumulate(
         self, loss_fn: LossFunction, batch: Any, *, units: int, is_careful: bool = True
     ) -> Clipped:
-        """Add the clipped gradients of a micro-batch to the buffer; see :class:`Engine`."""
+        """Add the clipped gradients of a micro-batch to the buffer; see :class:`GradientEngine`."""
         each = next(leaves(batch)).shape[0] // units
         key = self._key(loss_fn, batch, each)
         seen = self._seen.get(key, 0)

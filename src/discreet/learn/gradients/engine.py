@@ -16,7 +16,7 @@ from discreet.learn.following.contributions import Contribution, Norms, joined
 from discreet.learn.following.expansions import EXPANSIONS, backward
 from discreet.learn.following.function_identity import identity_of
 from discreet.learn.following.recorder import Recorder
-from discreet.learn.following.unit_axes import PROBES, Call, ShapeLog, compare
+from discreet.learn.following.unit_axes import PROBES, ShapeLog, TorchCall, compare
 from discreet.learn.gradients.flat_buffer import FlatGradient
 from discreet.learn.gradients.loss_function import FirstOfTwo, LossFunction, checked_losses
 from discreet.learn.gradients.norm_bounds import NormBounds
@@ -37,7 +37,7 @@ class Clipped:
 
 
 @final
-class Engine:
+class GradientEngine:
     """Add clipped per-unit gradients to one flat buffer.
 
     Claim: what one unit adds to the buffer has an L2 norm of at most ``clipping.sensitivity``
@@ -55,7 +55,7 @@ class Engine:
         self._checked: set[Any] = set()
         self.flat = FlatGradient(model)
         self._places = {id(p): i for i, p in enumerate(self.flat.parameters)}
-        self._calls: dict[Any, list[Call]] = {}
+        self._calls: dict[Any, list[TorchCall]] = {}
         self.is_spoilt = torch.zeros((), dtype=torch.bool, device=self.flat.buffer.device)
         self.clipping = clipping
 
@@ -173,7 +173,7 @@ class Engine:
                 found.add(self._groups[place], part.norms())
         return found.bounds(self.flat.buffer.new_zeros(units))
 
-    def _layout(self, loss_fn: LossFunction, batch: Any, units: int) -> list[Call]:
+    def _layout(self, loss_fn: LossFunction, batch: Any, units: int) -> list[TorchCall]:
         """Return which axes count units, found by trying the model on a few rows."""
         key = (
             identity_of(loss_fn),

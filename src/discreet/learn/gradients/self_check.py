@@ -24,7 +24,7 @@ from discreet.learn.norms.dispatch import wide
 
 if TYPE_CHECKING:
     from discreet.learn.following.recorder import Recorder
-    from discreet.learn.gradients.engine import Engine
+    from discreet.learn.gradients.engine import GradientEngine
 
 _UNITS = PROBES[1]
 _KEPT = (0, 1)  # the units that keep their rows in turn: what comes later, and what came before
@@ -32,7 +32,9 @@ _JITTER = 0.1  # added to the weights, so that none is zero and hides what lies 
 _SEED = 7
 
 
-def check_gradients(engine: "Engine", loss_fn: LossFunction, batch: Any, *, units: int) -> bool:
+def check_gradients(
+    engine: "GradientEngine", loss_fn: LossFunction, batch: Any, *, units: int
+) -> bool:
     """Raise :class:`ParameterError` unless each unit's gradient is that unit's alone.
 
     The rows are made up of numbers of ``batch``: whether training goes on must not depend on
@@ -82,7 +84,7 @@ def check_gradients(engine: "Engine", loss_fn: LossFunction, batch: Any, *, unit
 
 
 def _without_chance(
-    engine: "Engine", loss_fn: LossFunction, batch: Any
+    engine: "GradientEngine", loss_fn: LossFunction, batch: Any
 ) -> tuple[list[Tensor], list[Tensor]]:
     """Return the gradients among three units, and of two of these in the other order.
 
@@ -101,7 +103,7 @@ def _without_chance(
 
 
 def _gradients(
-    engine: "Engine",
+    engine: "GradientEngine",
     loss_fn: LossFunction,
     batch: Any,
     *,
@@ -129,7 +131,7 @@ def _gradients(
     return found, is_narrow
 
 
-def _by_autograd(engine: "Engine", loss_fn: LossFunction, batch: Any) -> list[Tensor]:
+def _by_autograd(engine: "GradientEngine", loss_fn: LossFunction, batch: Any) -> list[Tensor]:
     _seed(engine, _SEED)
     try:
         grads: list[Tensor | None] = list(
@@ -147,7 +149,7 @@ def _by_autograd(engine: "Engine", loss_fn: LossFunction, batch: Any) -> list[Te
     ]
 
 
-def _seed(engine: "Engine", seed: int) -> None:
+def _seed(engine: "GradientEngine", seed: int) -> None:
     """Set the generators that a forward pass may draw from, on this device alone."""
     torch.default_generator.manual_seed(seed)
     device = engine.flat.buffer.device
@@ -163,7 +165,7 @@ def _differ(one: Tensor, other: Tensor, most: float) -> bool:
     return not float((one - other).norm()) <= most
 
 
-def _tolerance(engine: "Engine", is_narrow: bool) -> float:
+def _tolerance(engine: "GradientEngine", is_narrow: bool) -> float:
     """Return how far two ways of computing a gradient may be apart."""
     buffer = engine.flat.buffer
     if is_narrow:
@@ -173,7 +175,7 @@ def _tolerance(engine: "Engine", is_narrow: bool) -> float:
     return 1e-2 if buffer.is_cuda else 1e-3  # a GPU may cut products to ten bits
 
 
-def _check_leaves(engine: "Engine", recorder: "Recorder", losses: Tensor) -> None:
+def _check_leaves(engine: "GradientEngine", recorder: "Recorder", losses: Tensor) -> None:
     """Refuse whatever else would get a gradient, a raw one."""
     seen, todo = set(), [losses.grad_fn]
     while todo:
@@ -193,7 +195,7 @@ def _check_leaves(engine: "Engine", recorder: "Recorder", losses: Tensor) -> Non
         todo += [parent for parent, _ in node.next_functions]
 
 
-def _buffers(engine: "Engine") -> dict[str, Tensor]:
+def _buffers(engine: "GradientEngine") -> dict[str, Tensor]:
     return {name: buffer.clone() for name, buffer in engine.model.named_buffers()}
 
 
@@ -227,7 +229,7 @@ def _with_unit_of(unit: int, batch: Any, others: Any) -> Any:
 
 
 @contextmanager
-def _shaken(engine: "Engine") -> Iterator[None]:
+def _shaken(engine: "GradientEngine") -> Iterator[None]:
     """Move all weights a bit, and put everything back in the end."""
     parameters, model = engine.flat.parameters, engine.model
     saved = [p.detach().clone() for p in parameters]

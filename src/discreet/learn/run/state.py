@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-__all__ = ["State"]
+__all__ = ["RunState"]
 
 
 @dataclass(slots=True)
-class State:
+class RunState:
     """Count the steps of a run.
 
-    >>> State(taken=2, done=3, begun=3).document
+    >>> RunState(taken=2, done=3, begun=3).document
     {'taken': 2, 'done': 3, 'begun': 3, 'norm': None}
     """
 

@@ -11,14 +11,14 @@ from discreet.learn.choices.adaptive import AdaptiveState
 from discreet.learn.choices.clipping import Clipping
 from discreet.learn.following.batch_tree import leaves
 from discreet.learn.gradients.cuda_graph import Replaying
-from discreet.learn.gradients.engine import Engine
+from discreet.learn.gradients.engine import GradientEngine
 from discreet.learn.gradients.loss_function import LossFunction, WeightedLoss
 from discreet.learn.noise.grid_noise import add_noise_
 from discreet.learn.run.diagnostics import Monitor
 from discreet.learn.run.promise import Promise
 from discreet.learn.run.rows import Rows, moved
 from discreet.learn.run.team import Indices, Team, Weights
-from discreet.learn.run.units import EachRow, Units
+from discreet.learn.run.units import EachRow, UnitRows
 from discreet.noise import Source
 
 __all__ = ["Stepping"]
@@ -30,11 +30,11 @@ class Stepping:
     """The data, the engine and the noise of a run. Whether a step is paid for, others see to."""
 
     rows: Rows
-    units: Units
+    units: UnitRows
     promise: Promise
     clipping: Clipping
-    engine: Engine
-    adder: Engine | Replaying  # the engine, or graphs of it
+    engine: GradientEngine
+    adder: GradientEngine | Replaying  # the engine, or graphs of it
     team: Team
     micro_batch_size: int | None
     monitor: Monitor | None  # only for diagnostics, which are not private

@@ -12,13 +12,13 @@ from discreet.learn.run.rows import column_of
 from discreet.noise import Source
 from discreet.noise.source import words
 
-__all__ = ["EachRow", "Grouped", "Units", "rounded", "units_of"]
+__all__ = ["EachRow", "Grouped", "UnitRows", "rounded", "units_of"]
 
 Indices = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float32]
 
 
-class Units(Protocol):
+class UnitRows(Protocol):
     """The units of a dataset, by number."""
 
     @property
@@ -110,7 +110,7 @@ def rounded(count: int) -> int:
 
 def units_of(
     dataset: object, units: object, *, rows: int, rows_each: int
-) -> tuple[Units, str | None]:
+) -> tuple[UnitRows, str | None]:
     """Return the units of a dataset and the name of the column they come from, if any."""
     if units is None:
         if rows_each != 1:
