@@ -1,8 +1,4 @@
-"""Protected tables: private SQL and dataframe queries, priced before they run.
-
->>> protect.__name__
-'protect'
-"""
+"""Protected tables: private SQL and dataframe queries, priced before they run."""
 
 from discreet.tables.aggregates import (
     Ask,
