@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from discreet.accounting import BoundedRangeLoss
 from discreet.errors import DataError, ParameterError
-from discreet.tables.algorithms import quantile_draw as _ranks
-from discreet.tables.algorithms.quantile_draw import Ranks, by_group
+from discreet.tables.algorithms import rank_candidates
+from discreet.tables.algorithms.quantile_draw import Ranks
+from discreet.tables.algorithms.rank_candidates import Candidates, by_group
 from discreet.tables.model.bounds import WEIGHT_STEPS
 
 FALSE_ALARM = 1e-9
@@ -36,10 +37,10 @@ def law(monkeypatch, ranks, table, ask):
         ]
         return int(np.flatnonzero(multiplicity)[0])
 
-    monkeypatch.setattr(_ranks, "exponential_race", capture)
+    monkeypatch.setattr(rank_candidates, "exponential_race", capture)
     places, weights = as_group(table)
     ask(ranks, places, weights)
-    group = _ranks._Group.of(places, weights, ranks.points)
+    group = Candidates.of(places, weights, ranks.points)
     exponents = np.full(ranks.points, np.nan)
     for (exponent, size), start in zip(seen["weights"], group.start.tolist(), strict=True):
         exponents[start : start + size] = exponent

@@ -11,29 +11,21 @@ Weights are whole numbers of steps and q = a / b, so b times every score is a wh
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal, final
 
-import numpy as np
-import numpy.typing as npt
-
 from discreet._exact import Number, exact, positive, probability, refusal, whole
 from discreet.accounting import BoundedRangeLoss
-from discreet.errors import DataError
 from discreet.mechanisms.parts import as_share, worst_shortfall
-from discreet.noise import SYSTEM, Source, exponential_race, uniform_below_secret
+from discreet.noise import SYSTEM, Source
 from discreet.privacy import Neighbours
+from discreet.tables.algorithms.rank_candidates import Candidates, Places, Weights, in_steps
 from discreet.tables.model.bounds import WEIGHT_STEPS
 
-__all__ = ["PLACES", "RANK_SHARES", "Covering", "Ranks", "by_group"]
-
-Places = npt.NDArray[np.int64]
-Weights = npt.NDArray[np.int64]
+__all__ = ["PLACES", "RANK_SHARES", "Covering", "Ranks"]
 
 PLACES: Final = 1 << 14  # points between the bounds of a quantile that is no whole number
-_FAR: Final = 1 << 62  # scores end here
 _MOST_POINTS: Final = 1 << 40
 RANK_SHARES: Final = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))  # middle, low end, high end
 
@@ -145,9 +137,9 @@ class Ranks:
         >>> ranks.quantile(np.array([1]), np.array([10**6 * WEIGHT_STEPS]), q=0.25)
         1
         """
-        level, moved = as_share(q, name="q"), _steps(shift)
+        level, moved = as_share(q, name="q"), in_steps(shift)
         rate = self._rate(q)
-        group = _Group.of(places, weights, self.points)
+        group = Candidates.of(places, weights, self.points)
         wanted = level.numerator * group.total + level.denominator * moved
         return group.choose(wanted, level.denominator, rate=rate, source=source)
 
@@ -179,10 +171,10 @@ class Ranks:
         """
         level, most = as_share(q, name="q"), exact(rows, name="rows")
         aside = self.interval_shift(q=q, confidence=confidence)
-        group = _Group.of(places, weights, self.points)
+        group = Candidates.of(places, weights, self.points)
         drawn: list[int] = []
         for part, moved in zip(RANK_SHARES, (Fraction(0), -aside, aside), strict=True):
-            wanted = level.numerator * group.total + level.denominator * _steps(moved)
+            wanted = level.numerator * group.total + level.denominator * in_steps(moved)
             rate = self._rate(q) * part
             drawn.append(group.choose(wanted, level.denominator, rate=rate, source=source))
         place, low, high = drawn
@@ -232,8 +224,8 @@ class Ranks:
         """
         if kind not in ("minimum", "maximum"):
             raise refusal("kind", "'minimum' or 'maximum'", kind)
-        aside = _steps(self.extreme_rank(confidence=confidence))
-        group = _Group.of(places, weights, self.points)
+        aside = in_steps(self.extreme_rank(confidence=confidence))
+        group = Candidates.of(places, weights, self.points)
         wanted = aside if kind == "minimum" else group.total - aside
         place = group.choose(wanted, 1, rate=self._rate(None), source=source)
         is_low = kind == "maximum"
@@ -254,83 +246,3 @@ class Ranks:
     def _rate(self, q: Number | None) -> Fraction:
         """Return the factor of a score, in rows, in the exponent."""
         return Fraction(self.epsilon) / (2 * self.sensitivity(q))
-
-
-def by_group(
-    groups: npt.NDArray[np.int64], places: Places, weights: Weights, *, count: int
-) -> Iterator[tuple[Places, Weights]]:
-    """Yield the places and weights of the groups 0, ..., count - 1, sorted by place.
-
-    Each pair of group and place appears at most once; groups without rows come out empty.
-
-    >>> parts = by_group(np.array([1, 1, 0]), np.array([7, 3, 5]), np.array([1, 2, 3]), count=3)
-    >>> [(places.tolist(), weights.tolist()) for places, weights in parts]
-    [([5], [3]), ([3, 7], [2, 1]), ([], [])]
-    """
-    order = np.lexsort((places, groups))
-    numbers, sorted_places, sorted_weights = groups[order], places[order], weights[order]
-    starts = np.searchsorted(numbers, np.arange(whole(count, name="count", minimum=0) + 1))
-    for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        yield sorted_places[start:end], sorted_weights[start:end]
-
-
-def _steps(rows: Number) -> int:
-    """Return a public number of rows in whole steps, the nearest."""
-    return math.floor(exact(rows, name="shift") * WEIGHT_STEPS + Fraction(1, 2))
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Group:
-    """The candidates of one group, those of one score together."""
-
-    start: Places  # the first place of each cell
-    size: Places  # how many places it has
-    below: Weights  # the steps below it
-    upto: Weights  # the steps at or below it
-    total: int
-
-    @classmethod
-    def of(cls, places: Places, weights: Weights, points: int) -> "_Group":
-        """Return the open intervals between places that hold rows, and these places."""
-        spots, steps = np.asarray(places), np.asarray(weights)
-        if spots.dtype != np.int64 or steps.dtype != np.int64 or spots.shape != steps.shape:
-            raise DataError("places and weights must be int64 arrays of one shape.")
-        if spots.size and (
-            spots[0] < 0 or spots[-1] >= points or steps.min() < 0 or (np.diff(spots) <= 0).any()
-        ):
-            raise DataError("places must increase from 0 to points - 1, and weights be at least 0.")
-        # More than 2**42 rows in one group do not fit 64 bits; Python's integers take over.
-        is_huge = float(steps.sum(dtype=np.float64)) > 2.0**61
-        ends = np.concatenate(([0], np.cumsum(steps.astype(object) if is_huge else steps)))
-        start = np.concatenate(([0], spots + 1, spots))
-        return cls(
-            start=start,
-            size=np.concatenate((spots, [points], spots + 1)) - start,
-            below=np.concatenate((ends, ends[:-1])),
-            upto=np.concatenate((ends, ends[1:])),
-            total=int(ends[-1]),
-        )
-
-    def choose(self, wanted: int, unit: int, *, rate: Fraction, source: Source) -> int:
-        """Draw a place by its distance from the rank ``wanted / unit``, in steps."""
-        nearest, part = divmod(wanted, unit)
-        # unit L - wanted = unit (L - nearest) - part, and likewise for U.
-        over = _times(self.below, nearest, unit, part)
-        under = _times(-self.upto, -nearest, unit, -part)
-        score = -np.maximum(0, np.maximum(over, under))
-        each = rate / (unit * WEIGHT_STEPS)
-        cell = exponential_race(score, rate=each, multiplicity=self.size, source=source)
-        return int(self.start[cell]) + uniform_below_secret(int(self.size[cell]), source=source)
-
-
-def _times(values: Weights, centre: int, unit: int, part: int) -> Weights:
-    """Return unit (values - centre) - part, stopping at +-2**62 or a little before."""
-    most = _FAR // unit
-    is_huge = values.dtype == object or abs(centre) > _FAR
-    wide = values.astype(object) if is_huge else values
-    distance = np.clip(wide - centre, -most, most).astype(np.int64)
-    # Where the distance is cut off, so is the difference: by at most 2 ``unit`` before the end.
-    ends = (most - 2) * unit
-    cut: Weights = np.clip(distance * unit - part, -ends, ends)
-    return cut

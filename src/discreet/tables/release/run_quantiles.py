@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from discreet.tables.algorithms import quantile_draw as ranks
 from discreet.tables.algorithms.noise import in_rows
+from discreet.tables.algorithms.rank_candidates import by_group
 from discreet.tables.model.bounds import Norm, sensitivity
 from discreet.tables.model.query import Aggregate
 from discreet.tables.model.statements import Cells, Place, Sums
@@ -119,7 +120,7 @@ def _ranked(
         is_single=not context.query.keys,
     )
     at, weights = shown.places(table), table["cell_0"].to_numpy()
-    parts = ranks.by_group(at, table["place"].to_numpy(), weights, count=len(shown))
+    parts = by_group(at, table["place"].to_numpy(), weights, count=len(shown))
     steps = np.zeros(len(shown), dtype=np.int64)
     np.add.at(steps, at[at >= 0], weights[at >= 0])
     found = [
