@@ -62,6 +62,7 @@ class Ranks:
     (docs/proofs/weighted_quantiles.md)
 
     >>> ranks = Ranks(epsilon=1, limit=2, points=121, neighbours="add_remove")
+    >>> import numpy as np
     >>> places, weights = np.arange(121), np.full(121, 100 * WEIGHT_STEPS)
     >>> abs(ranks.quantile(places, weights, q=0.5) - 60) <= 2
     True
@@ -134,6 +135,7 @@ class Ranks:
         ``places`` increase strictly, and ``weights`` are in steps.
 
         >>> ranks = Ranks(epsilon=1, limit=1, points=3, neighbours="add_remove")
+        >>> import numpy as np
         >>> ranks.quantile(np.array([1]), np.array([10**6 * WEIGHT_STEPS]), q=0.25)
         1
         """
@@ -164,6 +166,7 @@ class Ranks:
         rank exists: q rows >= t. (docs/proofs/weighted_quantiles.md, Theorem 3)
 
         >>> ranks = Ranks(epsilon=1, limit=1, points=121, neighbours="add_remove")
+        >>> import numpy as np
         >>> places, weights = np.arange(121), np.full(121, 100 * WEIGHT_STEPS)
         >>> found = ranks.interval(places, weights, q=0.5, confidence=0.999999, rows=10_000)
         >>> found.low <= 60 <= found.high
@@ -218,6 +221,7 @@ class Ranks:
         chosen for that. (docs/proofs/weighted_quantiles.md, Theorem 4)
 
         >>> ranks = Ranks(epsilon=1, limit=1, points=1000, neighbours="add_remove")
+        >>> import numpy as np
         >>> places, weights = np.arange(800), np.full(800, WEIGHT_STEPS)
         >>> ranks.extreme(places, weights, kind="maximum", confidence=1 - 1e-9).place < 800
         True
