@@ -1,11 +1,13 @@
 """Options that several commands take."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 BUDGET = "budget.db"
+FILE = partial(typer.Option, metavar="FILE")
 LedgerOption = Annotated[
     str,
     typer.Option(

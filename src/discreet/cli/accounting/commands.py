@@ -38,7 +38,7 @@ from discreet.cli.accounting.show import (
     print_bracket,
 )
 from discreet.cli.numbers import digits, for_json, parse, shown
-from discreet.cli.options import JsonOption
+from discreet.cli.options import FILE, JsonOption
 from discreet.cli.output import echo_json, say
 
 if TYPE_CHECKING:
@@ -207,8 +207,7 @@ def tradeoff(
     rate: RateOption = None,
     steps: StepsOption = "1",
     plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw the curve into a .png, .svg or .pdf file."),
+        Path | None, FILE(help="Draw the curve into a .png, .svg or .pdf file.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

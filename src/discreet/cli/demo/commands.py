@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from discreet.cli.numbers import parse
+from discreet.cli.options import FILE
 from discreet.errors import ParameterError
 
 
@@ -59,13 +60,9 @@ def demo(
 
 def learn(
     rows: Annotated[
-        str | None,
-        typer.Option(metavar="N", help="How many digits to generate, 8000 if not said."),
+        str | None, typer.Option(metavar="N", help="How many digits to generate, 8000 if not said.")
     ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw accuracy against epsilon: a .png, say."),
-    ] = None,
+    plot: Annotated[Path | None, FILE(help="Draw accuracy against epsilon: a .png, say.")] = None,
 ) -> None:
     """Train the same small model with and without privacy, on generated digits.
 

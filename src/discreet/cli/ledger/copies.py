@@ -7,7 +7,7 @@ import typer
 
 from discreet.cli.ledger.files import read_vkey
 from discreet.cli.ledger.opening import check_new, place, progress, reading, refusals
-from discreet.cli.options import BUDGET, KeyOption, LedgerOption
+from discreet.cli.options import BUDGET, FILE, KeyOption, LedgerOption
 from discreet.cli.output import tell
 
 FileArgument = Annotated[Path, typer.Argument(help="A new file.")]
@@ -29,15 +29,9 @@ def import_(
     ledger: LedgerOption = BUDGET,
     key: KeyOption = None,
     public: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="A public key that the ledger must have been signed with."
-        ),
+        Path | None, FILE(help="A public key that the ledger must have been signed with.")
     ] = None,
-    pinned: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A checkpoint that the export must extend."),
-    ] = None,
+    pinned: Annotated[Path | None, FILE(help="A checkpoint that the export must extend.")] = None,
 ) -> None:
     """Make a ledger from an export, once every entry of it was verified.
 

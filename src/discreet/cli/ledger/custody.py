@@ -7,7 +7,7 @@ import typer
 
 from discreet.cli.ledger.files import write_file
 from discreet.cli.ledger.opening import check_new, is_server, place, reading, refusals, writing
-from discreet.cli.options import BUDGET, KeyOption, LedgerOption
+from discreet.cli.options import BUDGET, FILE, KeyOption, LedgerOption
 from discreet.cli.output import tell
 from discreet.errors import LedgerUnavailable, ParameterError
 
@@ -18,9 +18,7 @@ def init(
     name: Annotated[
         str | None, typer.Option(help="Its name in checkpoints, such as example.com/budget.")
     ] = None,
-    public: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to write its public key.")
-    ] = None,
+    public: Annotated[Path | None, FILE(help="Where to write its public key.")] = None,
     testing: Annotated[
         bool, typer.Option("--testing", help="Take charges for seeded noise. For tests only.")
     ] = False,

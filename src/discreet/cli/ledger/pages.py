@@ -9,7 +9,7 @@ from rich.console import Console
 from discreet.cli.ledger import views
 from discreet.cli.ledger.fitting import fitting
 from discreet.cli.ledger.opening import reading
-from discreet.cli.options import BUDGET, JsonOption, LedgerOption
+from discreet.cli.options import BUDGET, FILE, JsonOption, LedgerOption
 from discreet.cli.output import echo_json, tell
 
 LONG: Final = 200  # entries that a page shows unless more are asked for
@@ -32,8 +32,7 @@ def show(
     who: Annotated[str | None, typer.Option(help="As seen by this analyst.")] = None,
     purpose: Annotated[str | None, typer.Option(help="For this purpose.")] = None,
     plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw the burn-down into a .png, .svg or .pdf file."),
+        Path | None, FILE(help="Draw the burn-down into a .png, .svg or .pdf file.")
     ] = None,
     ledger: LedgerOption = BUDGET,
     as_json: JsonOption = False,

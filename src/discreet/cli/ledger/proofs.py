@@ -10,7 +10,7 @@ import typer
 
 from discreet.cli.ledger.files import read_file, read_vkey, write_file
 from discreet.cli.ledger.opening import progress, reading, refusals
-from discreet.cli.options import BUDGET, JsonOption, LedgerOption
+from discreet.cli.options import BUDGET, FILE, JsonOption, LedgerOption
 from discreet.cli.output import echo_json, tell
 from discreet.errors import LedgerUnavailable, ParameterError, TamperingFound
 
@@ -28,12 +28,10 @@ def verify(
         bool, typer.Option("--incremental", help="Go on from what was verified the last time.")
     ] = False,
     state: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Where to keep what was verified, for the next time."),
+        Path | None, FILE(help="Where to keep what was verified, for the next time.")
     ] = None,
     pinned: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A checkpoint from elsewhere that it must extend."),
+        Path | None, FILE(help="A checkpoint from elsewhere that it must extend.")
     ] = None,
     public: Annotated[
         Path | None,
@@ -142,15 +140,12 @@ def _remember(done: "Verification", state: Path) -> None:
 
 def prove(
     index: Annotated[int, typer.Argument(min=0, help="The entry: history lists them.")],
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to write the receipt.")
-    ] = None,
+    out: Annotated[Path | None, FILE(help="Where to write the receipt.")] = None,
     witnessed: Annotated[
         bool, typer.Option("--witnessed", help="In the last checkpoint that a witness cosigned.")
     ] = False,
     answer: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Where to write the answer that a release commits to."),
+        Path | None, FILE(help="Where to write the answer that a release commits to.")
     ] = None,
     ledger: LedgerOption = BUDGET,
 ) -> None:
@@ -173,13 +168,8 @@ def prove(
 
 
 def checkpoint(
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to write the checkpoint.")
-    ] = None,
-    public: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the public key that signs now, too."),
-    ] = None,
+    out: Annotated[Path | None, FILE(help="Where to write the checkpoint.")] = None,
+    public: Annotated[Path | None, FILE(help="Write the public key that signs now, too.")] = None,
     ledger: LedgerOption = BUDGET,
     as_json: JsonOption = False,
 ) -> None:
@@ -207,13 +197,9 @@ def checkpoint(
 
 def verify_receipt(
     receipt: Annotated[Path, typer.Argument(help="The receipt, a JSON file.")],
-    key: Annotated[Path, typer.Option(metavar="FILE", help="The ledger's public key.")],
-    answer: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The answer that came with it.")
-    ] = None,
-    witness: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="A witness's public key; repeatable.")
-    ] = None,
+    key: Annotated[Path, FILE(help="The ledger's public key.")],
+    answer: Annotated[Path | None, FILE(help="The answer that came with it.")] = None,
+    witness: Annotated[list[Path] | None, FILE(help="A witness's public key; repeatable.")] = None,
     quorum: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="How many witnesses it takes (all).")
     ] = None,

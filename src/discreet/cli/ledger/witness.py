@@ -8,7 +8,7 @@ import typer
 
 from discreet.cli.ledger.files import read_file, read_vkey, write_file
 from discreet.cli.ledger.opening import reading, refusals, writing
-from discreet.cli.options import BUDGET, KeyOption, LedgerOption
+from discreet.cli.options import BUDGET, FILE, KeyOption, LedgerOption
 from discreet.cli.output import tell
 from discreet.errors import ParameterError
 
@@ -25,27 +25,19 @@ def witness(
     name: Annotated[
         str | None, typer.Option(help="Make the witness first, with this name: example.org/w1.")
     ] = None,
-    request: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a request for a witness elsewhere.")
-    ] = None,
+    request: Annotated[Path | None, FILE(help="Write a request for a witness elsewhere.")] = None,
     since: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="How many entries that witness has seen.")
     ] = None,
     cosign: Annotated[
         Path | None, typer.Option(metavar="REQUEST", help="At the witness: answer a request.")
     ] = None,
-    vkey: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="At the witness: the ledger's public key.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="At the witness: where to write the answer.")
-    ] = None,
+    vkey: Annotated[Path | None, FILE(help="At the witness: the ledger's public key.")] = None,
+    out: Annotated[Path | None, FILE(help="At the witness: where to write the answer.")] = None,
     add: Annotated[
         Path | None, typer.Option(metavar="NOTE", help="Put a witness's answer into the ledger.")
     ] = None,
-    witness_key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The witness's public key, witness.pub.")
-    ] = None,
+    witness_key: Annotated[Path | None, FILE(help="The witness's public key, witness.pub.")] = None,
     ledger: LedgerOption = BUDGET,
     key: KeyOption = None,
 ) -> None:
