@@ -8,22 +8,27 @@ import pytest
 import sqlglot
 
 from discreet.errors import ParameterError
-from discreet.tables.engines.compile.statement import compile as compiled
-from discreet.tables.engines.compile.text import as_double, key_literal, number
+from discreet.tables.engines.compile.keys import key_literal
+from discreet.tables.engines.compile.statement import compile as compile_in
+from discreet.tables.engines.compile.text import as_double, number
+from discreet.tables.engines.duckdb.dialect import DUCKDB
 from discreet.tables.model.bounds import Groups, Norm
 from discreet.tables.model.query import Key, Query, Value
+from discreet.tables.model.relation import Select
 from discreet.tables.model.statements import Cells, Distinct, Place, Profile, Sums
 
+
+def compiled(statement):
+    return compile_in(statement, dialect=DUCKDB)
+
+
 QUERY = Query(
-    rows="SELECT user_id AS unit, region AS key_0, day AS key_1, x AS value_0, y AS value_1 FROM t",
+    rows=Select.of("t", unit="user_id", key_0="region", key_1="day", value_0="x", value_1="y"),
     keys=(
-        Key(name="region", type="VARCHAR", values=None),
-        Key(name="day", type="DATE", values=None),
+        Key(name="region", type="text", values=None),
+        Key(name="day", type="date", values=None),
     ),
     values=(Value(text="x", bounds=None), Value(text="y", bounds=None)),
-    aggregates=(),
-    output="",
-    names=(),
     tables=("t",),
 )
 BOUNDS = ((Fraction(0), Fraction(200_000)), (Fraction(-1, 3), Fraction(1)))
@@ -131,7 +136,11 @@ def test_bounds_beyond_all_doubles_are_the_last_ones():
 
 
 def test_keys_have_the_type_of_their_column():
-    day = Key(name="day", type="DATE", values=None)
-    assert key_literal(float("nan"), day) == key_literal(None, day) == "CAST(NULL AS DATE)"
-    assert key_literal(True, Key(name="b", type="BOOLEAN", values=None)) == "TRUE"
-    assert key_literal(3, Key(name="n", type="BIGINT", values=None)) == "CAST('3' AS BIGINT)"
+    day = Key(name="day", type="date", values=None)
+    assert (
+        key_literal(float("nan"), day, DUCKDB)
+        == key_literal(None, day, DUCKDB)
+        == "CAST(NULL AS DATE)"
+    )
+    assert key_literal(True, Key(name="b", type="boolean", values=None), DUCKDB) == "TRUE"
+    assert key_literal(3, Key(name="n", type="int64", values=None), DUCKDB) == "CAST('3' AS BIGINT)"

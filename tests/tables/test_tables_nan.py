@@ -1,6 +1,7 @@
 """NaN that a file's statistics do not mention must not slip through filters and clamps."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import duckdb
@@ -10,14 +11,26 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from discreet.privacy import Neighbours, Unit
 from discreet.tables.engines import DuckDBEngine
 from discreet.tables.model.bounds import WEIGHT_STEPS, Norm
-from discreet.tables.model.query import Query, Value
+from discreet.tables.model.catalog import Catalog, Column, Table
+from discreet.tables.model.relation import Select
 from discreet.tables.model.statements import Cells, Profile, Sums
+from discreet.tables.sql.parse import parse
 
 ROWS = 6000
 VALUES = np.where(np.arange(ROWS) % 3 == 0, np.nan, np.arange(ROWS) / ROWS)  # from 0 to 1, and NaN
 NAN = int(np.isnan(VALUES).sum())
+COLUMNS = tuple(
+    Column(name=name, type=type_)
+    for name, type_ in (("unit", "BIGINT"), ("x", "DOUBLE"), ("n", "BIGINT"))
+)
+CATALOG = Catalog(
+    unit=Unit.column("unit"),
+    neighbours=Neighbours.add_remove,
+    tables=(Table(name="t", columns=COLUMNS),),
+)
 
 
 def by_pyarrow(path):
@@ -64,16 +77,7 @@ def engine(request, tmp_path):
 
 
 def query(value, where="TRUE"):
-    inner = "SELECT unit, n, CASE WHEN ISNAN(x) THEN NULL ELSE x END AS x FROM t"
-    return Query(
-        rows=f"SELECT unit, {value} AS value_0 FROM ({inner}) AS r WHERE {where}",
-        keys=(),
-        values=(Value(text=value, bounds=None),),
-        aggregates=(),
-        output="",
-        names=(),
-        tables=("t",),
-    )
+    return parse(f"SELECT SUM({value}) FROM t WHERE {where}", CATALOG)
 
 
 def count(engine, asked):
@@ -104,16 +108,7 @@ def test_filters_on_floats_are_right(engine, where, wanted):
 
 def test_raw_nan_is_clamped_and_never_raises(engine):
     # A query promises values without NaN; if it were wrong, NaN would still be a bounded value.
-    asked = query("x")
-    asked = Query(
-        rows="SELECT unit, x AS value_0 FROM t",
-        keys=(),
-        values=asked.values,
-        aggregates=(),
-        output="",
-        names=(),
-        tables=("t",),
-    )
+    asked = replace(query("x"), rows=Select.of("t", unit="unit", value_0="x"))
     bounds = ((Fraction(0), Fraction(1, 2)),)
     for kind in ("sum", "linear", "quadratic"):
         statement = Sums(

@@ -22,20 +22,21 @@ from discreet.privacy import Neighbours
 from discreet.tables.engines import DuckDBEngine
 from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm, squared_sensitivity
 from discreet.tables.model.query import Key, Query, Value
+from discreet.tables.model.relation import Scan, Select
+from discreet.tables.model.scalar import Call, ColumnRef, Literal
 from discreet.tables.model.statements import Cells, Distinct, Place, Profile, Sums
 
 # NaN is turned into NULL by the rows of a query; hidden in a file, it must not come back.
-CLEAN = "CASE WHEN ISNAN({0}) THEN NULL ELSE {0} END AS {0}"
+VALUES = tuple((name, Call("not_nan", (ColumnRef(name),))) for name in ("value_0", "value_1"))
 QUERY = Query(
-    rows=f"SELECT unit, key_0, key_1, {CLEAN.format('value_0')}, {CLEAN.format('value_1')} FROM t",
+    rows=Select(
+        Scan("t"), (*((name, ColumnRef(name)) for name in ("unit", "key_0", "key_1")), *VALUES)
+    ),
     keys=(
-        Key(name="key_0", type="VARCHAR", values=None),
-        Key(name="key_1", type="DOUBLE", values=None),
+        Key(name="key_0", type="text", values=None),
+        Key(name="key_1", type="double", values=None),
     ),
     values=(Value(text="value_0", bounds=None), Value(text="value_1", bounds=None)),
-    aggregates=(),
-    output="",
-    names=(),
     tables=("t",),
 )
 SCHEMA = pa.schema(
@@ -119,7 +120,8 @@ def answers(worlds, *statements):
         for statement in statements:
             found = []
             for world in range(len(worlds)):
-                rows = f"{statement.query.rows} WHERE world = {world}"
+                where = (Call("equal", (ColumnRef("world"), Literal(world, "int64"))),)
+                rows = replace(statement.query.rows, where=where)
                 asked = replace(statement, query=replace(statement.query, rows=rows))
                 found.append(as_cells(engine.aggregate(asked).reveal_without_noise()))
             yield found
@@ -274,10 +276,8 @@ def test_one_unit_moves_distinct_counts_by_at_most_its_values(rest, before, afte
 
 
 def without_keys():
-    rows = f"SELECT unit, {CLEAN.format('value_0')}, {CLEAN.format('value_1')} FROM t"
-    return Query(
-        rows=rows, keys=(), values=QUERY.values, aggregates=(), output="", names=(), tables=("t",)
-    )
+    rows = Select(Scan("t"), (("unit", ColumnRef("unit")), *VALUES))
+    return Query(rows=rows, values=QUERY.values, tables=("t",))
 
 
 @pytest.mark.parametrize("of", ["rows", "norm", "pairs", "largest", "smallest"])

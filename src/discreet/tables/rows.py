@@ -15,8 +15,12 @@ import numpy.typing as npt
 from discreet.errors import DataError, ParameterError
 from discreet.privacy import Sensitive
 from discreet.tables.engines.sources import Sources, open_sources
+from discreet.tables.model.relation import UNIT as UNIT_COLUMN
+from discreet.tables.model.relation import Scan, Select
+from discreet.tables.model.scalar import Call, Cast, ColumnRef, Scalar
+from discreet.tables.model.types import without_labels
 from discreet.tables.model.unit_forms import exact_form, exact_unit
-from discreet.tables.sql.expressions.term import name, tidy, total_column, without_labels
+from discreet.tables.sql.expressions.term import tidy, total_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,19 +48,19 @@ def read_rows(protected: "Protected", columns: Sequence[str], *, table: str) -> 
     """
     protected.refresh()
     types = protected.tables[table]
-    parts = [f"{_column(table, one, types)} AS {name(f'c{i}')}" for i, one in enumerate(columns)]
-    unit, where = protected.catalog.unit, ""
+    parts = _columns(table, columns, types)
+    unit = protected.catalog.unit
+    where: tuple[Scalar, ...] = ()
     if unit.name is not None:
         own = next(one for one in types if one.casefold() == unit.name.casefold())
-        whose = exact_unit(name(own), types[own], exact_form(types[own]) or "VARCHAR")
-        # A text could be cut short on its way into an array, and make two units one.
-        parts.append(f"CAST(dense_rank() OVER (ORDER BY {whose}) AS BIGINT) AS unit")
-        where = f" WHERE {whose} IS NOT NULL"
-    query = f"SELECT {', '.join(parts)} FROM {name(table)}{where}"  # noqa: S608
-    found = _run(protected._sources, query)
+        whose = exact_unit(ColumnRef(own), types[own], exact_form(types[own]) or "VARCHAR")
+        # As a text, since not all types of units have their like in arrays.
+        parts.append((UNIT_COLUMN, Cast(whose, "text", widens=True)))
+        where = (Call("not", (Call("is_null", (whose,)),)),)
+    found = _run(protected._sources, Select(Scan(table), tuple(parts), where))
     arrays = _arrays(found, columns)
     if unit.name is not None:
-        arrays[UNIT] = found["unit"].to_numpy()
+        arrays[UNIT] = _numbered(found[UNIT_COLUMN])
     return Sensitive(arrays)
 
 
@@ -79,15 +83,18 @@ def read_public(
     missing = [one for one in columns if one not in types]
     if missing:
         raise DataError(f"{place} has no column {missing[0]!r}, which the model needs.")
-    parts = [
-        f"{_column(_HELD_OUT, one, types)} AS {name(f'c{i}')}" for i, one in enumerate(columns)
-    ]
-    query = f"SELECT {', '.join(parts)} FROM {name(_HELD_OUT)}"  # noqa: S608
-    return _arrays(_run(public, query), columns)
+    select = Select(Scan(_HELD_OUT), tuple(_columns(_HELD_OUT, columns, types)))
+    return _arrays(_run(public, select), columns)
 
 
-def _column(table: str, column: str, types: Mapping[str, str]) -> str:
-    term = total_column(name(column), types[column])
+def _columns(
+    table: str, columns: Sequence[str], types: Mapping[str, str]
+) -> list[tuple[str, Scalar]]:
+    return [(f"c{i}", _column(table, one, types)) for i, one in enumerate(columns)]
+
+
+def _column(table: str, column: str, types: Mapping[str, str]) -> Scalar:
+    term = total_column(ColumnRef(column), types[column])
     if term is None:
         raise ParameterError(
             f"column {column!r} of table {table!r} has the type {without_labels(types[column])}, "
@@ -97,9 +104,15 @@ def _column(table: str, column: str, types: Mapping[str, str]) -> str:
     return tidy(term)
 
 
-def _run(sources: Sources, query: str) -> "pa.Table":
+def _run(sources: Sources, select: Select) -> "pa.Table":
     with closing(sources.connected()) as engine:
-        return engine.rows(query).reveal_without_noise()  # whoever reads wraps them again
+        return engine.rows(select).reveal_without_noise()  # whoever reads wraps them again
+
+
+def _numbered(units: "pa.ChunkedArray") -> npt.NDArray[Any]:
+    """Return a number for each unit; a text could be cut short on its way into an array."""
+    indices = units.cast("large_string").combine_chunks().dictionary_encode().indices
+    return np.asarray(indices.to_numpy(), dtype=np.int64)
 
 
 def _arrays(found: "pa.Table", columns: Sequence[str]) -> Columns:

@@ -87,8 +87,8 @@ def test_the_usual_engine_is_not_written_down(place):
 def test_settings_reach_the_engine(place):
     opened = DuckDB(spill=place, threads=3).open(open_sources({"people": TABLE}))
     with opened as engine:
-        found = engine.rows("SELECT current_setting('threads') AS n, COUNT(*) AS m FROM people")
-        assert found.reveal_without_noise().to_pylist() == [{"n": 3, "m": 500}]
+        found = engine._run("SELECT current_setting('threads') AS n, COUNT(*) AS m FROM people", "")
+        assert found.to_pylist() == [{"n": 3, "m": 500}]
         assert engine._folder == str(place)
 
 

@@ -22,30 +22,29 @@ from discreet.errors import DataError, ParameterError
 from discreet.tables.engines import DuckDBEngine, open_sources
 from discreet.tables.model.bounds import WEIGHT_STEPS, Norm
 from discreet.tables.model.query import Key, Query
+from discreet.tables.model.relation import Select
+from discreet.tables.model.scalar import Call, ColumnRef, Literal
 from discreet.tables.model.statements import Cells, Sums
 
 TABLE = pa.table({"user_id": [1, 2, 2], "region": ["a", None, "b"], "x": [0.5, None, 2.0]})
 COLUMNS = (("user_id", "BIGINT"), ("region", "VARCHAR"), ("x", "DOUBLE"))
 
 
-def query(column="user_id", table="people", where="TRUE"):
-    return Query(
-        rows=f'SELECT "{column}" AS unit FROM "{table}" WHERE {where}',
-        keys=(),
-        values=(),
-        aggregates=(),
-        output="",
-        names=(),
-        tables=(table,),
-    )
+def query(column="user_id", table="people", where=()):
+    rows = replace(Select.of(table, unit=column), where=where)
+    return Query(rows=rows, tables=(table,))
 
 
-def count(source, where="TRUE", *, column="user_id", **options):
+def compare(function, number):
+    return Call(function, (ColumnRef("user_id"), Literal(number, "int64")))
+
+
+def count(source, *where, column="user_id", **options):
     """Return how many rows an engine sees."""
-    return count_in(open_sources({"people": source}, **options), where, column=column)
+    return count_in(open_sources({"people": source}, **options), *where, column=column)
 
 
-def count_in(sources, where, *, column="user_id"):
+def count_in(sources, *where, column="user_id"):
     bounding = Norm(limit=100_000, order=1)
     asked = query(column, where=where)
     statement = Sums(query=asked, cells=(Cells(kind="rows"),), bounding=bounding, salt="")
@@ -106,8 +105,8 @@ def test_names_of_folders_are_no_columns(tmp_path):
         (tmp_path / f"user_id={year}").mkdir()
         pq.write_table(TABLE, tmp_path / f"user_id={year}" / "a.parquet")
     assert open_sources({"people": tmp_path})["people"].columns == COLUMNS
-    assert count(tmp_path, "user_id = 2") == 4
-    assert count(tmp_path, "user_id = 2025") == 0
+    assert count(tmp_path, compare("equal", 2)) == 4
+    assert count(tmp_path, compare("equal", 2025)) == 0
 
 
 def test_files_must_agree(tmp_path):
@@ -163,7 +162,7 @@ def test_csv_types_are_pinned_and_misfits_are_null(tmp_path, ending):
     types = {"people": {"user_id": "BIGINT", "x": "DOUBLE"}}
     opened = open_sources({"people": path}, types=types)["people"]
     assert opened.columns == COLUMNS
-    assert count(path, "x IS NULL AND user_id = 2", types=types) == 1
+    assert count(path, Call("is_null", (ColumnRef("x"),)), compare("equal", 2), types=types) == 1
     assert count(path, types=types) == 2  # "three" is nobody
 
 
@@ -219,9 +218,11 @@ def test_no_line_of_a_csv_file_changes_how_others_are_read(tmp_path, name, end):
         lines = ["user_id,region,x", *others[:place], ODD_LINES[name], *others[place:]]
         write(path, end.join(lines) + end * (place != 40))
         opened = open_sources({"people": path}, types=types)
-        where = """user_id >= 100 AND region = 'a, "b"' AND x = 0.5"""
-        assert count_in(opened, where) == 40
-        assert count_in(opened, "user_id >= 100") == 40
+        known = compare("greater_equal", 100)
+        same = Call("equal", (ColumnRef("region"), Literal('a, "b"', "text")))
+        half = Call("equal", (ColumnRef("x"), Literal(0.5, "double")))
+        assert count_in(opened, known, same, half) == 40
+        assert count_in(opened, known) == 40
 
 
 def test_one_open_quote_of_a_long_file_swallows_nothing(tmp_path):
@@ -229,7 +230,7 @@ def test_one_open_quote_of_a_long_file_swallows_nothing(tmp_path):
     lines = [f"{i},region,0.5" for i in range(200_000)]
     lines[1000] = '-1,"'
     write(path, "user_id,region,x\n" + "\n".join(lines))
-    assert count(path, "user_id >= 0") == 199_999
+    assert count(path, compare("greater_equal", 0)) == 199_999
 
 
 fields = st.text(alphabet="ab\"',;|\t é\\", max_size=6)
@@ -276,8 +277,9 @@ def collated(tmp_path):
 
 
 def test_collations_merge_no_units_and_no_keys(tmp_path):
-    keys = (Key(name="region", type="VARCHAR", values=None),)
-    asked = replace(query(), rows="SELECT user_id AS unit, region AS key_0 FROM people", keys=keys)
+    keys = (Key(name="region", type="text", values=None),)
+    rows = Select.of("people", unit="user_id", key_0="region")
+    asked = Query(rows=rows, tables=("people",), keys=keys)
     cells = (Cells(kind="rows"),)
     statement = Sums(query=asked, cells=cells, bounding=Norm(limit=1, order=1), salt="")
     with DuckDBEngine({"people": f"{collated(tmp_path)}::humans"}) as engine:
@@ -462,7 +464,7 @@ def test_odd_names_of_columns_and_files(tmp_path):
     for source in (table, path):
         names = [name for name, _ in open_sources({"people": source})["people"].columns]
         assert names == table.column_names
-    assert count(path, column='us\'er ""id') == 2
+    assert count(path, column="us'er \"id") == 2
 
 
 def test_paths_are_resolved_when_opened(tmp_path, monkeypatch):

@@ -9,10 +9,10 @@ from discreet.errors import DataError, ParameterError
 from discreet.tables.declarations.column import DeclaredColumn, key_kind
 from discreet.tables.declarations.names import fold, is_same
 from discreet.tables.model.catalog import Catalog, Column, Table, column_kind
-from discreet.tables.model.key_values import key_type, key_value
+from discreet.tables.model.key_values import column_key_type, key_value
 from discreet.tables.model.query import KeyValue
+from discreet.tables.model.types import without_labels
 from discreet.tables.model.unit_forms import common_form, exact_form
-from discreet.tables.sql.expressions.term import total_column, without_labels
 
 if TYPE_CHECKING:
     from discreet.tables.declarations.declaration import Declaration, DeclaredTable
@@ -111,11 +111,11 @@ def _column(table: str, name: str, type_: str, facts: DeclaredColumn | None) -> 
 
 def _keys(path: str, type_: str, keys: tuple[KeyValue, ...] | None) -> tuple[KeyValue, ...] | None:
     """Return keys in the one way in which their type writes them."""
-    term = total_column("x", type_)
-    if keys is None or term is None:  # questions cannot use such a column
+    key_type = column_key_type(type_)
+    if keys is None or key_type is None:  # questions cannot use such a column
         return keys
     try:
-        found = tuple(key_value(key, key_type(term)) for key in keys)
+        found = tuple(key_value(key, key_type) for key in keys)
     except ValueError:
         found = ()
     if not found:

@@ -7,30 +7,56 @@ from discreet.tables.engines.protocol import Engine, EngineFactory
 from discreet.tables.engines.sources import Sources, open_sources
 from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Groups, Norm
 from discreet.tables.model.query import Key, Query, Value
+from discreet.tables.model.relation import Grouped, Joined, Rows, Scan, Select
+from discreet.tables.model.scalar import (
+    Call,
+    Case,
+    Cast,
+    ColumnRef,
+    Fold,
+    Function,
+    Literal,
+    Scalar,
+)
 from discreet.tables.model.statements import Cells, Distinct, Place, Profile, Statement, Sums
+from discreet.tables.model.types import Type
 from discreet.tables.sources.source import DataSource
 
 __all__ = [
-    "DEFAULT_ENGINE",
-    "WEIGHT_STEPS",
     "Bounding",
+    "Call",
+    "Case",
+    "Cast",
     "Cells",
+    "ColumnRef",
+    "DEFAULT_ENGINE",
     "DataSource",
     "Distinct",
     "DuckDB",
     "DuckDBEngine",
     "Engine",
     "EngineFactory",
+    "Fold",
+    "Function",
+    "Grouped",
     "Groups",
+    "Joined",
     "Key",
+    "Literal",
     "Norm",
     "Place",
     "Profile",
     "Query",
+    "Rows",
+    "Scalar",
+    "Scan",
+    "Select",
     "Sources",
     "Statement",
     "Sums",
+    "Type",
     "Value",
+    "WEIGHT_STEPS",
     "engine_named",
     "open_sources",
 ]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
+from discreet.tables.model.relation import Select
 from discreet.tables.model.statements import Statement
 from discreet.tables.sources.source import DataSource
 
@@ -26,7 +27,7 @@ class Engine(Protocol):
     def sql(self, statement: Statement, /) -> str:
         """Return the text that :meth:`aggregate` would run, its salt left out."""
 
-    def rows(self, select: str, /) -> "Sensitive[pa.Table]":
+    def rows(self, select: Select, /) -> "Sensitive[pa.Table]":
         """Return rows as they are, for whoever computes with them under the same budget."""
 
     def close(self) -> None:

@@ -1,10 +1,14 @@
 """A question as plain data: which rows, which keys, which aggregates; no engine and no noise."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import final
 
 from discreet.tables.model.aggregates import SPECS, AggregateKind, AggregateSpec
+from discreet.tables.model.output import Output
+from discreet.tables.model.relation import Select, rows_form
+from discreet.tables.model.types import Type
 
 __all__ = [
     "Aggregate",
@@ -12,6 +16,7 @@ __all__ = [
     "KeyValue",
     "Query",
     "Value",
+    "canonical",
 ]
 
 KeyValue = str | int | float | bool | None
@@ -23,12 +28,12 @@ KeyValue = str | int | float | bool | None
 class Key:
     """A column that groups rows: ``values`` are all its public values, None if they are secret.
 
-    >>> Key(name="region", type="VARCHAR", values=("north", "south")).is_known
+    >>> Key(name="region", type="text", values=("north", "south")).is_known
     True
     """
 
     name: str
-    type: str  # DuckDB's name of it
+    type: Type
     values: tuple[KeyValue, ...] | None
 
     @property
@@ -82,36 +87,66 @@ class Aggregate:
 class Query:
     """A question that can be answered privately.
 
-    ``rows`` is a SELECT in DuckDB's dialect that never raises an error whatever the data, without
-    aggregates over units: its columns are ``unit`` (never NULL; absent where ``unit_is_row``),
-    ``key_0``, ``key_1``, ... and ``value_0``, ``value_1``, ... Numeric values are DOUBLE without
-    NaN, infinities may occur; a value that is only counted may have any type.
+    ``rows`` never raise an error whatever the data, and have no aggregates over units: their
+    columns are ``unit`` (never NULL; absent where ``unit_is_row``), ``key_0``, ``key_1``, ... and
+    ``value_0``, ``value_1``, ... Numeric values are doubles without NaN, infinities may occur; a
+    value that is only counted may have any type.
 
-    ``output`` is a SELECT over the table ``released`` with one column for each key (``key_0``, ...)
-    and each aggregate (``aggregate_0``, ...): everything that is post-processing. ``names`` are
-    its columns' names, and ``key_names`` those of them that are keys.
+    ``output`` is everything that is post-processing, over released keys and aggregates;
+    ``key_names`` are those of its columns that are keys.
 
-    ``tables`` are the protected tables that are read. The text of a query depends on nothing but
-    the question and public declarations, so equal questions have equal queries.
+    ``tables`` are the protected tables that are read. A query depends on nothing but the question
+    and public declarations, so equal questions have equal queries.
 
-    >>> people = Query(rows='SELECT user_id AS unit FROM people', keys=(), values=(),
-    ...                aggregates=(Aggregate(kind="count"),), tables=("people",),
-    ...                output='SELECT aggregate_0 AS n FROM released', names=("n",))
-    >>> people.has_known_keys
-    True
+    >>> from discreet.tables.model.scalar import ReleasedAggregate
+    >>> people = Query(rows=Select.of("people", unit="user_id"), tables=("people",),
+    ...                aggregates=(Aggregate(kind="count"),),
+    ...                output=Output(columns=(("n", ReleasedAggregate(0)),)))
+    >>> people.has_known_keys, people.names
+    (True, ('n',))
     """
 
-    rows: str
-    keys: tuple[Key, ...]
-    values: tuple[Value, ...]
-    aggregates: tuple[Aggregate, ...]
-    output: str
-    names: tuple[str, ...]
+    rows: Select
     tables: tuple[str, ...]
+    keys: tuple[Key, ...] = ()
+    values: tuple[Value, ...] = ()
+    aggregates: tuple[Aggregate, ...] = ()
+    output: Output = field(default_factory=Output)
     key_names: tuple[str, ...] = ()
     unit_is_row: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the answer's columns."""
+        return self.output.names
 
     @property
     def has_known_keys(self) -> bool:
         """Whether the groups of the answer are public: all combinations appear."""
         return all(key.is_known for key in self.keys)
+
+
+def canonical(query: Query) -> str:
+    """Return a query as JSON that equal queries share, for fingerprints.
+
+    >>> canonical(Query(rows=Select.of("t", unit="id"), tables=("t",),
+    ...                 aggregates=(Aggregate(kind="count"),)))[:46]
+    '{"aggregates":[{"is_sample":true,"kind":"count'
+    """
+    made = {
+        "rows": rows_form(query.rows),
+        "keys": [asdict(key) for key in query.keys],
+        "values": [asdict(value) for value in query.values],
+        "aggregates": [asdict(aggregate) for aggregate in query.aggregates],
+        "output": query.output.form(),
+        "tables": query.tables,
+        "key_names": query.key_names,
+        "unit_is_row": query.unit_is_row,
+    }
+    return json.dumps(made, sort_keys=True, separators=(",", ":"), default=_text, allow_nan=False)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, Fraction):
+        raise TypeError(f"a query cannot hold a {type(value).__name__}")
+    return str(value)

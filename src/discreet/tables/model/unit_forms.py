@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
-from discreet.tables.sql.expressions.term import INTEGERS, kind_of, plain_type
+from discreet.tables.model.scalar import Call, Cast, Scalar
+from discreet.tables.model.types import INTEGERS, SQL_NAMES, Type, kind_of, plain_type
 
 __all__ = ["common_form", "exact_form", "exact_unit"]
 
-_WHOLE: Final = INTEGERS | {"HUGEINT"}  # which fit a HUGEINT, all of them
+_WHOLE: Final = {SQL_NAMES[type_] for type_ in INTEGERS} | {"HUGEINT"}  # all of which fit the last
+_CASTS: Final[dict[str, Type]] = {"VARCHAR": "text", "BIGINT": "int64", "HUGEINT": "int128"}
 
 
 def exact_form(declared: str) -> str | None:
@@ -41,19 +43,20 @@ def common_form(declared: Sequence[str]) -> str | None:
     return "HUGEINT" if forms & {"UBIGINT", "HUGEINT"} else "BIGINT"
 
 
-def exact_unit(sql: str, declared: str, form: str) -> str:
-    """Return the SQL of a unit's column in its common form; whatever is nobody is NULL.
+def exact_unit(column: Scalar, declared: str, form: str) -> Scalar:
+    """Return a unit's column in its common form; whatever is nobody is NULL.
 
     Unlike in questions, nothing is rounded and no date is cut off: two units never become one.
 
-    >>> exact_unit('"u"', "DECIMAL(38,0)", "DECIMAL(38,0)")
-    '"u"'
+    >>> from discreet.tables.model.scalar import ColumnRef
+    >>> exact_unit(ColumnRef("u"), "DECIMAL(38,0)", "DECIMAL(38,0)")
+    ColumnRef(name='u', source='')
     """
+    plain = plain_type(declared)
     if form == "DOUBLE":
         # NaN is nobody. Both zeros are equal, and shall look so to a hash as well.
-        some = f"WHEN {sql} = 0 THEN 0e0 ELSE CAST({sql} AS DOUBLE)"
-        return f"CASE WHEN isnan({sql}) THEN NULL {some} END"
+        number = column if plain == "DOUBLE" else Cast(column, "double", widens=True)
+        return Call("plus_zero", (Call("not_nan", (number,)),))
     if form == "TIMESTAMP WITH TIME ZONE":
-        return f"epoch_us({sql})"  # which no time zone changes
-    plain = plain_type(declared)
-    return sql if plain == form else f"CAST({sql} AS {form})"
+        return Call("epoch_microseconds", (column,))  # which no time zone changes
+    return column if plain == form else Cast(column, _CASTS[form], widens=True)

@@ -1,6 +1,5 @@
 """Which numbers a question needs: the fewest cells from which all its aggregates follow."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, final
@@ -76,16 +75,18 @@ def lay_out(query: Query) -> Layout:
     which then has a cell of its own: that saves a part of the price.
 
     >>> from discreet.tables.model.query import Value
+    >>> from discreet.tables.model.relation import Select
     >>> asked = (Aggregate(kind="count"), Aggregate(kind="mean", values=(0,)))
-    >>> query = Query(rows="", keys=(), values=(Value(text="x", bounds=None),), aggregates=asked,
-    ...               output="", names=(), tables=())
+    >>> query = Query(rows=Select.of("t", unit="id", value_0="x"), tables=("t",), aggregates=asked,
+    ...               values=(Value(text="x", bounds=None),))
     >>> lay_out(query).families
     (Family(kind='linear', values=(0,), with_absent=True),)
     """
     aggregates = query.aggregates
     families = [*_of_values(aggregates), *_of_pairs(aggregates)]
     kinds = [one.kind for one in aggregates]
-    counts_rows = any(kind == "count" and _is_shown(i, query) for i, kind in enumerate(kinds))
+    shown = query.output.aggregates  # others were only added so that there is something to release
+    counts_rows = any(kind == "count" and i in shown for i, kind in enumerate(kinds))
     selector: Literal["rows", "units"] | None = None
     if not query.has_known_keys:
         selector = "rows" if counts_rows and "count_units" not in kinds else "units"
@@ -102,11 +103,6 @@ def lay_out(query: Query) -> Layout:
         sources=tuple(_source(one, families) for one in aggregates),
         selector=selector,
     )
-
-
-def _is_shown(index: int, query: Query) -> bool:
-    """Say whether an aggregate is in the answer, or was only added so that there is one."""
-    return re.search(rf"\baggregate_{index}\b", query.output) is not None
 
 
 def _of_values(aggregates: Sequence[Aggregate]) -> list[Family]:

@@ -114,8 +114,9 @@ def price(
     >>> from discreet.privacy import Neighbours, Unit
     >>> from discreet.tables.pricing.cell_layout import lay_out
     >>> from discreet.tables.model.query import Aggregate
-    >>> query = Query(rows="", keys=(), values=(), aggregates=(Aggregate(kind="count"),),
-    ...               output="", names=(), tables=())
+    >>> from discreet.tables.model.relation import Select
+    >>> query = Query(rows=Select.of("people", unit="id"), tables=("people",),
+    ...               aggregates=(Aggregate(kind="count"),))
     >>> catalog = Catalog(unit=Unit.column("u"), neighbours=Neighbours.add_remove, rows=1)
     >>> found = price(query, lay_out(query), catalog, epsilon=Fraction(1), delta=Fraction(0))
     >>> found.noise.kind, found.inferences
@@ -149,8 +150,9 @@ def prices(
     >>> from discreet.privacy import Neighbours, Unit
     >>> from discreet.tables.pricing.cell_layout import lay_out
     >>> from discreet.tables.model.query import Aggregate
-    >>> query = Query(rows="", keys=(), values=(), aggregates=(Aggregate(kind="count"),),
-    ...               output="", names=(), tables=())
+    >>> from discreet.tables.model.relation import Select
+    >>> query = Query(rows=Select.of("people", unit="id"), tables=("people",),
+    ...               aggregates=(Aggregate(kind="count"),))
     >>> catalog = Catalog(unit=Unit.column("u"), neighbours=Neighbours.add_remove, rows=1)
     >>> found = prices(query, lay_out(query), catalog, epsilon=Fraction(1), delta=Fraction(1, 9**6))
     >>> [one.noise.kind for one in found]
@@ -223,8 +225,9 @@ def declared_limit(of: LimitKind, query: Query, catalog: Catalog) -> Fraction | 
 
     >>> from discreet.privacy import Neighbours, Unit
     >>> from discreet.tables.model.query import Aggregate
-    >>> query = Query(rows="", keys=(), values=(), aggregates=(Aggregate(kind="count"),),
-    ...               output="", names=(), tables=())
+    >>> from discreet.tables.model.relation import Select
+    >>> query = Query(rows=Select.of("people", unit="id"), tables=("people",),
+    ...               aggregates=(Aggregate(kind="count"),))
     >>> catalog = Catalog(unit=Unit.column("u"), neighbours=Neighbours.add_remove, rows=20)
     >>> declared_limit("rows", query, catalog), declared_limit("groups", query, catalog)
     (Fraction(20, 1), Fraction(1, 1))

@@ -9,15 +9,16 @@ from discreet.errors import DataError
 from discreet.ledger import Account, Receipt
 from discreet.noise import Source
 from discreet.tables.engines.protocol import Engine
+from discreet.tables.engines.shown import plan_sql
 from discreet.tables.model.bounds import Bounding, Groups, Norm
 from discreet.tables.model.catalog import Catalog
+from discreet.tables.model.query import canonical
 from discreet.tables.pricing.expected_errors import name_of
 from discreet.tables.pricing.offer import Offer
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.release.columns import columns_of
 from discreet.tables.release.run import Released, run
 from discreet.tables.results.result import Result
-from discreet.tables.sql.parse import canonical
 
 __all__ = ["Asker", "answer", "fingerprinted", "is_known", "made", "paid", "recalled"]
 
@@ -179,7 +180,7 @@ def _facts(
         "unit": str(asker.catalog.unit),
         "neighbours": str(asker.catalog.neighbours),
         "data_version": asker.version,
-        "plan": query.rows,
+        "plan": plan_sql(query.rows),
         "sql": "\n\n".join(released.statements),
         "bounding": {**_bounding(released.bounding), "origin": origin},
         "limits": {name: float(limit) for name, limit in released.limits.items()},

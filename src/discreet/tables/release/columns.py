@@ -17,21 +17,19 @@ from discreet.tables.algorithms.estimates import (
     moved,
     spread,
 )
+from discreet.tables.engines.post_processing import ROW, PostProcessor
 from discreet.tables.model.query import Aggregate, Query
 from discreet.tables.pricing.cell_layout import Layout
 from discreet.tables.pricing.price import NoiseKind
 from discreet.tables.release.run import Released
 
 if TYPE_CHECKING:
-    import duckdb
     import pyarrow as pa
-    from sqlglot import exp
 
 __all__ = ["Columns", "columns_of"]
 
 Array = npt.NDArray[np.float64]
 _COUNT: Final = Aggregate(kind="count")
-_ROW: Final = "released_row"
 
 
 @final
@@ -80,8 +78,8 @@ def _columns(
     kind: NoiseKind,
     confidence: Fraction,
 ) -> Columns:
-    answer = evaluate(estimates, final=True)
-    order = answer[_ROW].to_numpy().astype(np.int64)
+    answer = evaluate(estimates, is_shown=True)
+    order = answer[ROW].to_numpy().astype(np.int64)
     plain = evaluate.plain
     columns = Columns(plain=plain, values={}, errors={}, lows={}, highs={}, reliable={})
     for name in query.names:
@@ -146,58 +144,28 @@ def _around(made: Estimate, factor: float) -> _Estimated:
 
 
 class _Output:
-    """Evaluates the question's outer SELECT over released aggregates, in a database of its own."""
+    """The question's output over estimates of its aggregates."""
 
     def __init__(self, query: Query, released: Released) -> None:
-        import sqlglot
-
-        self._opened: duckdb.DuckDBPyConnection | None = None
         self.query, self.released = query, released
-        self.select: exp.Select = sqlglot.parse_one(query.output, read="duckdb")  # type: ignore[assignment]
-        self.plain = _plain_columns(self.select, query)
+        self.plain = query.output.plain
+        self._evaluate = PostProcessor(query.output, query.keys)
+        self.close = self._evaluate.close
 
-    def __call__(self, estimates: Sequence[_Estimated], *, final: bool) -> "pa.Table":
-        """Return the output's columns; only the final one is filtered, sorted and cut."""
+    def __call__(self, estimates: Sequence[_Estimated], *, is_shown: bool) -> "pa.Table":
+        """Return the output's columns: what is shown, or of all groups as they were released."""
         import pyarrow as pa
-        from sqlglot import exp
 
-        if self._is_bare:  # one row of aggregates as they are: no database is needed
+        if self._is_bare:  # one row of aggregates as they are: nothing to evaluate
             shown = {name: estimates[i].value for name, i in self.plain.items()}
             columns = {name: pa.array(value, from_pandas=True) for name, value in shown.items()}
-            return pa.table({**columns, _ROW: pa.array([0])})
-
-        select = self.select.copy().select(exp.column(_ROW))
-        if not final:
-            for clause in ("where", "order", "limit", "offset"):
-                select.set(clause, None)
-            select = select.order_by(exp.column(_ROW))
-        self._connection.register("arrived", self._table(estimates))
-        self._connection.execute(f"CREATE OR REPLACE VIEW released AS {self._typed()}")
-        return self._connection.sql(select.sql(dialect="duckdb")).to_arrow_table()
-
-    @property
-    def _connection(self) -> "duckdb.DuckDBPyConnection":
-        import duckdb
-
-        if self._opened is None:
-            self._opened = duckdb.connect(":memory:", config={"enable_external_access": "false"})
-        return self._opened
+            return pa.table({**columns, ROW: pa.array([0])})
+        return self._evaluate(self._table(estimates), is_shown=is_shown)
 
     @property
     def _is_bare(self) -> bool:
-        clauses = ("where", "having", "limit", "offset", "distinct")
-        is_whole = not any(self.select.args.get(clause) for clause in clauses)
-        return not self.query.keys and is_whole and set(self.plain) == set(self.query.names)
-
-    def close(self) -> None:
-        if self._opened is not None:
-            self._opened.close()
-
-    def _typed(self) -> str:
-        """Select what has arrived, keys in their own types again."""
-        keys = [f"CAST(key_{i} AS {key.type}) AS key_{i}" for i, key in enumerate(self.query.keys)]
-        aggregates = [f"aggregate_{i}" for i in range(len(self.query.aggregates))]
-        return f"SELECT {', '.join([*keys, *aggregates, _ROW])} FROM arrived"  # noqa: S608
+        is_plain = set(self.plain) == set(self.query.names)
+        return not self.query.keys and self.query.output.is_whole and is_plain
 
     def _table(self, estimates: Sequence[_Estimated]) -> "pa.Table":
         import pyarrow as pa
@@ -210,20 +178,7 @@ class _Output:
                 columns[f"key_{i}"] = pa.array([group[i] for group in shown.groups])
         for i, one in enumerate(estimates):
             columns[f"aggregate_{i}"] = pa.array(one.value, from_pandas=True)
-        columns[_ROW] = pa.array(np.arange(len(shown)))
         return pa.table(columns)
-
-
-def _plain_columns(select: "exp.Select", query: Query) -> dict[str, int]:
-    """Return the columns that show an aggregate as it is."""
-    from sqlglot import exp
-
-    found = {}
-    for name, column in zip(query.names, select.expressions, strict=False):
-        inner = column.unalias()
-        if isinstance(inner, exp.Column) and inner.name.startswith("aggregate_"):
-            found[name] = int(inner.name.removeprefix("aggregate_"))
-    return found
 
 
 def _derived(
@@ -239,9 +194,9 @@ def _derived(
     """Carry the noise of every cell through an expression over aggregates."""
     # Without clamping, or an aggregate at the end of its range would seem to have no error.
     free = _free_estimates(estimates, layout, released, query)
-    centre = _numbers(evaluate(free, final=False), name)
+    centre = _numbers(evaluate(free, is_shown=False), name)
     moves = [
-        _numbers(evaluate(changed, final=False), name)
+        _numbers(evaluate(changed, is_shown=False), name)
         for changed in _moved_estimates(free, layout, released, query)
     ]
     error = spread(centre, moves)

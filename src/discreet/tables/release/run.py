@@ -49,10 +49,11 @@ def known_groups(query: Query) -> tuple[Group, ...] | None:
     """Return all combinations of public keys, None where some are secret.
 
     >>> from discreet.tables.model.query import Key
-    >>> keys = (Key(name="a", type="BIGINT", values=(1, 2)), Key(name="b", type="BOOLEAN",
+    >>> from discreet.tables.model.relation import Select
+    >>> keys = (Key(name="a", type="int64", values=(1, 2)), Key(name="b", type="boolean",
     ...         values=(False, True)))
-    >>> known_groups(Query(rows="", keys=keys, values=(), aggregates=(), output="", names=(),
-    ...              tables=()))
+    >>> rows = Select.of("t", unit="id", key_0="a", key_1="b")
+    >>> known_groups(Query(rows=rows, tables=("t",), keys=keys))
     ((1, False), (1, True), (2, False), (2, True))
     """
     if not query.has_known_keys:
@@ -63,9 +64,9 @@ def known_groups(query: Query) -> tuple[Group, ...] | None:
 
 def _canonical(value: object, type_: str) -> object:
     """Write dates and times the one way in which the engine's are written."""
-    if isinstance(value, str) and type_ == "DATE":
+    if isinstance(value, str) and type_ == "date":
         return date.fromisoformat(value).isoformat()
-    if isinstance(value, str) and type_.startswith("TIMESTAMP"):
+    if isinstance(value, str) and type_ == "timestamp":
         return datetime.fromisoformat(value).isoformat(sep=" ")
     return value
 

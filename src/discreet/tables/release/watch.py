@@ -1,6 +1,5 @@
 """Thousands of threshold questions for the price of a few alerts."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +16,9 @@ from discreet.privacy import Neighbours
 from discreet.tables.engines.protocol import Engine
 from discreet.tables.model.bounds import WEIGHT_STEPS, Norm, sensitivity
 from discreet.tables.model.catalog import Catalog
+from discreet.tables.model.output import Output
 from discreet.tables.model.query import Query
+from discreet.tables.model.scalar import ReleasedAggregate
 from discreet.tables.model.statements import Cells, Sums
 from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.price import declared_limit
@@ -155,10 +156,9 @@ def _limit(query: Query, catalog: Catalog) -> Fraction:
 
 def _is_single_count(query: Query, kinds: list[str]) -> bool:
     """Say whether the answer is a count as it is, not something made of it."""
-    is_plain = re.fullmatch(
-        r'SELECT "?aggregate_0"? AS ("(?:[^"]|"")*"|\w+) FROM "?released"?', query.output
-    )
-    return bool(is_plain) and kinds in (["count"], ["count_values"], ["count_units"])
+    output = query.output
+    is_plain = output == Output(columns=((output.names[0], ReleasedAggregate(0)),))
+    return is_plain and kinds in (["count"], ["count_values"], ["count_units"])
 
 
 def _count(query: Query, limit: Fraction, engine: Engine) -> float:

@@ -2,15 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from discreet.errors import Refused
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query
 from discreet.tables.sql.parse import parse
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 __all__ = ["Merged", "merge"]
 
@@ -44,10 +41,12 @@ def merge(
     >>> [len(one.views) for one in merge(asked, catalog)]
     [2]
     """
+    from discreet.tables.sql.joint import row_signature  # loads the parser
+
     queries = [parse(text, catalog, periods=periods) for text in texts]  # refuses what is unsafe
     alike: dict[str, list[int]] = {}
     for i, text in enumerate(texts):
-        alike.setdefault(_signature(text), []).append(i)
+        alike.setdefault(row_signature(text), []).append(i)
     found: list[Merged] = []
     for places in alike.values():
         together = _together(places, texts, queries, catalog, periods)
@@ -67,9 +66,11 @@ def _together(
     periods: Sequence[str] | None,
 ) -> Merged | None:
     """Return one question for all of these, or None where they only looked alike."""
+    from discreet.tables.sql.joint import joint_question
+
     if len(places) == 1:
         return None
-    question = _joined([texts[i] for i in places])
+    question = joint_question([texts[i] for i in places])
     try:
         whole = parse(question, catalog, periods=periods)
         views = tuple(_view(queries[i], whole) for i in places)
@@ -80,90 +81,23 @@ def _together(
     return Merged(question=question, query=whole, views=views, places=tuple(places))
 
 
-def _signature(text: str) -> str:
-    """Return what two questions must share: everything but what they show of the answer."""
-    select = _parsed(text)
-    if "histogram" in text.lower():  # which adds a key of its own
-        return select.sql(dialect="duckdb")
-    for clause in ("expressions", "having", "order", "limit", "offset"):
-        select.set(clause, None)
-    return select.sql(dialect="duckdb", comments=False)
-
-
-def _joined(texts: Sequence[str]) -> str:
-    """Return one question with the keys and all aggregates of all of them."""
-    from sqlglot import exp
-
-    first = _parsed(texts[0])
-    keys = [] if first.args.get("group") is None else list(first.args["group"].expressions)
-    aggregates: dict[str, exp.Expression] = {}
-    for text in texts:
-        for one in _aggregates(_parsed(text)):
-            aggregates.setdefault(one.sql(dialect="duckdb"), one)
-    shown = [key.copy() for key in keys if not key.is_int]
-    asked = [exp.alias_(one.copy(), f"released_{i}") for i, one in enumerate(aggregates.values())]
-    first.set("expressions", [*shown, *asked])
-    for clause in ("having", "order", "limit", "offset"):
-        first.set(clause, None)
-    return first.sql(dialect="duckdb")
-
-
-def _aggregates(select: "exp.Select") -> "list[exp.Expression]":
-    """Return the aggregates of the outer SELECT, with their FILTER, outermost first."""
-    from discreet.tables.sql.aggregate_calls import is_aggregate
-
-    found: list[exp.Expression] = []
-    todo: list[exp.Expression] = [*select.expressions]
-    todo += [select.args[c] for c in ("having", "order") if select.args.get(c) is not None]
-    while todo:
-        node = todo.pop(0)
-        if is_aggregate(node):
-            found.append(node)
-        else:
-            todo += list(node.iter_expressions())
-    return found
-
-
-def _parsed(text: str) -> "exp.Select":
-    import sqlglot
-
-    return sqlglot.parse_one(text, read="duckdb")  # type: ignore[return-value]
-
-
 def _view(query: Query, whole: Query) -> Query:
     """Return the merged query with the output of one of its questions."""
-    import sqlglot
-    from sqlglot import exp
-
     known = {one: i for i, one in enumerate(_identities(whole))}
-    moved = {f"aggregate_{i}": known[one] for i, one in enumerate(_identities(query))}
-    output = sqlglot.parse_one(query.output, read="duckdb")
-    for column in output.find_all(exp.Column):
-        if column.name in moved:
-            column.this.set("this", f"aggregate_{moved[column.name]}")
-    return replace(
-        whole,
-        output=output.sql(dialect="duckdb"),
-        names=query.names,
-        key_names=query.key_names,
-    )
+    positions = {i: known[one] for i, one in enumerate(_identities(query))}
+    return replace(whole, output=query.output.renumbered(positions), key_names=query.key_names)
 
 
 def _identities(query: Query) -> list[object]:
-    """Return what each aggregate is: its kind, and the SQL and bounds of its values.
+    """Return what each aggregate is: itself, with the nodes and bounds of its values.
 
     The text for people would not do: it leaves out which table a column is of.
     """
-    import sqlglot
-
-    shown = sqlglot.parse_one(query.rows, read="duckdb").args["expressions"]
-    sql = {one.alias: one.unalias().sql(dialect="duckdb") for one in shown}
+    nodes = dict(query.rows.columns)
     return [
         (
-            one.kind,
-            tuple((sql[f"value_{v}"], query.values[v].bounds) for v in one.values),
-            one.quantile,
-            one.is_sample,
+            replace(one, values=()),
+            tuple((nodes[f"value_{v}"], query.values[v].bounds) for v in one.values),
         )
         for one in query.aggregates
     ]

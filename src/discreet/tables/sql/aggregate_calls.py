@@ -7,9 +7,9 @@ from typing import Final, Literal, final
 from sqlglot import exp
 
 from discreet.tables.sql.expressions.term import Scope
-from discreet.tables.sql.question.context import Question
+from discreet.tables.sql.question.context import ReadingContext
 
-__all__ = ["Call", "has_aggregate", "is_aggregate", "read"]
+__all__ = ["AggregateCall", "has_aggregate", "is_aggregate", "read_call"]
 
 Word = Literal[
     "count", "sum", "mean", "variance", "deviation", "minimum", "maximum", "quantile",
@@ -43,7 +43,7 @@ _SHOWN: Final = {
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class AggregateCall:
     """One aggregate: what it computes, of which expressions, over which rows."""
 
     word: Word
@@ -81,52 +81,52 @@ def has_aggregate(node: exp.Expression) -> bool:
     return any(is_aggregate(part) for part in node.walk())
 
 
-def read(node: exp.Expression, scope: Scope) -> Call | None:
+def read_call(node: exp.Expression, scope: Scope) -> AggregateCall | None:
     """Return what an aggregate asks for, or None where it is not one that is supported."""
     question = scope.question
     if isinstance(node, exp.Filter):
         question.arguments(node, "this", "expression")
-        call = read(node.this, scope)
+        call = read_call(node.this, scope)
         return None if call is None else replace(call, condition=node.expression.this)
     if isinstance(node, exp.Count):
         return _count(node, question)
     if type(node) in _ONE:
         word, is_sample = _ONE[type(node)]
         argument = _only(node, question, _SHOWN[word])
-        return Call(word=word, arguments=(argument,), is_sample=is_sample)
+        return AggregateCall(word=word, arguments=(argument,), is_sample=is_sample)
     if type(node) in _TWO:
         question.arguments(node, "this", "expression")
         word, is_sample = _TWO[type(node)]
         if node.args.get("expression") is None:
             raise _bad(node, question, _SHOWN[word], f"{_SHOWN[word]}(x, y)")
-        return Call(word=word, arguments=(node.this, node.expression), is_sample=is_sample)
+        return AggregateCall(word=word, arguments=(node.this, node.expression), is_sample=is_sample)
     if isinstance(node, exp.Median):
         argument = _only(node, question, "MEDIAN")
-        return Call(word="quantile", arguments=(argument,), quantile=Fraction(1, 2))
+        return AggregateCall(word="quantile", arguments=(argument,), quantile=Fraction(1, 2))
     if isinstance(node, (*_QUANTILES, exp.WithinGroup)):
         return _quantile(node, scope)
     return _named(node, question)
 
 
-def _count(node: exp.Count, question: Question) -> Call:
+def _count(node: exp.Count, question: ReadingContext) -> AggregateCall:
     question.arguments(node, "this", "expressions", "big_int")
     inner = node.this
     if node.expressions or inner is None:
         if inner is None:
-            return Call(word="count")  # COUNT() is COUNT(*) in DuckDB
+            return AggregateCall(word="count")  # COUNT() is COUNT(*)
         raise _bad(node, question, "COUNT", "COUNT(x)")
     if isinstance(inner, exp.Star):
         question.arguments(inner)
-        return Call(word="count")
+        return AggregateCall(word="count")
     if isinstance(inner, exp.Distinct):
         question.arguments(inner, "expressions")
         if len(inner.expressions) != 1:
             raise _bad(node, question, "COUNT(DISTINCT ...)", "COUNT(DISTINCT x)")
-        return Call(word="count", arguments=(inner.expressions[0],), is_distinct=True)
-    return Call(word="count", arguments=(inner,))
+        return AggregateCall(word="count", arguments=(inner.expressions[0],), is_distinct=True)
+    return AggregateCall(word="count", arguments=(inner,))
 
 
-def _only(node: exp.Expression, question: Question, word: str) -> exp.Expression:
+def _only(node: exp.Expression, question: ReadingContext, word: str) -> exp.Expression:
     """Return the only argument of an aggregate."""
     if isinstance(node.this, exp.Distinct):
         raise question.refuse("aggregate_distinct", node, word=word)
@@ -136,7 +136,7 @@ def _only(node: exp.Expression, question: Question, word: str) -> exp.Expression
     return node.this
 
 
-def _quantile(node: exp.Expression, scope: Scope) -> Call:
+def _quantile(node: exp.Expression, scope: Scope) -> AggregateCall:
     question = scope.question
     if isinstance(node, exp.WithinGroup):
         question.arguments(node, "this", "expression")
@@ -160,21 +160,21 @@ def _quantile(node: exp.Expression, scope: Scope) -> Call:
     if share is None or not 0 <= share <= 1:
         raise question.refuse("quantile", written if written is not None else node)
     share = 1 - share if is_descending else share
-    return Call(word="quantile", arguments=(argument,), quantile=share)
+    return AggregateCall(word="quantile", arguments=(argument,), quantile=share)
 
 
-def _named(node: exp.Expression, question: Question) -> Call | None:
+def _named(node: exp.Expression, question: ReadingContext) -> AggregateCall | None:
     if not isinstance(node, exp.Anonymous):
         return None
     word = str(node.this).lower()
     if word == "mean":
         if len(node.expressions) != 1:
             raise _bad(node, question, "AVG", "AVG(x)")
-        return Call(word="mean", arguments=(node.expressions[0],))
+        return AggregateCall(word="mean", arguments=(node.expressions[0],))
     if word == "histogram":
-        return Call(word="histogram", arguments=tuple(node.expressions))
+        return AggregateCall(word="histogram", arguments=tuple(node.expressions))
     return None
 
 
-def _bad(node: exp.Expression, question: Question, word: str, example: str) -> Exception:
+def _bad(node: exp.Expression, question: ReadingContext, word: str, example: str) -> Exception:
     return question.refuse("aggregate_arguments", node, word=word, example=example)

@@ -8,15 +8,17 @@ from typing import final
 from sqlglot import exp
 
 from discreet.tables.model.catalog import Column, Table
-from discreet.tables.sql import unit_subqueries as _unit_rows
+from discreet.tables.model.relation import Scan, Select
+from discreet.tables.model.scalar import ColumnRef, Scalar
 from discreet.tables.sql.aggregate_calls import has_aggregate
 from discreet.tables.sql.expressions.arguments import need
-from discreet.tables.sql.expressions.operators import conjuncts
-from discreet.tables.sql.expressions.term import Term, name, total_column
+from discreet.tables.sql.expressions.operators import conjuncts, in_order
+from discreet.tables.sql.expressions.term import Term, tidy, total_column
 from discreet.tables.sql.joins import Relation, attach
-from discreet.tables.sql.question.context import Question, fold, nearest, shown
+from discreet.tables.sql.question.context import ReadingContext, fold, nearest, short_sql
 from discreet.tables.sql.row_owner import is_unit_column, unit_of
-from discreet.tables.sql.scopes import RowScope, Source, inner_names, tidied
+from discreet.tables.sql.scopes import FromItem, RowScope, inner_names, unit_column
+from discreet.tables.sql.unit_subqueries import Named, grouped
 
 __all__ = ["With", "check_clauses", "from_clause", "where_clause", "with_clause"]
 
@@ -34,7 +36,7 @@ class With:
     parts: Mapping[str, tuple[exp.Select, "With"]] = field(default_factory=dict)
 
 
-def check_clauses(question: Question, select: exp.Select, *allowed: str) -> None:
+def check_clauses(question: ReadingContext, select: exp.Select, *allowed: str) -> None:
     """Refuse clauses that a SELECT may not have here."""
     always = ("expressions", "from_", "joins", "where", "group", "having", "distinct", "with_")
     for key, value in select.args.items():
@@ -48,10 +50,10 @@ def check_clauses(question: Question, select: exp.Select, *allowed: str) -> None
             word = {"order": "ORDER BY", "limit": "LIMIT", "offset": "OFFSET"}[key]
             raise question.refuse("inner_order", node, word=word)
         word = key.strip("_").upper().removesuffix("S")
-        raise question.refuse_at("clause", *question.places.word(word), word=word)
+        raise question.refuse_at("clause", *question.positions.word(word), word=word)
 
 
-def with_clause(question: Question, select: exp.Select, outer: With) -> With:
+def with_clause(question: ReadingContext, select: exp.Select, outer: With) -> With:
     """Read WITH; its parts are translated wherever they are used, and once to be checked."""
     clause = select.args.get("with_")
     if clause is None:
@@ -79,7 +81,7 @@ def with_clause(question: Question, select: exp.Select, outer: With) -> With:
     return known
 
 
-def _select(question: Question, node: exp.Expression) -> exp.Select:
+def _select(question: ReadingContext, node: exp.Expression) -> exp.Select:
     while isinstance(node, exp.Subquery) and not node.args.get("alias"):
         question.arguments(node, "this")
         node = node.this
@@ -88,37 +90,39 @@ def _select(question: Question, node: exp.Expression) -> exp.Select:
     if isinstance(node, exp.Table):
         raise question.refuse("clause", node, word="A join in parentheses")
     if not isinstance(node, exp.Select):
-        raise question.refuse("table_function", node, word=shown(node))
+        raise question.refuse("table_function", node, word=short_sql(node))
     return node
 
 
-def from_clause(question: Question, select: exp.Select, known: With) -> Relation:
+def from_clause(question: ReadingContext, select: exp.Select, known: With) -> Relation:
     """Translate FROM and its joins."""
     clause = select.args.get("from_")
     if clause is None:
         raise question.refuse("no_table", select)
-    first = _source(question, clause.this, known, alias="s0")
+    first = _from_item(question, clause.this, known, alias="s0")
     relation = Relation(scope=RowScope(question, [first], where="in a join condition"))
     for join in [*(clause.this.args.get("joins") or []), *(select.args.get("joins") or [])]:
         alias = f"s{len(relation.scope.sources)}"
-        attach(question, relation, join, _source(question, join.this, known, alias=alias))
+        attach(question, relation, join, _from_item(question, join.this, known, alias=alias))
     return relation
 
 
 def where_clause(
-    question: Question, select: exp.Select, relation: Relation
-) -> tuple[str, list[exp.Expression]]:
-    """Return WHERE as SQL ('' if there is none), and its conjuncts."""
+    question: ReadingContext, select: exp.Select, relation: Relation
+) -> tuple[tuple[Scalar, ...], list[exp.Expression]]:
+    """Return the conditions of WHERE, and its conjuncts as they were written."""
     clause = select.args.get("where")
     if clause is None:
-        return "", []
+        return (), []
     scope = relation.scope.at("in WHERE")
     parts = conjuncts(clause.this)
-    terms = sorted({need(scope, part, "boolean", word="WHERE").sql for part in parts})
-    return " WHERE " + " AND ".join(terms), parts
+    terms = [need(scope, part, "boolean", word="WHERE") for part in parts]
+    return in_order(term.node for term in terms), parts
 
 
-def _source(question: Question, node: exp.Expression, known: With, *, alias: str) -> Source:
+def _from_item(
+    question: ReadingContext, node: exp.Expression, known: With, *, alias: str
+) -> FromItem:
     question.count_source(node)
     if isinstance(node, exp.Lateral):
         raise question.refuse("lateral", node)
@@ -127,18 +131,18 @@ def _source(question: Question, node: exp.Expression, known: With, *, alias: str
     if node.args.get("sample"):
         raise question.refuse("sample", node.args["sample"])
     if not isinstance(node, exp.Table | exp.Subquery):
-        word = "VALUES" if isinstance(node, exp.Values) else shown(node).split("(")[0]
+        word = "VALUES" if isinstance(node, exp.Values) else short_sql(node).split("(")[0]
         raise question.refuse("table_function", node, word=word)
     title = _title(question, node)
     if isinstance(node, exp.Subquery):
         question.arguments(node, "this", "alias", "joins")
         return _derived(question, _select(question, node.this), known, alias=alias, title=title)
     if not isinstance(node.this, exp.Identifier):
-        word = shown(node.this).split("(")[0]
+        word = short_sql(node.this).split("(")[0]
         raise question.refuse("table_function", node.this, word=word)
     question.arguments(node, "this", "alias", "joins", "db", "catalog")
     if node.args.get("db") is not None or node.args.get("catalog") is not None:
-        raise question.refuse("qualified", node, word=shown(node))
+        raise question.refuse("qualified", node, word=short_sql(node))
     wanted = fold(node.name)
     if wanted in known.parts:
         inner_select, before = known.parts[wanted]
@@ -153,7 +157,7 @@ def _source(question: Question, node: exp.Expression, known: With, *, alias: str
     return _base(question, table, node, alias=alias, title=title or table.name)
 
 
-def _title(question: Question, node: exp.Expression) -> str:
+def _title(question: ReadingContext, node: exp.Expression) -> str:
     alias = node.args.get("alias")
     if alias is None:
         return ""
@@ -167,35 +171,35 @@ def _title(question: Question, node: exp.Expression) -> str:
 
 
 def _base(
-    question: Question, table: Table, node: exp.Expression, *, alias: str, title: str
-) -> Source:
+    question: ReadingContext, table: Table, node: exp.Expression, *, alias: str, title: str
+) -> FromItem:
     question.count_table(node)
-    unit, conditions = (None, []) if table.is_public else unit_of(question, table, node)
+    unit, where = (None, ()) if table.is_public else unit_of(question, table, node)
     if not table.is_public:
         question.read.add(table.name)
     columns = {fold(c.name): (c.name, _term(question, table, c), c.type) for c in table.columns}
     inner = inner_names([c.name for c in table.columns])
 
-    def render(used: set[str]) -> str:
-        shown_columns = [] if unit is None else [f"{unit} AS unit"]
-        for lower, (_, term, _) in columns.items():
-            if lower in used and term is not None:
-                shown_columns.append(f"{term.sql} AS {name(inner[lower])}")
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        return f"SELECT {', '.join(shown_columns) or '1 AS one'} FROM {name(table.name)}{where}"  # noqa: S608
+    def rows(used: set[str]) -> Select:
+        needed = tuple(
+            (inner[lower], term.node)
+            for lower, (_, term, _) in columns.items()
+            if lower in used and term is not None
+        )
+        return Select(Scan(table.name), (*unit_column(unit), *needed), where)
 
-    return Source(
+    return FromItem(
         alias=alias,
         title=title,
         columns=columns,
         is_private=not table.is_public,
         has_unit=unit is not None,
-        render=render,
+        rows=rows,
     )
 
 
-def _term(question: Question, table: Table, column: Column) -> Term | None:
-    term = total_column(name(column.name), column.type)
+def _term(question: ReadingContext, table: Table, column: Column) -> Term | None:
+    term = total_column(ColumnRef(column.name), column.type)
     if term is None:
         return None
     interval = term.interval
@@ -207,8 +211,8 @@ def _term(question: Question, table: Table, column: Column) -> Term | None:
 
 
 def _derived(
-    question: Question, select: exp.Select, known: With, *, alias: str, title: str
-) -> Source:
+    question: ReadingContext, select: exp.Select, known: With, *, alias: str, title: str
+) -> FromItem:
     """Translate a subquery or a part of WITH."""
     check_clauses(question, select)
     known = with_clause(question, select, known)
@@ -221,35 +225,32 @@ def _derived(
         or any(has_aggregate(item) for item in select.expressions)
     )
     items = _items(question, select, relation.scope)
-    if is_grouped:
-        columns, text = _unit_rows.grouped(
-            question, select, items, relation.scope, is_private=relation.is_private,
-            rows=lambda: f"FROM {relation.sql()}{where}",
-        )  # fmt: skip
-    else:
-        columns, text = _plain(question, items, relation, where)
+    columns, rows = (
+        grouped(question, select, items, relation, where)
+        if is_grouped
+        else _plain(question, items, relation, where)
+    )
     has_unit = relation.scope.unit() is not None
-    return Source(
+    return FromItem(
         alias=alias,
         title=title,
         columns=columns,
         is_private=relation.is_private,
         has_unit=has_unit,
-        render=lambda used: text,
+        rows=lambda used: rows,
     )
 
 
 def _plain(
-    question: Question,
+    question: ReadingContext,
     items: list[tuple[str, exp.Expression]],
     relation: Relation,
-    where: str,
-) -> tuple[dict[str, tuple[str, Term | None, str]], str]:
+    where: tuple[Scalar, ...],
+) -> tuple[Named, Select]:
     scope = relation.scope.at("in a subquery without GROUP BY")
-    columns: dict[str, tuple[str, Term | None, str]] = {}
+    columns: Named = {}
     inner = inner_names([title for title, _ in items])
-    unit = scope.unit()
-    parts = [] if unit is None else [f"{unit} AS unit"]
+    parts = [*unit_column(scope.unit())]
     for title, node in items:
         if fold(title) in columns:
             raise question.refuse("duplicate", node, word=title)
@@ -259,8 +260,8 @@ def _plain(
             continue
         term = scope.term(node)
         columns[fold(title)] = (title, term, term.type)
-        parts.append(tidied(term, inner[fold(title)]))
-    return columns, f"SELECT {', '.join(parts) or '1 AS one'} FROM {relation.sql()}{where}"  # noqa: S608
+        parts.append((inner[fold(title)], tidy(term)))
+    return columns, Select(relation.joined(), tuple(parts), where)
 
 
 def _unusable(scope: RowScope, node: exp.Expression) -> str | None:
@@ -273,7 +274,7 @@ def _unusable(scope: RowScope, node: exp.Expression) -> str | None:
 
 
 def _items(
-    question: Question, select: exp.Select, scope: RowScope
+    question: ReadingContext, select: exp.Select, scope: RowScope
 ) -> list[tuple[str, exp.Expression]]:
     """Return the names and expressions of a subquery's SELECT list, stars written out."""
     items: list[tuple[str, exp.Expression]] = []
@@ -285,12 +286,12 @@ def _items(
             continue
         inner = item.this if isinstance(item, exp.Alias) else item
         is_named = isinstance(item, exp.Alias | exp.Column)
-        items.append((item.alias_or_name if is_named else shown(inner).lower(), inner))
+        items.append((item.alias_or_name if is_named else short_sql(inner).lower(), inner))
     return items
 
 
 def _star(
-    question: Question, item: exp.Expression, scope: RowScope
+    question: ReadingContext, item: exp.Expression, scope: RowScope
 ) -> list[tuple[str, exp.Expression]]:
     table = fold(item.table) if isinstance(item, exp.Column) else ""
     sources = [s for s in scope.sources if not table or fold(s.title) == table]
@@ -303,7 +304,7 @@ def _star(
             if not table and lower in source.merged:
                 continue
             column = exp.column(declared, table=source.title or None, quoted=True)
-            column.meta.update({"start": question.places.offset(item), "from_star": True})
+            column.meta.update({"start": question.positions.offset(item), "from_star": True})
             if not source.title:
                 column.set("table", None)
             found.append((declared, column))

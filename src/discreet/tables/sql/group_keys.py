@@ -8,9 +8,11 @@ from sqlglot import exp
 
 from discreet.tables.model.key_values import key_type, key_value
 from discreet.tables.model.query import Key, KeyValue
+from discreet.tables.model.scalar import Call, Cast, Literal, ReleasedKey, Scalar
+from discreet.tables.model.types import SQL_NAMES, Type
 from discreet.tables.sql.expressions.literals import unify
 from discreet.tables.sql.expressions.term import Term, tidy
-from discreet.tables.sql.question.context import Question
+from discreet.tables.sql.question.context import ReadingContext
 from discreet.tables.sql.scopes import RowScope
 
 __all__ = ["GroupKey", "group_key", "listed_values"]
@@ -19,17 +21,17 @@ __all__ = ["GroupKey", "group_key", "listed_values"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupKey:
-    """A key: its SQL over rows as written, its SQL as a column of the rows, and the plan's key."""
+    """A key: its node over rows as written, that of its column of the rows, and the plan's key."""
 
-    written: str
-    sql: str
+    written: Scalar
+    node: Scalar
     key: Key
     term: Term
 
     def released(self, position: int) -> Term:
         """Return the key as a column of the released table."""
         return Term(
-            sql=f"key_{position}",
+            node=ReleasedKey(position),
             kind=self.term.kind if self.term.kind != "null" else "text",
             type=self.key.type,
             is_whole=self.term.is_whole,
@@ -38,7 +40,7 @@ class GroupKey:
 
 
 def group_key(
-    question: Question,
+    question: ReadingContext,
     node: exp.Expression,
     term: Term,
     *,
@@ -50,13 +52,13 @@ def group_key(
     Whole numbers become integers, and minus zero becomes zero, so that a key is always shown the
     same way. Text that is NULL or unknown stays as it is.
     """
-    sql, type_ = tidy(term), key_type(term)
+    column, type_ = tidy(term), key_type(term.type, is_whole=term.is_whole)
     if term.kind == "null":
-        sql = "CAST(NULL AS VARCHAR)"
-    elif term.type == "DOUBLE" and term.is_whole:
-        sql = f"TRY_CAST({sql} AS BIGINT)"
-    elif term.type == "DOUBLE":
-        sql = f"CASE WHEN {sql} = 0e0 THEN 0e0 ELSE {sql} END"
+        column = Literal(None, "text")
+    elif term.type == "double" and term.is_whole:
+        column = Cast(column, "int64")
+    elif term.type == "double":
+        column = Call("plus_zero", (column,))
     values = term.values
     if listed is not None:
         values = tuple(_listed(question, node, value, name, type_) for value in listed)
@@ -67,20 +69,22 @@ def group_key(
         if not values:
             raise question.refuse("no_keys", node, word=name)
     return GroupKey(
-        written=term.sql, sql=sql, key=Key(name=name, type=type_, values=values), term=term
+        written=term.node, node=column, key=Key(name=name, type=type_, values=values), term=term
     )
 
 
 def _listed(
-    question: Question, node: exp.Expression, value: KeyValue, name: str, type_: str
+    question: ReadingContext, node: exp.Expression, value: KeyValue, name: str, type_: Type
 ) -> KeyValue:
     # Every listed key is shown, so one that no row can ever have is a mistake: told in time.
     if not _fits(value, type_):
-        raise question.refuse("key_value", node, value=repr(value), word=name, type=type_)
+        raise question.refuse(
+            "key_value", node, value=repr(value), word=name, type=SQL_NAMES[type_]
+        )
     return key_value(value, type_)
 
 
-def _fits(value: KeyValue, type_: str) -> bool:
+def _fits(value: KeyValue, type_: Type) -> bool:
     """Whether a value can be a key of this type at all."""
     try:
         key_value(value, type_)
@@ -90,10 +94,10 @@ def _fits(value: KeyValue, type_: str) -> bool:
 
 
 def listed_values(
-    question: Question, conditions: Sequence[exp.Expression], scope: RowScope
-) -> dict[str, tuple[KeyValue, ...]]:
-    """Return, by SQL, the values that conjuncts like key IN (...) or key = ... let through."""
-    found: dict[str, tuple[KeyValue, ...]] = {}
+    question: ReadingContext, conditions: Sequence[exp.Expression], scope: RowScope
+) -> dict[Scalar, tuple[KeyValue, ...]]:
+    """Return, by node, the values that conjuncts like key IN (...) or key = ... let through."""
+    found: dict[Scalar, tuple[KeyValue, ...]] = {}
     for part in conditions:
         if isinstance(part, exp.In) and part.args.get("query") is None:
             subject, literals = part.this, list(part.expressions)
@@ -112,7 +116,7 @@ def listed_values(
             continue
         others = [o if o.kind == "number" else s for o, s in zip(others, same[1:], strict=True)]
         values = tuple(v for o in others for v in (o.values or ()) if v is not None)
-        if term.sql in found:
-            values = tuple(v for v in found[term.sql] if v in values)
-        found[term.sql] = values
+        if term.node in found:
+            values = tuple(v for v in found[term.node] if v in values)
+        found[term.node] = values
     return found

@@ -1,14 +1,16 @@
 """Joins: each row of the result still belongs to one unit."""
 
 from dataclasses import dataclass, field
-from typing import final
+from typing import Literal, final
 
 from sqlglot import exp
 
+from discreet.tables.model.relation import UNIT, Joined
+from discreet.tables.model.scalar import Call, ColumnRef, Scalar
 from discreet.tables.sql.expressions.arguments import need
-from discreet.tables.sql.expressions.operators import conjuncts
-from discreet.tables.sql.question.context import Question, fold
-from discreet.tables.sql.scopes import RowScope, Source
+from discreet.tables.sql.expressions.operators import conjuncts, in_order
+from discreet.tables.sql.question.context import ReadingContext, fold
+from discreet.tables.sql.scopes import FromItem, RowScope
 
 __all__ = ["Relation", "attach"]
 
@@ -19,14 +21,16 @@ class Relation:
     """The rows of FROM: its sources, and how they are joined."""
 
     scope: RowScope
-    joins: list[tuple[str, Source, str | None]] = field(default_factory=list)
+    joins: list[tuple[Literal["inner", "left"], tuple[Scalar, ...]]] = field(default_factory=list)
 
-    def sql(self) -> str:
-        """Return what follows FROM, once all needed columns are known."""
-        parts = [self.scope.sources[0].sql()]
-        for word, source, condition in self.joins:
-            parts.append(f"{word} {source.sql()}" + (f" ON {condition}" if condition else ""))
-        return " ".join(parts)
+    def joined(self) -> tuple[Joined, ...]:
+        """Return the joined rows, once all needed columns are known."""
+        return tuple(
+            Joined(alias=item.alias, rows=item.rows(item.used), kind=kind, on=on)
+            for item, (kind, on) in zip(
+                self.scope.sources, [("inner", ()), *self.joins], strict=True
+            )
+        )
 
     @property
     def is_private(self) -> bool:
@@ -34,7 +38,9 @@ class Relation:
         return any(source.is_private for source in self.scope.sources)
 
 
-def attach(question: Question, relation: Relation, join: exp.Expression, source: Source) -> None:
+def attach(
+    question: ReadingContext, relation: Relation, join: exp.Expression, source: FromItem
+) -> None:
     """Join one more source to a relation."""
     question.arguments(join, "this", "on", "using", "side", "kind", "method")
     side, kind = (str(join.args.get(key) or "").upper() for key in ("side", "kind"))
@@ -61,17 +67,17 @@ def attach(question: Question, relation: Relation, join: exp.Expression, source:
     if was_private and source.is_private:
         _check_units(question, join, source, relation)
         # Whatever the condition says: no row may belong to two units.
-        conditions.insert(0, f"{unit} = {source.alias}.unit")
+        assert unit is not None
+        conditions = (Call("equal", (unit, ColumnRef(UNIT, source.alias))), *conditions)
     if not conditions and side == "LEFT":
         raise question.refuse("join_condition", join.this)
-    word = "LEFT JOIN" if side == "LEFT" else "JOIN" if conditions else "CROSS JOIN"
-    relation.joins.append((word, source, " AND ".join(conditions) or None))
+    relation.joins.append(("left" if side == "LEFT" else "inner", conditions))
 
 
 def _conditions(
-    question: Question, relation: Relation, join: exp.Expression, source: Source
-) -> list[str]:
-    conditions = []
+    question: ReadingContext, relation: Relation, join: exp.Expression, source: FromItem
+) -> tuple[Scalar, ...]:
+    conditions: list[Scalar] = []
     for column in join.args.get("using") or []:
         wanted = fold(column.name)
         before = RowScope(question, relation.scope.sources[:-1], where="in USING")
@@ -80,16 +86,16 @@ def _conditions(
         left, right = before.term(plain), here.term(plain)
         if left.kind != right.kind:
             raise question.refuse("types", column, word="USING", left=left.kind, right=right.kind)
-        conditions.append(f"({left.sql} = {right.sql})")
+        conditions.append(Call("equal", (left.node, right.node)))
         source.merged.add(wanted)
     if join.args.get("on") is not None:
         parts = conjuncts(join.args["on"])
-        conditions += [need(relation.scope, part, "boolean", word="ON").sql for part in parts]
-    return sorted(set(conditions))
+        conditions += [need(relation.scope, part, "boolean", word="ON").node for part in parts]
+    return in_order(conditions)
 
 
 def _check_units(
-    question: Question, join: exp.Expression, source: Source, relation: Relation
+    question: ReadingContext, join: exp.Expression, source: FromItem, relation: Relation
 ) -> None:
     """Demand that the condition names the unit on both sides, so that its meaning is plain."""
     unit = question.catalog.unit
@@ -108,7 +114,7 @@ def _check_units(
     raise question.refuse("join_unit", join.this, word=unit.name)
 
 
-def _is_unit(question: Question, source: Source, column: str) -> bool:
+def _is_unit(question: ReadingContext, source: FromItem, column: str) -> bool:
     """Whether a column is the unit's, also where periods make it only a part of the unit."""
     _, term, _ = source.columns[column]
     unit = question.catalog.unit

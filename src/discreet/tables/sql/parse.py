@@ -1,14 +1,11 @@
 """Read a question in SQL into a plan, or refuse it with position, reason and remedy."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
-from fractions import Fraction
 
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query
 
-__all__ = ["canonical", "parse"]
+__all__ = ["parse"]
 
 
 def parse(text: str, catalog: Catalog, *, periods: Sequence[str] | None = None) -> Query:
@@ -33,26 +30,6 @@ def parse(text: str, catalog: Catalog, *, periods: Sequence[str] | None = None) 
     discreet.errors.Refused: line 1, column 8: * would show raw rows. ...
     """
     # The parser takes longer to load than the rest of the room; whoever asks in SQL pays for it.
-    from discreet.tables.sql.reader import read
+    from discreet.tables.sql.reader import read_query
 
-    return read(text, catalog, periods=periods)
-
-
-def canonical(query: Query) -> str:
-    """Return a query as JSON that equal queries share, for fingerprints.
-
-    >>> from discreet.tables.model.query import Aggregate
-    >>> canonical(Query(rows="SELECT 1 AS one FROM t", keys=(), values=(), names=("n",),
-    ...     aggregates=(Aggregate(kind="count"),), output="SELECT aggregate_0 AS n FROM released",
-    ...     tables=("t",)))[:46]
-    '{"aggregates":[{"is_sample":true,"kind":"count'
-    """
-    return json.dumps(
-        asdict(query), sort_keys=True, separators=(",", ":"), default=_fraction, allow_nan=False
-    )
-
-
-def _fraction(value: object) -> str:
-    if not isinstance(value, Fraction):
-        raise TypeError(f"a query cannot hold a {type(value).__name__}")
-    return str(value)
+    return read_query(text, catalog, periods=periods)

@@ -1,6 +1,5 @@
 """From the text of a question to its plan."""
 
-import re
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -11,11 +10,12 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from discreet.errors import Refused
 from discreet.tables.model.catalog import Catalog
+from discreet.tables.model.output import Output
 from discreet.tables.model.query import Query
-from discreet.tables.sql.aggregate_calls import has_aggregate, is_aggregate
-from discreet.tables.sql.aggregate_calls import read as read_aggregate
+from discreet.tables.model.relation import Select
+from discreet.tables.model.scalar import ReleasedKey, Scalar
+from discreet.tables.sql.aggregate_calls import has_aggregate, is_aggregate, read_call
 from discreet.tables.sql.expressions.arguments import need
-from discreet.tables.sql.expressions.term import name
 from discreet.tables.sql.from_clause import (
     With,
     check_clauses,
@@ -24,21 +24,27 @@ from discreet.tables.sql.from_clause import (
     with_clause,
 )
 from discreet.tables.sql.group_keys import GroupKey, group_key, listed_values
-from discreet.tables.sql.question.context import Question, fold, shown
-from discreet.tables.sql.scopes import spelled
-from discreet.tables.sql.select_list import Histogram, OutputScope, histogram, ordering
+from discreet.tables.sql.question.context import DIALECT, ReadingContext, fold, short_sql
+from discreet.tables.sql.scopes import spelled, unit_column
+from discreet.tables.sql.select_list import (
+    Histogram,
+    OutputScope,
+    histogram,
+    ordering,
+    row_limit,
+)
 from discreet.tables.sql.unit_subqueries import group_items
 
-__all__ = ["read"]
+__all__ = ["read_query"]
 
 _LONGEST = 50_000  # characters
 _MOST_TOKENS = 10_000
 
 
-def read(text: str, catalog: Catalog, *, periods: Sequence[str] | None) -> Query:
+def read_query(text: str, catalog: Catalog, *, periods: Sequence[str] | None) -> Query:
     """Translate a question, or refuse it."""
     tokens = _tokens(text)
-    question = Question(text, tokens or [], catalog=catalog, periods=periods)
+    question = ReadingContext(text, tokens or [], catalog=catalog, periods=periods)
     try:
         if tokens is None:
             raise _unreadable(question)
@@ -53,15 +59,15 @@ def _tokens(text: str) -> list[Token] | None:
     try:
         text.encode()
         return (
-            None if len(text) > _LONGEST or "\0" in text else sqlglot.tokenize(text, read="duckdb")
+            None if len(text) > _LONGEST or "\0" in text else sqlglot.tokenize(text, read=DIALECT)
         )
     except (TokenError, UnicodeEncodeError):
         return None
 
 
-def _parse(question: Question) -> exp.Select:
+def _parse(question: ReadingContext) -> exp.Select:
     try:
-        trees = sqlglot.parse(question.text, read="duckdb")
+        trees = sqlglot.parse(question.text, read=DIALECT)
     except ParseError as error:
         raise _not_sql(question, error) from None
     except (SqlglotError, ValueError, TypeError, AttributeError, KeyError, IndexError):
@@ -77,36 +83,36 @@ def _parse(question: Question) -> exp.Select:
     return tree
 
 
-def _check_tokens(question: Question, tokens: list[Token]) -> None:
+def _check_tokens(question: ReadingContext, tokens: list[Token]) -> None:
     if len(tokens) > _MOST_TOKENS:
         raise question.refuse_at("too_complex", 1, 1)
     if all(token.token_type == TokenType.SEMICOLON for token in tokens):
         raise question.refuse_at("empty", 1, 1)
     for token, after in pairwise(tokens):
         if token.token_type == TokenType.SEMICOLON and after.token_type != TokenType.SEMICOLON:
-            raise question.refuse_at("statements", *question.places.at(after.start))
+            raise question.refuse_at("statements", *question.positions.at(after.start))
     # Asked before parsing, which would log what it does not know.
     words = [token for token in tokens if token.token_type != TokenType.L_PAREN]
     first = words[0] if words else tokens[0]
     allowed = (TokenType.SELECT, TokenType.WITH, TokenType.FROM)
     if first.token_type not in allowed:
-        place = question.places.at(first.start)
+        place = question.positions.at(first.start)
         raise question.refuse_at("statement", *place, word=first.text.upper()[:40])
 
 
-def _unreadable(question: Question) -> Refused:
+def _unreadable(question: ReadingContext) -> Refused:
     """Say why a text cannot even be cut into words: a quote is open, mostly."""
     text = question.text
     if len(text) > _LONGEST:
         return question.refuse_at("too_complex", 1, 1)
     for mark in ("'", '"'):
         if text.count(mark) % 2:
-            place = question.places.at(text.rfind(mark))
+            place = question.positions.at(text.rfind(mark))
             return question.refuse_at("syntax", *place, why=f"a {mark} is never closed")
     return question.refuse_at("syntax", 1, 1, why="it has unreadable characters")
 
 
-def _not_sql(question: Question, error: ParseError) -> Refused:
+def _not_sql(question: ReadingContext, error: ParseError) -> Refused:
     found = error.errors[0] if error.errors else {}
     word = str(found.get("highlight") or "")
     line = int(found.get("line") or 1)
@@ -118,7 +124,7 @@ def _not_sql(question: Question, error: ParseError) -> Refused:
 class _Reader:
     """Puts together the parts of one query."""
 
-    def __init__(self, question: Question, select: exp.Select) -> None:
+    def __init__(self, question: ReadingContext, select: exp.Select) -> None:
         self.question, self.select = question, select
         check_clauses(question, select, "order", "limit", "offset")
         known = with_clause(question, select, With())
@@ -137,16 +143,18 @@ class _Reader:
 
     def query(self) -> Query:
         """Return the plan."""
-        shown_items = self._shown()
+        shown = self._shown()
         self.scope.aliases = {fold(title): node for title, node in self.items}
-        having = self._having()
+        having = self.select.args.get("having")
+        where = None
+        if having is not None:
+            where = need(self.scope, having.this, "boolean", word="HAVING").node
         order = ordering(self.question, self.select, self.scope, self.items)
+        limit, offset = (row_limit(self.question, self.select, w) for w in ("LIMIT", "OFFSET"))
         if not self.scope.aggregates:
             self.scope.row_count()
-        names = _unique([title for title, _, _ in shown_items])
-        output = ", ".join(
-            f"{sql} AS {name(title)}" for title, (_, sql, _) in zip(names, shown_items, strict=True)
-        )
+        names = _unique([title for title, _, _ in shown])
+        columns = zip(names, (node for _, node, _ in shown), strict=True)
         keys = [key.key for key in self.keys]
         if self.histogram is not None:
             keys.append(self.histogram.key)
@@ -155,11 +163,12 @@ class _Reader:
             keys=tuple(keys),
             values=tuple(self.scope.values),
             aggregates=tuple(self.scope.aggregates),
-            output=f"SELECT {output} FROM released{having}{order}",  # noqa: S608
-            names=tuple(names),
+            output=Output(
+                columns=tuple(columns), where=where, order=order, limit=limit, offset=offset
+            ),
             tables=tuple(sorted(self.question.read)),
             key_names=tuple(
-                title for title, (_, _, is_key) in zip(names, shown_items, strict=True) if is_key
+                name for name, (_, _, is_key) in zip(names, shown, strict=True) if is_key
             ),
             unit_is_row=self.question.catalog.unit.kind == "record",
         )
@@ -170,7 +179,7 @@ class _Reader:
             inner = item.this if isinstance(item, exp.Alias) else item
             is_column = isinstance(inner, exp.Column)
             if isinstance(inner, exp.Star) or (is_column and isinstance(inner.this, exp.Star)):
-                raise self.question.refuse("star", inner, word=shown(inner))
+                raise self.question.refuse("star", inner, word=short_sql(inner))
             is_named = is_column or isinstance(item, exp.Alias)
             title = item.alias_or_name if is_named else self._default_name(inner)
             items.append((title, inner))
@@ -184,7 +193,7 @@ class _Reader:
         try:  # without the names of tables, which mean nothing to whoever reads the answer
             return spelled(node, self.relation.scope, functions="lower")
         except Refused:
-            return shown(node)
+            return short_sql(node)
 
     def _keys(self) -> list[GroupKey]:
         nodes = group_items(self.question, self.select, self.items, self.rows)
@@ -195,13 +204,13 @@ class _Reader:
             for _, node in self.items:
                 self.rows.at("here").term(node)  # a more telling refusal, where there is one
             raise self.question.refuse("raw_rows", self.items[0][1])
-        keys: dict[str, GroupKey] = {}
+        keys: dict[Scalar, GroupKey] = {}
         for node in nodes:
             term = self.rows.at("in GROUP BY").term(node)
-            if term.sql not in keys:
+            if term.node not in keys:
                 title = term.column or spelled(node, self.rows)
-                listed = self.listed.get(term.sql)
-                keys[term.sql] = group_key(
+                listed = self.listed.get(term.node)
+                keys[term.node] = group_key(
                     self.question, node, term, name=self._title(node, title), listed=listed
                 )
         return list(keys.values())
@@ -209,24 +218,24 @@ class _Reader:
     def _title(self, node: exp.Expression, default: str) -> str:
         return next((title for title, item in self.items if item is node), default)
 
-    def _shown(self) -> list[tuple[str, str, bool]]:
-        """Return name, SQL and whether it is a key, for each column of the answer."""
-        found = []
+    def _shown(self) -> list[tuple[str, Scalar, bool]]:
+        """Return name, node and whether it is a key, for each column of the answer."""
+        found: list[tuple[str, Scalar, bool]] = []
         for title, node in self.items:
-            call = read_aggregate(node, self.rows) if is_aggregate(node) else None
+            call = read_call(node, self.rows) if is_aggregate(node) else None
             if call is not None and call.word == "histogram":
                 found += self._histogram(title, node)
                 continue
             term = self.scope.term(node)
             self.scope.aliases[fold(title)] = node  # later columns may use its name
-            found.append((title, term.sql, bool(re.fullmatch(r"key_\d+", term.sql))))
+            found.append((title, term.node, isinstance(term.node, ReleasedKey)))
         if self.histogram is not None and len(self.scope.aggregates) > 1:
             raise self.question.refuse(
                 "histogram", self.select, why="HISTOGRAM must be the only aggregate"
             )
         return found
 
-    def _histogram(self, title: str, node: exp.Expression) -> list[tuple[str, str, bool]]:
+    def _histogram(self, title: str, node: exp.Expression) -> list[tuple[str, Scalar, bool]]:
         if self.histogram is not None or self.scope.aggregates:
             raise self.question.refuse(
                 "histogram", node, why="HISTOGRAM must be the only aggregate"
@@ -238,23 +247,19 @@ class _Reader:
         return [
             (f"{title}_from", found.edge(place, offset=0), True),
             (f"{title}_to", found.edge(place, offset=1), True),
-            (title, count.sql, False),
+            (title, count.node, False),
         ]
 
-    def _having(self) -> str:
-        clause = self.select.args.get("having")
-        if clause is None:
-            return ""
-        return f" WHERE {need(self.scope, clause.this, 'boolean', word='HAVING').sql}"
-
-    def _rows(self) -> str:
-        unit = self.rows.unit()
-        parts = [] if unit is None else [f"{unit} AS unit"]
-        parts += [f"{key.sql} AS key_{i}" for i, key in enumerate(self.keys)]
+    def _rows(self) -> Select:
+        keys = [key.node for key in self.keys]
         if self.histogram is not None:
-            parts.append(f"{self.histogram.sql} AS key_{len(self.keys)}")
-        parts += [f"{sql} AS value_{i}" for i, sql in enumerate(self.scope.value_sql)]
-        return f"SELECT {', '.join(parts) or '1 AS one'} FROM {self.relation.sql()}{self.where}"  # noqa: S608
+            keys.append(self.histogram.node)
+        columns = [
+            *unit_column(self.rows.unit()),
+            *((f"key_{i}", node) for i, node in enumerate(keys)),
+            *((f"value_{i}", node) for i, node in enumerate(self.scope.value_nodes)),
+        ]
+        return Select(self.relation.joined(), tuple(columns), self.where)
 
 
 def _unique(titles: list[str]) -> list[str]:

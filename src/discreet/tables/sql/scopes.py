@@ -8,20 +8,22 @@ from typing import final
 from sqlglot import ErrorLevel, exp
 
 from discreet.errors import Refused
+from discreet.tables.model.relation import UNIT, Columns, Rows
+from discreet.tables.model.scalar import ColumnRef, Scalar
 from discreet.tables.sql.aggregate_calls import has_aggregate, is_aggregate
-from discreet.tables.sql.expressions.term import Term, name, tidy
+from discreet.tables.sql.expressions.term import Term
 from discreet.tables.sql.expressions.translate import translate
-from discreet.tables.sql.question.context import Question, fold, nearest, shown
+from discreet.tables.sql.question.context import DIALECT, ReadingContext, fold, nearest, short_sql
 
-__all__ = ["GroupedScope", "RowScope", "Source", "inner_names", "spelled"]
+__all__ = ["FromItem", "GroupedScope", "RowScope", "inner_names", "spelled", "unit_column"]
 
 
 @final
 @dataclass(slots=True, kw_only=True)
-class Source:
+class FromItem:
     """One table or subquery in FROM. ``columns`` are by lower-case name, None if unusable.
 
-    ``render`` makes its SQL from the names of the columns that turned out to be needed.
+    ``rows`` makes its rows from the names of the columns that turned out to be needed.
     """
 
     alias: str
@@ -29,14 +31,10 @@ class Source:
     columns: dict[str, tuple[str, Term | None, str]]  # name as declared, term, type
     is_private: bool
     has_unit: bool
-    render: Callable[[set[str]], str]
+    rows: Callable[[set[str]], Rows]
     used: set[str] = field(default_factory=set)
     is_optional: bool = False  # the right side of a LEFT JOIN
     merged: set[str] = field(default_factory=set)  # columns that USING shows only once, elsewhere
-
-    def sql(self) -> str:
-        """Return the subquery that FROM contains."""
-        return f"({self.render(self.used)}) AS {self.alias}"
 
 
 def inner_names(columns: Sequence[str]) -> dict[str, str]:
@@ -59,7 +57,9 @@ def inner_names(columns: Sequence[str]) -> dict[str, str]:
 class RowScope:
     """The columns of the rows of FROM."""
 
-    def __init__(self, question: Question, sources: Sequence[Source], *, where: str) -> None:
+    def __init__(
+        self, question: ReadingContext, sources: Sequence[FromItem], *, where: str
+    ) -> None:
         self.question, self.sources, self.where = question, list(sources), where
 
     def at(self, where: str) -> "RowScope":
@@ -78,10 +78,10 @@ class RowScope:
             raise self.question.refuse("aggregate_place", node, where=self.where)
         return translate(node, self)
 
-    def find(self, node: exp.Column) -> tuple[Source, str]:
+    def find(self, node: exp.Column) -> tuple[FromItem, str]:
         """Return the source and the lower-case name of a column."""
         if isinstance(node.this, exp.Star):
-            raise self.question.refuse("star", node, word=shown(node))
+            raise self.question.refuse("star", node, word=short_sql(node))
         if node.args.get("db") is not None or node.args.get("catalog") is not None:
             raise self.question.refuse("nested_type", node)
         wanted, table = fold(node.name), fold(node.table)
@@ -111,7 +111,7 @@ class RowScope:
             for declared, _, _ in source.columns.values()
         ]
         near = nearest(node.name, names, what="columns")
-        return self.question.refuse("unknown_column", node, word=shown(node), near=near)
+        return self.question.refuse("unknown_column", node, word=short_sql(node), near=near)
 
     def _column(self, node: exp.Column) -> Term:
         self.question.arguments(node, "this", "table")
@@ -123,7 +123,7 @@ class RowScope:
         inner = inner_names([d for d, _, _ in source.columns.values()])[wanted]
         return replace(
             term,
-            sql=f"{source.alias}.{name(inner)}",
+            node=ColumnRef(inner, source.alias),
             is_literal=False,
             is_nullable=term.is_nullable or source.is_optional,
             is_unit=term.is_unit and not source.is_optional,
@@ -131,10 +131,10 @@ class RowScope:
             column=declared,
         )
 
-    def unit(self) -> str | None:
-        """Return the SQL of the row's unit, None where rows are units or all tables public."""
+    def unit(self) -> ColumnRef | None:
+        """Return the row's unit, None where rows are units or all tables public."""
         first = next((source for source in self.sources if source.has_unit), None)
-        return None if first is None else f"{first.alias}.unit"
+        return None if first is None else ColumnRef(UNIT, first.alias)
 
 
 _KNOWN = frozenset(
@@ -149,9 +149,9 @@ _KNOWN = frozenset(
 class GroupedScope(ABC):
     """The keys and aggregates of groups; whatever else stands in it would be a raw value."""
 
-    def __init__(self, rows: RowScope, keys: Sequence[tuple[str, Term]]) -> None:
+    def __init__(self, rows: RowScope, keys: Sequence[tuple[Scalar, Term]]) -> None:
         self.question, self.rows = rows.question, rows
-        self._keys = dict(keys)  # by their SQL over rows
+        self._keys = dict(keys)  # by their node over rows
         self.aliases: dict[str, exp.Expression] = {}
         self._open: list[str] = []
 
@@ -178,7 +178,7 @@ class GroupedScope(ABC):
             return None
         if node.find(exp.Query, exp.Window) is not None or not self._is_over_rows(node):
             return None
-        return self._keys.get(self.rows.term(node).sql)
+        return self._keys.get(self.rows.term(node).node)
 
     def _is_over_rows(self, node: exp.Expression) -> bool:
         """Whether all columns are those of rows; others are names of the SELECT list, perhaps."""
@@ -198,7 +198,7 @@ class GroupedScope(ABC):
             finally:
                 self._open.pop()
         self.rows.find(node)  # an unknown column is told so first
-        raise self.question.refuse("not_grouped", node, word=shown(node))
+        raise self.question.refuse("not_grouped", node, word=short_sql(node))
 
 
 def spelled(node: exp.Expression, rows: RowScope, *, functions: str = "upper") -> str:
@@ -216,13 +216,13 @@ def spelled(node: exp.Expression, rows: RowScope, *, functions: str = "upper") -
         else:
             column.replace(plain)
     return node.sql(
-        "duckdb",
+        DIALECT,
         comments=False,
         normalize_functions=functions,
         unsupported_level=ErrorLevel.IGNORE,
     )
 
 
-def tidied(term: Term, inner: str) -> str:
-    """Return one column of a subquery."""
-    return f"{tidy(term)} AS {name(inner)}"
+def unit_column(unit: Scalar | None) -> Columns:
+    """Return the column that says whose row it is, where there is one."""
+    return () if unit is None else ((UNIT, unit),)

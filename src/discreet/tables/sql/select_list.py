@@ -6,36 +6,46 @@ from typing import TYPE_CHECKING, final
 
 from sqlglot import exp
 
+from discreet.tables.model import scalar
+from discreet.tables.model.output import Order
 from discreet.tables.model.query import Aggregate, Key, Value
-from discreet.tables.sql.aggregate_calls import Call, read
+from discreet.tables.model.scalar import (
+    Call,
+    Case,
+    Cast,
+    ReleasedAggregate,
+    ReleasedKey,
+    Scalar,
+)
+from discreet.tables.sql.aggregate_calls import AggregateCall, read_call
 from discreet.tables.sql.expressions import intervals
 from discreet.tables.sql.expressions.literals import number_literal
 from discreet.tables.sql.expressions.term import Term, as_double, tidy, tidy_double
 from discreet.tables.sql.expressions.translate import translate
-from discreet.tables.sql.question.context import Question, fold, shown
+from discreet.tables.sql.question.context import ReadingContext, fold, short_sql
 from discreet.tables.sql.scopes import GroupedScope, RowScope, spelled
 
 if TYPE_CHECKING:
     from discreet.tables.model.aggregates import AggregateKind
 
-__all__ = ["Histogram", "OutputScope", "histogram", "ordering"]
+__all__ = ["Histogram", "OutputScope", "histogram", "ordering", "row_limit"]
 
 
 @final
 class OutputScope(GroupedScope):
     """Collects aggregates and values while output expressions are translated."""
 
-    def __init__(self, rows: RowScope, keys: list[tuple[str, Term]]) -> None:
+    def __init__(self, rows: RowScope, keys: list[tuple[Scalar, Term]]) -> None:
         super().__init__(rows, keys)
         self.aggregates: list[Aggregate] = []
         self.values: list[Value] = []
-        self.value_sql: list[str] = []
+        self.value_nodes: list[Scalar] = []
         self.key_count = len(keys)
         self.histogram: exp.Expression | None = None  # the one of the SELECT list
 
     def aggregate(self, node: exp.Expression, /) -> Term:
         """Enter an aggregate, and return its column of the released table."""
-        call = read(node, self.rows)
+        call = read_call(node, self.rows)
         if call is None:
             return translate(node, self)
         if call.word == "histogram" and node == self.histogram:
@@ -54,10 +64,10 @@ class OutputScope(GroupedScope):
         if aggregate not in self.aggregates:
             self.aggregates.append(aggregate)
         position = self.aggregates.index(aggregate)
-        # Its type is the releaser's business: arithmetic converts it to DOUBLE first.
-        return Term(sql=f"aggregate_{position}", kind="number", type="RELEASED")
+        # Its type is the releaser's business: arithmetic converts it to a double first.
+        return Term(node=ReleasedAggregate(position), kind="number", type="released")
 
-    def _aggregate(self, node: exp.Expression, call: Call) -> Aggregate:
+    def _aggregate(self, node: exp.Expression, call: AggregateCall) -> Aggregate:
         if call.word == "count":
             return self._count(call)
         places = tuple(self._number(argument, node, call) for argument in call.filtered())
@@ -71,7 +81,7 @@ class OutputScope(GroupedScope):
             kind=kinds[call.word], values=places, quantile=call.quantile, is_sample=is_sample
         )
 
-    def _count(self, call: Call) -> Aggregate:
+    def _count(self, call: AggregateCall) -> Aggregate:
         rows = self.rows.at("inside another aggregate")
         (argument,) = call.filtered()
         if not call.arguments and call.condition is None:
@@ -80,27 +90,31 @@ class OutputScope(GroupedScope):
         if call.is_distinct:
             if term.is_unit:
                 return Aggregate(kind="count_units")
-            sql = tidy(term)
-            if term.type == "DOUBLE":
-                sql = f"CASE WHEN {sql} = 0e0 THEN 0e0 ELSE {sql} END"
-            place = self._value(sql, self._described(argument, term))
+            value = tidy(term)
+            if term.type == "double":
+                value = Call("plus_zero", (value,))
+            place = self._value(value, self._described(argument, term))
             return Aggregate(kind="count_distinct", values=(place,))
         if not term.is_nullable:
             return Aggregate(kind="count")
         if term.kind in ("number", "boolean"):  # the value itself, which a sum or mean may share
             place = self._value(tidy_double(term), self._described(argument, term))
             return Aggregate(kind="count_values", values=(place,))
-        sql = f"CASE WHEN {tidy(term)} IS NULL THEN NULL ELSE 1e0 END"
+        present = Case(((Call("is_null", (tidy(term),)), scalar.NULL),), scalar.double(1))
         described = replace(
             self._described(argument, term), bounds=(Fraction(0), Fraction(1)), is_whole=True
         )
-        return Aggregate(kind="count_values", values=(self._value(sql, described),))
+        return Aggregate(kind="count_values", values=(self._value(present, described),))
 
-    def _number(self, argument: exp.Expression, node: exp.Expression, call: Call) -> int:
+    def _number(self, argument: exp.Expression, node: exp.Expression, call: AggregateCall) -> int:
         term = self.rows.at("inside another aggregate").term(argument)
         if term.kind not in ("number", "boolean", "null"):
             raise self.question.refuse(
-                "aggregate_type", node, word=call.shown, argument=shown(argument), kind=term.kind
+                "aggregate_type",
+                node,
+                word=call.shown,
+                argument=short_sql(argument),
+                kind=term.kind,
             )
         return self._value(tidy_double(term), self._described(argument, term))
 
@@ -112,12 +126,12 @@ class OutputScope(GroupedScope):
             column=term.column,
         )
 
-    def _value(self, sql: str, value: Value) -> int:
-        for place, (known, other) in enumerate(zip(self.value_sql, self.values, strict=True)):
-            if known == sql and other.bounds == value.bounds:
+    def _value(self, node: Scalar, value: Value) -> int:
+        for place, (known, other) in enumerate(zip(self.value_nodes, self.values, strict=True)):
+            if known == node and other.bounds == value.bounds:
                 return place
         self.values.append(value)
-        self.value_sql.append(sql)
+        self.value_nodes.append(node)
         return len(self.values) - 1
 
 
@@ -126,22 +140,25 @@ class OutputScope(GroupedScope):
 class Histogram:
     """A histogram: one more key that is the number of the bin, and where bins begin."""
 
-    sql: str
+    node: Scalar
     key: Key
     low: Fraction
     high: Fraction
 
-    def edge(self, position: int, *, offset: int) -> str:
-        """Return the SQL of the lower (0) or upper (1) end of a bin."""
-        bins = len(self.key.values or ())
-        low, width = number_literal(self.low), number_literal(self.high - self.low)
-        bin_ = f"(CAST(key_{position} AS DOUBLE) + {offset}e0)"
-        return f"({as_double(low)} + {bin_} * {as_double(width)} / {bins}e0)"
+    def edge(self, position: int, *, offset: int) -> Scalar:
+        """Return the lower (0) or upper (1) end of a bin."""
+        bins = scalar.double(len(self.key.values or ()))
+        low, width = (as_double(number_literal(one)) for one in (self.low, self.high - self.low))
+        bin_ = Cast(ReleasedKey(position), "double", widens=True)
+        steps = Call("multiply", (Call("add", (bin_, scalar.double(offset))), width))
+        return Call("add", (low, Call("divide", (steps, bins))))
 
 
-def histogram(question: Question, node: exp.Expression, rows: RowScope, *, title: str) -> Histogram:
+def histogram(
+    question: ReadingContext, node: exp.Expression, rows: RowScope, *, title: str
+) -> Histogram:
     """Read HISTOGRAM(x, low, high, bins)."""
-    call = read(node, rows)
+    call = read_call(node, rows)
     assert call is not None
     if len(call.arguments) != 4:
         raise question.refuse("histogram", node, why="HISTOGRAM takes four arguments")
@@ -150,7 +167,7 @@ def histogram(question: Question, node: exp.Expression, rows: RowScope, *, title
     term = inside.term(subject)
     if term.kind not in ("number", "boolean"):
         raise question.refuse(
-            "aggregate_type", node, word="HISTOGRAM", argument=shown(subject), kind=term.kind
+            "aggregate_type", node, word="HISTOGRAM", argument=short_sql(subject), kind=term.kind
         )
     ends = [inside.term(argument) for argument in call.arguments[1:]]
     low, high, bins = (end.interval[0] if end.is_literal else None for end in ends)
@@ -163,45 +180,43 @@ def histogram(question: Question, node: exp.Expression, rows: RowScope, *, title
             "histogram", call.arguments[3], why="the number of bins must be from 1 to 10000"
         )
     value, width = tidy_double(term), as_double(number_literal(high - low))
-    share = f"floor(({value} - {as_double(ends[0])}) * {bins}e0 / {width})"
+    above = Call("subtract", (value, as_double(ends[0])))
+    steps = Call("multiply", (above, scalar.double(int(bins))))
+    bin_ = Call("floor", (Call("divide", (steps, width)),))
+    # Infinite values go into the end bins like all that lie outside.
+    kept = Call("clamp", (bin_, scalar.double(0), scalar.double(int(bins) - 1)))
     return Histogram(
-        # Infinite values go into the end bins like all that lie outside.
-        sql=f"CASE WHEN {value} IS NULL THEN NULL ELSE "
-        f"TRY_CAST(least(greatest({share}, 0e0), {bins - 1}e0) AS BIGINT) END",
-        key=Key(name=title, type="BIGINT", values=tuple(range(int(bins)))),
+        node=Cast(kept, "int64"),
+        key=Key(name=title, type="int64", values=tuple(range(int(bins)))),
         low=low,
         high=high,
     )
 
 
 def ordering(
-    question: Question,
+    question: ReadingContext,
     select: exp.Select,
     scope: OutputScope,
     items: list[tuple[str, exp.Expression]],
-) -> str:
-    """Return ORDER BY, LIMIT and OFFSET over released values; ties go by the keys."""
+) -> tuple[Order, ...]:
+    """Return what ORDER BY sorts released values by; ties go by the keys."""
     clause = select.args.get("order")
-    parts = []
+    found = []
     for ordered in clause.expressions if clause is not None else []:
         question.arguments(ordered, "this", "desc", "nulls_first")
-        ending = " DESC" if ordered.args.get("desc") else " ASC"
-        ending += " NULLS FIRST" if ordered.args.get("nulls_first") else " NULLS LAST"
+        is_descending, nulls_first = (
+            bool(ordered.args.get(word)) for word in ("desc", "nulls_first")
+        )
         for node in _ordered(question, ordered.this, items):
-            found = scope.term(node)
-            if not found.is_literal:  # which would order nothing
-                parts.append(found.sql + ending)
-    keys = [f"key_{i} ASC NULLS LAST" for i in range(scope.key_count)]
-    order = list(dict.fromkeys([*parts, *keys]))
-    text = f" ORDER BY {', '.join(order)}" if order else ""
-    for part, word in (("limit", "LIMIT"), ("offset", "OFFSET")):
-        if select.args.get(part) is not None:
-            text += f" {word} {_whole(question, select.args[part], word)}"
-    return text
+            term = scope.term(node)
+            if not term.is_literal:  # which would order nothing
+                found.append(Order(term.node, is_descending, nulls_first))
+    found += [Order(ReleasedKey(i)) for i in range(scope.key_count)]
+    return tuple(dict.fromkeys(found))
 
 
 def _ordered(
-    question: Question, node: exp.Expression, items: list[tuple[str, exp.Expression]]
+    question: ReadingContext, node: exp.Expression, items: list[tuple[str, exp.Expression]]
 ) -> list[exp.Expression]:
     if isinstance(node, exp.Var) and node.name.upper() == "ALL":
         return [item for _, item in items]
@@ -217,7 +232,11 @@ def _ordered(
     return [node]
 
 
-def _whole(question: Question, clause: exp.Expression, word: str) -> int:
+def row_limit(question: ReadingContext, select: exp.Select, word: str) -> int | None:
+    """Return the whole number after LIMIT or OFFSET, None where there is no such clause."""
+    clause = select.args.get(word.lower())
+    if clause is None:
+        return None
     count = clause.expression
     is_plain = isinstance(count, exp.Literal) and not count.args.get("is_string")
     others = [key for key, value in clause.args.items() if value and key != "expression"]

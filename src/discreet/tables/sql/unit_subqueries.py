@@ -1,28 +1,33 @@
 """Subqueries that group rows: allowed where each group lies within one unit."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Final, final
 
 from sqlglot import exp
 
-from discreet.tables.sql.aggregate_calls import Call, has_aggregate, read
+from discreet.tables.model import scalar
+from discreet.tables.model.relation import UNIT, Grouped, Select
+from discreet.tables.model.scalar import Call, Cast, ColumnRef, Fold, Scalar
+from discreet.tables.sql.aggregate_calls import AggregateCall, has_aggregate, read_call
 from discreet.tables.sql.expressions.arguments import need
 from discreet.tables.sql.expressions.term import Term, number, tidy, tidy_double
 from discreet.tables.sql.expressions.translate import translate
-from discreet.tables.sql.question.context import Question, fold
-from discreet.tables.sql.scopes import GroupedScope, RowScope, inner_names, tidied
+from discreet.tables.sql.joins import Relation
+from discreet.tables.sql.question.context import ReadingContext, fold
+from discreet.tables.sql.scopes import GroupedScope, RowScope, inner_names, unit_column
 
-__all__ = ["grouped", "group_items"]
+__all__ = ["Named", "group_items", "grouped"]
 
-Columns = dict[str, tuple[str, Term | None, str]]
-_STEPS: Final = 1 << 20  # sums within a unit are whole numbers of these parts of 1
-_LARGEST: Final = "1152921504606846976e0"  # 2**60: so many rows of it still fit a HUGEINT
+Named = dict[str, tuple[str, Term | None, str]]
+"""Columns by their lower-case name: the name as written, the term, the type."""
+
+_STEPS: Final = scalar.double(1 << 20)  # sums within a unit are whole numbers of these parts of 1
+_LARGEST: Final = 1 << 60  # so many rows of it still fit 128 bits
 
 
 def group_items(
-    question: Question,
+    question: ReadingContext,
     select: exp.Select,
     items: list[tuple[str, exp.Expression]],
     scope: RowScope,
@@ -48,7 +53,7 @@ def group_items(
 
 
 def _key(
-    question: Question,
+    question: ReadingContext,
     node: exp.Expression,
     items: list[tuple[str, exp.Expression]],
     scope: RowScope,
@@ -63,7 +68,7 @@ def _key(
             raise question.refuse("ordinal", node, word=written, most=len(items))
         found = items[int(written) - 1][1]
     elif isinstance(node, exp.Column) and not node.table:
-        # A column of the tables comes before a name of the SELECT list, as in DuckDB.
+        # A column of the tables comes before a name of the SELECT list, as SQL has it.
         is_column = any(fold(node.name) in source.columns for source in scope.sources)
         named = [item for title, item in items if fold(title) == fold(node.name)]
         if not is_column and named:
@@ -74,53 +79,47 @@ def _key(
 
 
 def grouped(
-    question: Question,
+    question: ReadingContext,
     select: exp.Select,
     items: list[tuple[str, exp.Expression]],
-    scope: RowScope,
-    *,
-    is_private: bool,
-    rows: Callable[[], str],
-) -> tuple[Columns, str]:
-    """Translate a subquery with GROUP BY; ``rows`` gives its FROM and WHERE at the end."""
+    relation: Relation,
+    where: tuple[Scalar, ...],
+) -> tuple[Named, Grouped]:
+    """Translate a subquery with GROUP BY."""
+    scope = relation.scope
     nodes = group_items(question, select, items, scope)
     keys = [scope.at("in GROUP BY").term(node) for node in nodes]
-    if is_private:
+    if relation.is_private:
         _check_unit(question, select, nodes, keys)
     inner = [
-        replace(key, sql=f"k{i}", is_literal=False, is_tidy=True) for i, key in enumerate(keys)
+        replace(key, node=ColumnRef(f"k{i}"), is_literal=False, is_tidy=True)
+        for i, key in enumerate(keys)
     ]
-    groups = _UnitScope(scope, [(key.sql, new) for key, new in zip(keys, inner, strict=True)])
-    columns: Columns = {}
+    groups = _UnitScope(scope, [(key.node, new) for key, new in zip(keys, inner, strict=True)])
+    columns: Named = {}
     names = inner_names([title for title, _ in items])
-    shown = []
+    unit = unit_column(scope.unit())
+    shown: list[tuple[str, Scalar]] = [(UNIT, ColumnRef(UNIT)) for _ in unit]
     for title, node in items:
         if fold(title) in columns:
             raise question.refuse("duplicate", node, word=title)
         term = groups.term(node)
         columns[fold(title)] = (title, term, term.type)
-        shown.append(tidied(term, names[fold(title)]))
+        shown.append((names[fold(title)], tidy(term)))
     having = select.args.get("having")
     groups.aliases = {fold(title): node for title, node in items}
-    condition = ""
+    condition = None
     if having is not None:
-        condition = f" HAVING {need(groups, having.this, 'boolean', word='HAVING').sql}"
-    unit = scope.unit()
-    start = [] if unit is None else [f"{unit} AS unit"]
-    inside = [*start, *(f"{tidy(key)} AS k{i}" for i, key in enumerate(keys))]
-    inside += [f"{sql} AS v{i}" for i, sql in enumerate(groups.values)]
-    by = ", ".join([*(["unit"] if unit else []), *(f"k{i}" for i in range(len(keys)))])
-    text = (
-        f"SELECT {', '.join([*(['unit'] if unit else []), *shown])} "  # noqa: S608
-        f"FROM (SELECT {', '.join(inside) or '1 AS one'} {rows()}) AS r"
-        + (f" GROUP BY {by}" if by else "")
-        + condition
-    )
-    return columns, text
+        condition = need(groups, having.this, "boolean", word="HAVING").node
+    inside = [*unit, *((f"k{i}", tidy(key)) for i, key in enumerate(keys))]
+    inside += [(f"v{i}", value) for i, value in enumerate(groups.values)]
+    by = (*(UNIT for _ in unit), *(f"k{i}" for i in range(len(keys))))
+    rows = Select(relation.joined(), tuple(inside), where)
+    return columns, Grouped(rows, by, tuple(shown), condition)
 
 
 def _check_unit(
-    question: Question, select: exp.Select, nodes: list[exp.Expression], keys: list[Term]
+    question: ReadingContext, select: exp.Select, nodes: list[exp.Expression], keys: list[Term]
 ) -> None:
     unit = question.catalog.unit
     part = select.args.get("group") or select.args.get("distinct") or select
@@ -137,12 +136,12 @@ def _check_unit(
 class _UnitScope(GroupedScope):
     """Groups within units: aggregates are computed at once, and exactly."""
 
-    def __init__(self, rows: RowScope, keys: list[tuple[str, Term]]) -> None:
+    def __init__(self, rows: RowScope, keys: list[tuple[Scalar, Term]]) -> None:
         super().__init__(rows, keys)
-        self.values: list[str] = []
+        self.values: list[Scalar] = []
 
     def aggregate(self, node: exp.Expression, /) -> Term:
-        call = read(node, self.rows)
+        call = read_call(node, self.rows)
         if call is None:
             return translate(node, self)
         if call.word not in ("count", "sum", "mean", "minimum", "maximum"):
@@ -152,9 +151,8 @@ class _UnitScope(GroupedScope):
         if call.word == "count":
             return self._count(call, term)
         if call.word in ("minimum", "maximum"):
-            word = "min" if call.word == "minimum" else "max"
             return replace(
-                term, sql=f"{word}({self._value(tidy(term))})", is_literal=False, is_tidy=True,
+                term, node=Fold(call.word, self._value(tidy(term))), is_literal=False, is_tidy=True,
                 is_nullable=True, column=None, is_unit=False,
                 values=None if term.kind != "boolean" else term.values,
             )  # fmt: skip
@@ -164,29 +162,26 @@ class _UnitScope(GroupedScope):
             )
         return self._sum(call, term)
 
-    def _count(self, call: Call, term: Term) -> Term:
-        if not call.arguments and call.condition is None:
-            sql = "count(*)"
-        else:
-            sql = f"count({'DISTINCT ' if call.is_distinct else ''}{self._value(tidy(term))})"
+    def _count(self, call: AggregateCall, term: Term) -> Term:
+        node = Fold("count")
+        if call.arguments or call.condition is not None:
+            value = self._value(tidy(term))
+            node = Fold("count_distinct" if call.is_distinct else "count", value)
         return Term(
-            sql=sql, kind="number", type="BIGINT", interval=(Fraction(0), None), is_whole=True,
+            node=node, kind="number", type="int64", interval=(Fraction(0), None), is_whole=True,
             is_nullable=False,
         )  # fmt: skip
 
-    def _sum(self, call: Call, term: Term) -> Term:
-        value = tidy_double(term)
-        # Doubles added up depend on the order of rows; these whole numbers do not. NULL stays
-        # NULL, which LEAST and GREATEST alone would turn into a number.
-        steps = (
-            f"CASE WHEN {value} IS NULL THEN NULL ELSE CAST(floor(least(greatest({value}, "
-            f"-{_LARGEST}), {_LARGEST}) * {_STEPS}e0) AS HUGEINT) END"
-        )
-        named = self._value(steps)
-        total = f"(CAST(sum({named}) AS DOUBLE) / {_STEPS}e0)"
+    def _sum(self, call: AggregateCall, term: Term) -> Term:
+        # Doubles added up depend on the order of rows; these whole numbers do not.
+        ends = (scalar.double(-_LARGEST), scalar.double(_LARGEST))
+        clamped = Call("clamp", (tidy_double(term), *ends))
+        steps = Call("floor", (Call("multiply", (clamped, _STEPS)),))
+        value = self._value(Cast(steps, "int128", widens=True))
+        total = Call("divide", (Cast(Fold("sum", value), "double", widens=True), _STEPS))
         if call.word == "mean":
-            mean = f"({total} / nullif(CAST(count({named}) AS DOUBLE), 0e0))"
-            return number(mean, interval=term.interval, is_tidy=True)
+            count = Cast(Fold("count", value), "double", widens=True)
+            return number(Call("divide", (total, count)), interval=term.interval, is_tidy=True)
         low, high = term.interval
         span = (
             Fraction(0) if low is not None and low >= 0 else None,
@@ -194,7 +189,7 @@ class _UnitScope(GroupedScope):
         )
         return number(total, interval=span, is_whole=term.is_whole, is_tidy=True)
 
-    def _value(self, sql: str) -> str:
-        if sql not in self.values:
-            self.values.append(sql)
-        return f"v{self.values.index(sql)}"
+    def _value(self, node: Scalar) -> ColumnRef:
+        if node not in self.values:
+            self.values.append(node)
+        return ColumnRef(f"v{self.values.index(node)}")

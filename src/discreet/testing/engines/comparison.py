@@ -5,7 +5,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from discreet.privacy import Sensitive
-from discreet.tables.engines import Engine, Profile, Statement, Sums
+from discreet.tables.engines import (
+    Call,
+    ColumnRef,
+    Engine,
+    Literal,
+    Profile,
+    Statement,
+    Sums,
+)
 from discreet.testing.engines.made_up import SAMPLE, arrow_table, made_rows
 from discreet.testing.engines.oracle import Row, by_unit, expected_profile, expected_sums
 
@@ -73,7 +81,9 @@ class Comparison:
         rows = made_rows(units=5)
         total: dict[tuple[object, ...], list[int]] = {}
         for unit in by_unit(rows):
-            alone = f"{statement.query.rows} WHERE unit = {unit}"
+            assert isinstance(unit, int)
+            is_own = Call("equal", (ColumnRef("unit"), Literal(unit, "int64")))
+            alone = replace(statement.query.rows, where=(is_own,))
             own = replace(statement, query=replace(statement.query, rows=alone))
             for group, cells in self.cells(own, rows).items():
                 before = total.get(group, [0] * len(cells))

@@ -7,11 +7,23 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from discreet.tables.engines import Bounding, Cells, Key, Norm, Place, Query, Sums, Value
+from discreet.tables.engines import (
+    Bounding,
+    Cells,
+    Key,
+    Norm,
+    Place,
+    Query,
+    Select,
+    Sums,
+    Value,
+)
 from discreet.testing.engines.oracle import Row
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from discreet.tables.engines import Type
 
 ROWS = Cells(kind="rows")
 PRESENT = Cells(kind="present", values=(0,), with_absent=True)
@@ -47,15 +59,11 @@ def query(keys: int = 1, values: int = 2, *, unit_is_row: bool = False) -> Query
     """Return a question about ``visits`` with so many keys and values."""
     names = [] if unit_is_row else ["unit"]
     names += [f"key_{i}" for i in range(keys)] + [f"value_{i}" for i in range(values)]
+    types: tuple[Type, ...] = ("text", "int64")
     return Query(
-        rows=f"SELECT {', '.join(names) or '1 AS one'} FROM visits",  # noqa: S608
-        keys=tuple(
-            Key(name=f"key_{i}", type=("VARCHAR", "BIGINT")[i], values=None) for i in range(keys)
-        ),
+        rows=Select.of("visits", **{name: name for name in names}),
+        keys=tuple(Key(name=f"key_{i}", type=types[i], values=None) for i in range(keys)),
         values=tuple(Value(text=f"value_{i}", bounds=None) for i in range(values)),
-        aggregates=(),
-        output="",
-        names=(),
         tables=("visits",),
         unit_is_row=unit_is_row,
     )

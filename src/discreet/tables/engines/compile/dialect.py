@@ -1,36 +1,37 @@
-"""The few words of SQL that engines do not agree on."""
+"""The words of SQL that engines do not agree on: an engine that speaks SQL brings its own."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
-from discreet.tables.engines.compile.text import column_list
+from discreet.tables.model.scalar import Function, Scalar
+from discreet.tables.model.types import Type
 
-__all__ = ["DUCKDB", "Dialect", "SALT"]
+__all__ = ["SALT", "Dialect", "Template"]
 
-SALT = "$salt"
+SALT: Final = "$salt"
+
+Template = str | Callable[[Sequence[Scalar], Sequence[str]], str]
+"""The text of a call: with {0}, {1}, ... for its arguments, or made of their nodes and texts."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """What engines do not agree on; the rest of a text is left to sqlglot.
+    """How an engine writes types, functions and two aggregates.
 
-    >>> DUCKDB.hash(["unit", "key_0"])
-    'CAST(HASH(HASH($salt, unit, key_0)) AS DOUBLE)'
+    ``functions`` has the whole vocabulary of :mod:`discreet.tables.model.scalar`; ``wide`` is the
+    type that holds the square of any count. ``hash`` writes a number that depends on the salt and
+    on the columns, NULLs included, and ``lowest`` the aggregate that is the n-th lowest value, NULL
+    if there are fewer. Whatever else differs is left to rewriting the finished text.
+
+    >>> from discreet.tables.engines.duckdb.dialect import DUCKDB
+    >>> DUCKDB.lowest("x", 3), DUCKDB.types["text"]
+    ('MIN(x, 3)[3]', 'VARCHAR')
     """
 
-    wide: str = "HUGEINT"  # holds the square of any count
-
-    def hash(self, columns: Sequence[str]) -> str:
-        """Return a number that depends on the salt and the columns, NULLs included."""
-        # The lowest of doubles are found much faster than those of DuckDB's UBIGINT; 53 bits do.
-        # The hash of several columns is a mere XOR of theirs: hashed once more, it is a fair rank.
-        return f"CAST(HASH(HASH({SALT}, {column_list(columns)})) AS DOUBLE)"
-
-    def lowest(self, expression: str, rank: int) -> str:
-        """Return the aggregate that is the rank-th lowest value, NULL if there are fewer."""
-        return f"MIN({expression}, {rank})[{rank}]"
-
-
-DUCKDB = Dialect()
+    types: Mapping[Type, str]
+    functions: Mapping[Function, Template]
+    wide: str
+    hash: Callable[[Sequence[str]], str]
+    lowest: Callable[[str, int], str]

@@ -4,7 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
-from discreet.tables.engines.compile.text import clean_key, column_list, listed
+from discreet.tables.engines.compile.dialect import Dialect
+from discreet.tables.engines.compile.keys import clean_key, listed
+from discreet.tables.engines.compile.relations import rows_sql
+from discreet.tables.engines.compile.text import column_list
 from discreet.tables.model.query import Query
 
 __all__ = ["Chain", "start"]
@@ -50,6 +53,7 @@ class Chain:
 def start(
     query: Query,
     groups: Sequence[Sequence[object]] | None,
+    dialect: Dialect,
     *,
     conditions: Iterable[str] = (),
     extra: Mapping[str, str] | None = None,
@@ -59,7 +63,7 @@ def start(
     ``extra`` are expressions and names of further columns; ``conditions`` must hold too.
     """
     chain = Chain()
-    chain.add("source", query.rows)
+    chain.add("source", rows_sql(query.rows, dialect))
     units = () if query.unit_is_row else ("unit",)
     values = tuple(f"value_{i}" for i in range(len(query.values)))
     keys = tuple(f"key_{i}" for i in range(len(query.keys)))
@@ -71,9 +75,8 @@ def start(
     tests = [f"{unit} IS NOT NULL" for unit in units] + list(conditions)
     rows, joins = chain.last, ""
     chain.by = list(keys)
-    if keys and groups is not None:
-        joins = _list_groups(chain, query, groups, rows)
-        tests += [] if groups else ["FALSE"]
+    if keys and groups:
+        joins = _list_groups(chain, listed(query.keys, groups, dialect), rows)
     elif groups is not None and not groups:
         tests.append("FALSE")
     named = [f"{expression} AS {name}" for expression, name in (extra or {}).items()]
@@ -83,17 +86,16 @@ def start(
     return chain
 
 
-def _list_groups(chain: Chain, query: Query, groups: Sequence[Sequence[object]], rows: str) -> str:
+def _list_groups(
+    chain: Chain, lists: list[tuple[tuple[int, ...], list[tuple[str, ...]]]], rows: str
+) -> str:
     """Number the listed groups, and return the joins that keep their rows.
 
     A number in the place of texts makes everything after it faster.
     """
     keys: dict[int, str] = {}
     chain.by, joins = [], ""
-    if not groups:
-        chain.by = [f"key_{i}" for i in range(len(query.keys))]
-        return ""
-    for number, (positions, literals) in enumerate(listed(query.keys, groups)):
+    for number, (positions, literals) in enumerate(lists):
         name, code = f"list_{number}", f"code_{number}"
         columns = [f"key_{i}" for i in positions]
         lines = ", ".join(f"({i}, {column_list(row)})" for i, row in enumerate(literals))
@@ -106,5 +108,5 @@ def _list_groups(chain: Chain, query: Query, groups: Sequence[Sequence[object]],
         keys |= {i: f"{name}.key_{i}" for i in positions}
         chain.lists[name] = code
         chain.by.append(code)
-    chain.keys = [f"{keys[i]} AS key_{i}" for i in range(len(query.keys))]
+    chain.keys = [f"{keys[i]} AS key_{i}" for i in sorted(keys)]
     return joins

@@ -6,7 +6,7 @@ rounded towards zero; and their sums by group. Each unit's integers are a functi
 and the salt alone, so that adding or removing a unit changes the sums by that unit's integers.
 """
 
-from discreet.tables.engines.compile.dialect import DUCKDB, Dialect
+from discreet.tables.engines.compile.dialect import Dialect
 from discreet.tables.engines.compile.sums import sums
 from discreet.tables.engines.compile.units import distinct, profile
 from discreet.tables.model.statements import Distinct, Statement, Sums
@@ -14,16 +14,17 @@ from discreet.tables.model.statements import Distinct, Statement, Sums
 __all__ = ["compile"]
 
 
-def compile(statement: Statement, *, dialect: Dialect = DUCKDB) -> str:  # noqa: A001
-    """Return the statement as one SELECT in DuckDB's SQL, with the salt as the parameter $salt.
+def compile(statement: Statement, *, dialect: Dialect) -> str:  # noqa: A001
+    """Return the statement as one SELECT, with the salt as the parameter $salt.
 
+    >>> from discreet.tables.engines.duckdb.dialect import DUCKDB
     >>> from discreet.tables.model.bounds import Norm
     >>> from discreet.tables.model.query import Query
+    >>> from discreet.tables.model.relation import Select
     >>> from discreet.tables.model.statements import Cells
-    >>> people = Query(rows="SELECT user_id AS unit FROM people", keys=(), values=(),
-    ...                aggregates=(), output="", names=(), tables=("people",))
+    >>> people = Query(rows=Select.of("people", unit="user_id"), tables=("people",))
     >>> text = compile(Sums(query=people, cells=(Cells(kind="rows"),),
-    ...                     bounding=Norm(limit=5, order=1), salt=""))
+    ...                     bounding=Norm(limit=5, order=1), salt=""), dialect=DUCKDB)
     >>> print(text.splitlines()[0])
     WITH source AS (
     """

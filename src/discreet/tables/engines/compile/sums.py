@@ -31,7 +31,7 @@ def sums(statement: Sums, dialect: Dialect) -> str:
     if place is not None:
         extra[place_of(place)] = "place"
         conditions.append(f"value_{place.value} IS NOT NULL")
-    chain = start(query, statement.groups, conditions=conditions, extra=extra)
+    chain = start(query, statement.groups, dialect, conditions=conditions, extra=extra)
     if made.halves:
         named = [f"{expression} AS {name}" for expression, name in made.halves.items()]
         chain.add("halved", f"SELECT *, {column_list(named)}\nFROM {chain.last}")

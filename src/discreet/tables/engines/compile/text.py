@@ -1,18 +1,48 @@
-"""Pieces of SQL text: numbers, keys and conditions, written so that no reader can mistake them."""
+"""Pieces of SQL text: names, texts and numbers, written so that no reader can mistake them."""
 
 import math
-from collections.abc import Iterable, Sequence
-from datetime import date, datetime, time
-from decimal import Decimal
+import re
+from collections.abc import Iterable
 from fractions import Fraction
 
-from discreet.errors import ParameterError
-from discreet.tables.model.query import Key
-
-__all__ = ["as_double", "clean_key", "column_list", "key_literal", "listed", "number"]
+__all__ = [
+    "as_double",
+    "column_list",
+    "identifier",
+    "number",
+    "quoted",
+    "text",
+]
 
 _LARGEST = math.nextafter(math.inf, 0)
-_FLOATS = ("DOUBLE", "FLOAT")
+_PLAIN = re.compile(r"unit|[kv]\d+|(key|value)_\d+")  # names that plans give to columns
+
+
+def quoted(name: str) -> str:
+    """Quote a name.
+
+    >>> quoted('my "own" table')
+    '"my ""own"" table"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """Quote a text.
+
+    >>> text("it's")
+    "'it''s'"
+    """
+    return "'" + value.replace("'", "''") + "'"
+
+
+def identifier(column: str) -> str:
+    """Write the name of a column: quoted, unless a plan gave it.
+
+    >>> identifier("key_0"), identifier("age")
+    ('key_0', '"age"')
+    """
+    return column if _PLAIN.fullmatch(column) else quoted(column)
 
 
 def as_double(value: Fraction | int | float) -> float:
@@ -36,67 +66,6 @@ def number(value: float) -> str:
     """
     text = repr(float(value))
     return text if "e" in text else text + "e0"
-
-
-def key_literal(value: object, key: Key) -> str:
-    """Write one key with the type of its column; NaN is no key and counts as NULL.
-
-    >>> key_literal("it's", Key(name="a", type="VARCHAR", values=None))
-    "'it''s'"
-    >>> key_literal("2026-01-31", Key(name="a", type="DATE", values=None))
-    "CAST('2026-01-31' AS DATE)"
-    """
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return f"CAST(NULL AS {key.type})"
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, date | datetime | time):
-        value = value.isoformat()
-    elif isinstance(value, int | float | Decimal):
-        value = str(value)
-    if not isinstance(value, str) or "\0" in value:
-        raise ParameterError(
-            f"a key of {key.name!r} must be a text without NUL, a number, a boolean, a date or "
-            f"None, got {type(value).__name__}.",
-            parameter="groups",
-        )
-    quoted = "'" + value.replace("'", "''") + "'"
-    return quoted if key.type == "VARCHAR" else f"CAST({quoted} AS {key.type})"
-
-
-def clean_key(index: int, key: Key) -> str:
-    """Select a key so that equal keys look the same: without NaN, and without a negative zero."""
-    name = f"key_{index}"
-    if key.type not in _FLOATS:
-        return name
-    return f"CASE WHEN ISNAN({name}) THEN NULL WHEN {name} = 0 THEN 0 ELSE {name} END AS {name}"
-
-
-def listed(
-    keys: Sequence[Key], groups: Sequence[Sequence[object]]
-) -> list[tuple[tuple[int, ...], list[tuple[str, ...]]]]:
-    """Return short lists that groups are made of: positions of keys, and rows of literals.
-
-    All combinations of several keys need one list for each key; anything else is one list.
-
-    >>> region = Key(name="region", type="VARCHAR", values=None)
-    >>> listed([region], [("north",), (None,)])
-    [((0,), [("'north'",), ('CAST(NULL AS VARCHAR)',)])]
-    """
-    if any(len(group) != len(keys) for group in groups):
-        raise ParameterError(
-            f"every group must have {len(keys)} keys, one for each column.", parameter="groups"
-        )
-    rows = list(
-        dict.fromkeys(
-            tuple(key_literal(value, key) for value, key in zip(group, keys, strict=True))
-            for group in groups
-        )
-    )
-    columns = [list(dict.fromkeys(column)) for column in zip(*rows, strict=True)]
-    if len(rows) == math.prod(map(len, columns)):
-        return [((i,), [(item,) for item in column]) for i, column in enumerate(columns)]
-    return [(tuple(range(len(keys))), rows)]
 
 
 def column_list(columns: Iterable[str]) -> str:

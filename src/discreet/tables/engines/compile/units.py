@@ -19,7 +19,7 @@ def distinct(statement: Distinct, dialect: Dialect) -> str:
     """Write a count of distinct values."""
     query, most = statement.query, whole(statement.most, name="most")
     value = f"value_{statement.value}"
-    chain = start(query, statement.groups, conditions=[f"{value} IS NOT NULL"])
+    chain = start(query, statement.groups, dialect, conditions=[f"{value} IS NOT NULL"])
     keys = chain.by
     if not query.unit_is_row:
         chain.add(
@@ -44,7 +44,7 @@ def profile(statement: Profile, dialect: Dialect) -> str:
             f"a profile of {statement.of!r} takes {int(needs_value)} values.", parameter="value"
         )
     conditions = [f"value_{statement.value} IS NOT NULL"] if needs_value else []
-    chain = start(statement.query, statement.groups, conditions=conditions)
+    chain = start(statement.query, statement.groups, dialect, conditions=conditions)
     size, marks = _size(statement, chain, dialect)
     grouped = "" if statement.query.unit_is_row else "\nGROUP BY unit"
     chain.add("sizes", f"SELECT {size} AS size\nFROM {chain.last}{grouped}")

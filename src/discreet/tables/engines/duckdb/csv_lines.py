@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from discreet.tables.engines.duckdb.sql_text import quoted, text
+from discreet.tables.engines.compile.text import quoted, text
 
 __all__ = ["lines"]
 

@@ -4,7 +4,8 @@ import hashlib
 from typing import Final, NamedTuple
 
 from discreet.errors import DataError
-from discreet.tables.engines.duckdb.sql_text import described, quoted, text
+from discreet.tables.engines.compile.text import quoted, text
+from discreet.tables.engines.duckdb.sql_text import described
 
 __all__ = ["OpenedTable", "as_database", "attach", "open_database"]
 

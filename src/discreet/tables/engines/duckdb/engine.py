@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Self, final
 from discreet._exact import whole
 from discreet.errors import DataError
 from discreet.privacy import Sensitive
+from discreet.tables.engines.compile.relations import rows_sql
 from discreet.tables.engines.compile.statement import compile  # noqa: A004
+from discreet.tables.engines.compile.text import quoted, text
 from discreet.tables.engines.duckdb.databases import attach
+from discreet.tables.engines.duckdb.dialect import DUCKDB
 from discreet.tables.engines.duckdb.looking import look, reading_of
-from discreet.tables.engines.duckdb.sql_text import quoted, text
 from discreet.tables.engines.progress import run
+from discreet.tables.model.relation import Select
 from discreet.tables.model.statements import Profile, Statement
 from discreet.tables.sources.source import DataSource
 
@@ -42,10 +45,10 @@ class DuckDBEngine:
     >>> import pyarrow as pa
     >>> from discreet.tables.model.bounds import Norm
     >>> from discreet.tables.model.query import Query
+    >>> from discreet.tables.model.relation import Select
     >>> from discreet.tables.model.statements import Cells, Sums
     >>> engine = DuckDBEngine({"people": pa.table({"user_id": [1, 1, 1, 2]})})
-    >>> people = Query(rows="SELECT user_id AS unit FROM people", keys=(), values=(),
-    ...                aggregates=(), output="", names=(), tables=("people",))
+    >>> people = Query(rows=Select.of("people", unit="user_id"), tables=("people",))
     >>> counted = engine.aggregate(Sums(query=people, cells=(Cells(kind="rows"),), salt="",
     ...                                 bounding=Norm(limit=2, order=1)))
     >>> counted
@@ -86,16 +89,16 @@ class DuckDBEngine:
 
     def sql(self, statement: Statement, /) -> str:
         """Return the text that :meth:`aggregate` would run, its salt left out."""
-        return compile(statement)
+        return compile(statement, dialect=DUCKDB)
 
     def aggregate(self, statement: Statement, /) -> "Sensitive[pa.Table]":
         """Run one statement. An error's message is the same whatever the data."""
         salt = "" if isinstance(statement, Profile) else statement.salt
-        return Sensitive(self._run(compile(statement), salt))
+        return Sensitive(self._run(compile(statement, dialect=DUCKDB), salt))
 
-    def rows(self, select: str, /) -> "Sensitive[pa.Table]":
+    def rows(self, select: Select, /) -> "Sensitive[pa.Table]":
         """Return rows as they are."""
-        return Sensitive(self._run(select, ""))
+        return Sensitive(self._run(rows_sql(select, DUCKDB), ""))
 
     def close(self) -> None:
         """Close the connection and remove what was spilled."""

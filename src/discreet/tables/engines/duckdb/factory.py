@@ -77,8 +77,11 @@ class DuckDB:
     def open(self, sources: Mapping[str, DataSource], /) -> DuckDBEngine:
         """Return an engine that can read these tables and nothing else.
 
-        >>> with DuckDB(threads=1).open({}) as engine:
-        ...     engine.rows("SELECT 1 AS one")
+        >>> import numpy as np
+        >>> from discreet.tables.model.relation import Select
+        >>> people = DuckDB().look("people", {"age": np.arange(3)})
+        >>> with DuckDB(threads=1).open({"people": people}) as engine:
+        ...     engine.rows(Select.of("people", age="age"))
         Sensitive(<redacted>)
         """
         return DuckDBEngine(

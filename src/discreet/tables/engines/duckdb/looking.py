@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 from discreet.errors import DataError
+from discreet.tables.engines.compile.text import quoted
 from discreet.tables.engines.duckdb.databases import as_database, open_database
 from discreet.tables.engines.duckdb.files import open_csv, open_parquet
 from discreet.tables.engines.duckdb.frames import content
-from discreet.tables.engines.duckdb.sql_text import quoted
 from discreet.tables.sources.files import expand, fingerprint, format_of, inodes
 from discreet.tables.sources.frames import as_arrow
 from discreet.tables.sources.names import columns_checked

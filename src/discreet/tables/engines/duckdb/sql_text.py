@@ -1,29 +1,11 @@
-"""Names and paths as SQL, and what columns a SELECT has."""
+"""What columns a SELECT has."""
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["described", "quoted", "text"]
-
-
-def quoted(name: str) -> str:
-    """Quote a name.
-
-    >>> quoted('my "own" table')
-    '"my ""own"" table"'
-    """
-    return '"' + name.replace('"', '""') + '"'
-
-
-def text(value: str) -> str:
-    """Quote a text.
-
-    >>> text("it's")
-    "'it''s'"
-    """
-    return "'" + value.replace("'", "''") + "'"
+__all__ = ["described"]
 
 
 def described(connection: "duckdb.DuckDBPyConnection", reader: str) -> tuple[tuple[str, str], ...]:

@@ -6,43 +6,43 @@ from typing import Final
 
 from sqlglot import exp
 
-from discreet.tables.sql.expressions.term import (
-    Kind,
-    Scope,
-    Term,
-)
-from discreet.tables.sql.question.context import shown
+from discreet.tables.model.scalar import Literal
+from discreet.tables.model.types import SQL_NAMES, Kind, Type
+from discreet.tables.sql.expressions.term import Scope, Term
+from discreet.tables.sql.question.context import short_sql
 
 __all__ = ["Rule", "is_tidy", "need", "whole_literal", "written_text"]
 
 Rule = Callable[[exp.Expression, Scope], Term]
 
 _LONGEST: Final = 2**31
-_CASTS: Final = {"number": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "date": "DATE"}
+_TYPES: Final[dict[str, Type]] = {
+    "number": "double", "text": "text", "boolean": "boolean", "date": "date",
+}  # fmt: skip
 
 
 def need(scope: Scope, node: exp.Expression, *kinds: Kind, word: str) -> Term:
     """Translate an argument that must be of one of these kinds."""
     term = scope.term(node)
+    wanted = _TYPES.get(kinds[0], "timestamp")
     if term.kind == "null":  # functions with several forms want to know which NULL
-        wanted = _CASTS.get(kinds[0], "TIMESTAMP")
-        return replace(term, sql=f"CAST(NULL AS {wanted})", kind=kinds[0], type=wanted)
+        return replace(term, node=Literal(None, wanted), kind=kinds[0], type=wanted)
     if term.kind not in kinds:
         raise scope.question.refuse(
             "type",
             node,
             word=word,
             wanted=" or ".join(kinds),
-            argument=shown(node),
+            argument=short_sql(node),
             kind=term.kind,
-            cast=_CASTS.get(kinds[0], "TIMESTAMP"),
+            cast=SQL_NAMES[wanted],
         )
     return term
 
 
 def is_tidy(term: Term) -> bool:
-    """Whether a term is known to have no NaN, as a DOUBLE too."""
-    return term.is_tidy or term.is_literal or term.type != "DOUBLE"
+    """Whether a term is known to have no NaN, as a double too."""
+    return term.is_tidy or term.is_literal or term.type != "double"
 
 
 def whole_literal(node: exp.Expression, scope: Scope, *, word: str, example: str) -> int:
@@ -56,11 +56,11 @@ def whole_literal(node: exp.Expression, scope: Scope, *, word: str, example: str
     return value.numerator
 
 
-def written_text(node: exp.Expression, scope: Scope, *, word: str) -> str:
-    """Return the SQL of a text that must be written out."""
+def written_text(node: exp.Expression, scope: Scope, *, word: str) -> Literal:
+    """Return a text that must be written out."""
     term = scope.term(node)
-    if term.kind != "text" or not term.is_literal:
+    if term.kind != "text" or not isinstance(term.node, Literal):
         raise scope.question.refuse(
             "literal", node, word=f"an argument of {word}", what="a text", example="'north%'"
         )
-    return term.sql
+    return term.node

@@ -7,11 +7,12 @@ from typing import Final
 
 from sqlglot import exp
 
+from discreet.tables.model.scalar import Call, Cast, Literal, Scalar
+from discreet.tables.model.types import INTEGERS, SQL_NAMES, Type
 from discreet.tables.sql.expressions import intervals
 from discreet.tables.sql.expressions.arguments import Rule
 from discreet.tables.sql.expressions.literals import number_literal, text_literal, time_literal
 from discreet.tables.sql.expressions.term import (
-    INTEGERS,
     NULL,
     Scope,
     Term,
@@ -22,8 +23,13 @@ from discreet.tables.sql.expressions.term import (
     text,
     tidy,
 )
+from discreet.tables.sql.question.context import DIALECT
 
 __all__ = ["RULES", "cast", "exact"]
+
+_INTEGERS: Final[dict[str, Type]] = {
+    **{SQL_NAMES[type_]: type_ for type_ in INTEGERS}, "INT": "int32", "HUGEINT": "int64",
+}  # fmt: skip
 
 
 def _null(node: exp.Expression, scope: Scope) -> Term:
@@ -32,9 +38,8 @@ def _null(node: exp.Expression, scope: Scope) -> Term:
 
 def _boolean(node: exp.Expression, scope: Scope) -> Term:
     value = bool(node.this)
-    return replace(
-        boolean("TRUE" if value else "FALSE", is_nullable=False), is_literal=True, values=(value,)
-    )
+    literal = boolean(Literal(value, "boolean"), is_nullable=False)
+    return replace(literal, is_literal=True, values=(value,))
 
 
 def _literal(node: exp.Expression, scope: Scope) -> Term:
@@ -69,7 +74,7 @@ def exact(written: str) -> Fraction | None:
 def _cast(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "to", "safe")
     target = node.args["to"]
-    wanted = target.sql("duckdb").upper()
+    wanted = target.sql(DIALECT).upper()
     is_text = isinstance(node.this, exp.Literal) and node.this.args.get("is_string")
     if is_text and wanted in ("DATE", "TIMESTAMP"):
         moment = time_literal(str(node.this.this), "date" if wanted == "DATE" else "timestamp")
@@ -85,12 +90,12 @@ def _cast(node: exp.Expression, scope: Scope) -> Term:
 def cast(scope: Scope, node: exp.Expression, term: Term, wanted: str) -> Term:
     """Convert a term, to NULL where a value cannot be converted."""
     source = tidy(term)
-    integer = {"INT": "INTEGER", "HUGEINT": "BIGINT"}.get(wanted, wanted)
     if term.kind in ("number", "text", "boolean", "null"):
-        if integer in INTEGERS:
-            # A text goes through DOUBLE, as a number would: '1e3' is then the same as 1e3.
+        if wanted in _INTEGERS:
+            # A text goes through a double, as a number would: '1e3' is then the same as 1e3.
+            type_ = _INTEGERS[wanted]
             return Term(
-                sql=f"TRY_CAST({source} AS {integer})", kind="number", type=integer, is_whole=True,
+                node=Cast(source, type_), kind="number", type=type_, is_whole=True,
                 interval=intervals.rounded(term.interval),
             )  # fmt: skip
         if wanted in ("DOUBLE", "FLOAT", "REAL") or wanted.startswith("DECIMAL"):
@@ -100,22 +105,21 @@ def cast(scope: Scope, node: exp.Expression, term: Term, wanted: str) -> Term:
                 is_tidy=True,
             )  # fmt: skip
         if wanted == "BOOLEAN":
-            return boolean(f"TRY_CAST({source} AS BOOLEAN)")
+            return boolean(Cast(source, "boolean"))
     if wanted in ("TEXT", "VARCHAR"):
-        if term.kind == "number" and term.type == "DOUBLE":
-            source = f"CASE WHEN {source} = 0e0 THEN 0e0 ELSE {source} END"  # no minus zero
-        return text(f"TRY_CAST({source} AS VARCHAR)", is_nullable=term.is_nullable)
+        if term.kind == "number" and term.type == "double":
+            source = Call("plus_zero", (source,))
+        return text(Cast(source, "text"), is_nullable=term.is_nullable)
     if wanted in ("DATE", "TIMESTAMP") and term.kind in ("text", "date", "timestamp", "null"):
-        return in_range(
-            f"TRY_CAST({source} AS {wanted})", "date" if wanted == "DATE" else "timestamp"
-        )
+        moment: Type = "date" if wanted == "DATE" else "timestamp"
+        return in_range(Cast(source, moment), moment)
     raise scope.question.refuse("cast", node, word=wanted)
 
 
-def _to_double(term: Term, source: str) -> str:
-    if term.kind != "text":
-        return as_double(replace(term, sql=source))
-    return f"nullif(TRY_CAST({source} AS DOUBLE), CAST('nan' AS DOUBLE))"
+def _to_double(term: Term, source: Scalar) -> Scalar:
+    if term.kind == "text":
+        return Call("parse_double", (source,))
+    return as_double(replace(term, node=source))
 
 
 RULES: Final[dict[type[exp.Expression], Rule]] = {

@@ -6,8 +6,11 @@ from datetime import datetime, time
 from fractions import Fraction
 from typing import Literal
 
+from discreet.tables.model import scalar
+from discreet.tables.model.scalar import Cast, Scalar
+from discreet.tables.model.types import INTEGERS, Kind
 from discreet.tables.sql.expressions.intervals import hull, point
-from discreet.tables.sql.expressions.term import INTEGERS, NULL, Kind, Term, as_double
+from discreet.tables.sql.expressions.term import NULL, Term, as_double
 
 __all__ = ["as_kind", "joined", "number_literal", "text_literal", "time_literal", "unify"]
 
@@ -15,45 +18,47 @@ __all__ = ["as_kind", "joined", "number_literal", "text_literal", "time_literal"
 def text_literal(value: str) -> Term:
     """Return a text that is written out.
 
-    >>> text_literal("it's").sql
-    "'it''s'"
+    >>> text_literal("it's").values
+    ("it's",)
     """
-    sql = "'" + value.replace("'", "''") + "'"
     return Term(
-        sql=sql, kind="text", type="VARCHAR", is_nullable=False, is_literal=True, values=(value,)
+        node=scalar.Literal(value, "text"),
+        kind="text",
+        type="text",
+        is_nullable=False,
+        is_literal=True,
+        values=(value,),
     )
 
 
 def number_literal(value: Fraction) -> Term:
-    """Return a number that is written out: an integer where it is one, else a DOUBLE.
+    """Return a number that is written out: an integer where it is one, else a double.
 
-    >>> number_literal(Fraction(3)).sql, number_literal(Fraction(1, 10)).sql
-    ('3', '0.1e0')
+    >>> number_literal(Fraction(3)).node, number_literal(Fraction(1, 10)).type
+    (Literal(value=3, type='int32'), 'double')
     """
     is_integer = value.denominator == 1 and abs(value) < 2**63
-    shown = str(value.numerator) if is_integer else _double(float(value))
+    shown = value.numerator if is_integer else float(value)
+    node = scalar.Literal(
+        shown, ("int32" if abs(value) < 2**31 else "int64") if is_integer else "double"
+    )
     return Term(
-        sql=f"({shown})" if value < 0 else shown,
+        node=node,
         kind="number",
-        type=("INTEGER" if abs(value) < 2**31 else "BIGINT") if is_integer else "DOUBLE",
+        type=node.type,
         interval=point(value),
         is_whole=value.denominator == 1,
         is_nullable=False,
         is_literal=True,
-        values=(value.numerator if is_integer else float(value),),
+        values=(shown,),
     )
-
-
-def _double(value: float) -> str:
-    shown = repr(value)
-    return shown if "e" in shown else f"{shown}e0"
 
 
 def time_literal(written: str, kind: Literal["date", "timestamp"]) -> Term | None:
     """Return a date or timestamp that is written out, or None where it is none.
 
-    >>> time_literal("2026-01-31", "date").sql
-    "DATE '2026-01-31'"
+    >>> time_literal("2026-01-31", "date").node
+    Literal(value='2026-01-31', type='date')
     >>> time_literal("2026-02-31", "date") is None
     True
     """
@@ -63,14 +68,14 @@ def time_literal(written: str, kind: Literal["date", "timestamp"]) -> Term | Non
         return None
     if moment.tzinfo is not None or (kind == "date" and moment.time() != time.min):
         return None
-    shown = moment.date().isoformat() if kind == "date" else moment.isoformat(sep=" ")
+    shown = moment.date().isoformat() if kind == "date" else moment.isoformat()
     return Term(
-        sql=f"{kind.upper()} '{shown}'",
+        node=scalar.Literal(shown, kind),
         kind=kind,
-        type=kind.upper(),
+        type=kind,
         is_nullable=False,
         is_literal=True,
-        values=(shown if kind == "date" else moment.isoformat(),),
+        values=(shown,),
     )
 
 
@@ -84,10 +89,12 @@ def as_kind(term: Term, kind: Kind) -> Term | None:
         return term
     if term.kind == "null":
         return replace(term, kind=kind)
-    if kind in ("date", "timestamp") and term.kind == "text" and term.is_literal:
+    if kind in ("date", "timestamp") and term.kind in ("text", "date") and term.is_literal:
         return time_literal(str(term.values[0] if term.values else ""), kind)
     if kind == "timestamp" and term.kind == "date":
-        return replace(term, sql=f"CAST({term.sql} AS TIMESTAMP)", kind=kind, type="TIMESTAMP")
+        return replace(
+            term, node=Cast(term.node, "timestamp", widens=True), kind=kind, type="timestamp"
+        )
     return None
 
 
@@ -95,8 +102,9 @@ def unify(terms: Sequence[Term]) -> list[Term] | None:
     """Return terms converted to one type that all of them fit, or None.
 
     >>> from discreet.tables.sql.expressions.term import number
-    >>> [t.type for t in unify([number("x"), number_literal(Fraction(1))])]
-    ['DOUBLE', 'DOUBLE']
+    >>> x = number(scalar.ColumnRef("x"))
+    >>> [t.type for t in unify([x, number_literal(Fraction(1))])]
+    ['double', 'double']
     """
     kinds = {term.kind for term in terms} - {"null"}
     if not kinds:
@@ -115,16 +123,19 @@ def unify(terms: Sequence[Term]) -> list[Term] | None:
 
 
 def _unify_numbers(terms: list[Term]) -> list[Term]:
-    types = {term.type for term in terms if term.type != "NULL"}
+    types = {term.type for term in terms if term.type != "null"}
     if len(types) == 1:
         common = types.pop()
         return [replace(term, type=common) for term in terms]
-    if types <= INTEGERS - {"UBIGINT"}:
-        return [replace(term, sql=f"CAST({term.sql} AS BIGINT)", type="BIGINT") for term in terms]
-    return [replace(term, sql=as_double(term), type="DOUBLE") for term in terms]
+    if types <= INTEGERS - {"uint64"}:
+        return [
+            replace(term, node=Cast(term.node, "int64", widens=True), type="int64")
+            for term in terms
+        ]
+    return [replace(term, node=as_double(term), type="double") for term in terms]
 
 
-def joined(terms: Sequence[Term], sql: str) -> Term:
+def joined(terms: Sequence[Term], node: Scalar) -> Term:
     """Return a term that is always one of unified terms."""
     first = next((t for t in terms if t.kind != "null"), NULL)
     known = [t for t in terms if t.values != (None,)]  # a NULL widens no interval
@@ -133,12 +144,12 @@ def joined(terms: Sequence[Term], sql: str) -> Term:
     if all(v is not None for v in lists):
         values = tuple(dict.fromkeys((type(v), v) for vs in lists if vs is not None for v in vs))
     return Term(
-        sql=sql,
+        node=node,
         kind=first.kind,
         type=first.type,
         interval=hull([t.interval for t in known]),
         is_whole=all(t.is_whole for t in known) and bool(known),
         is_nullable=any(t.is_nullable for t in terms),
         values=None if values is None else tuple(v for _, v in values),
-        is_tidy=all(t.is_tidy or t.is_literal or t.type != "DOUBLE" for t in terms),
+        is_tidy=all(t.is_tidy or t.is_literal or t.type != "double" for t in terms),
     )

@@ -1,11 +1,15 @@
 """Functions of numbers and of NULLs, each written so that it never raises."""
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
 from sqlglot import exp
 
+from discreet.tables.model import scalar
+from discreet.tables.model.scalar import Call, Case, Function, Literal
 from discreet.tables.sql.expressions import intervals
 from discreet.tables.sql.expressions.arguments import Rule, is_tidy, need, whole_literal
 from discreet.tables.sql.expressions.literals import joined, unify
@@ -13,10 +17,15 @@ from discreet.tables.sql.expressions.term import Scope, Term, as_double, number,
 
 __all__ = ["ANONYMOUS", "RULES"]
 
-_WORDS: Final[dict[type[exp.Expression], str]] = {
+_WORDS: Final[dict[type[exp.Expression], Function]] = {
     exp.Floor: "floor",
     exp.Ceil: "ceil",
     exp.Trunc: "trunc",
+}
+_LOGARITHMS: Final[dict[int, tuple[Function, Callable[[float], float]]]] = {
+    0: ("ln", math.log),
+    2: ("log2", math.log2),
+    10: ("log10", math.log10),
 }
 
 
@@ -27,16 +36,13 @@ def _clamp(node: exp.Expression, scope: Scope) -> Term:
     lowest, highest = (end.interval[0] if end.is_literal else None for end in ends)
     if lowest is None or highest is None or lowest > highest:
         raise scope.question.refuse("clamp", node)
-    inner = tidy_double(term)
-    sql = f"least(greatest({inner}, {as_double(ends[0])}), {as_double(ends[1])})"
     old_low, old_high = term.interval
     span = (
         min(max(lowest, old_low), highest) if old_low is not None else lowest,
         max(min(highest, old_high), lowest) if old_high is not None else highest,
     )
     return number(
-        # LEAST and GREATEST leave NULLs out; a clamped NULL stays one.
-        f"CASE WHEN {inner} IS NULL THEN NULL ELSE {sql} END",
+        Call("clamp", (tidy_double(term), as_double(ends[0]), as_double(ends[1]))),
         interval=span,
         is_whole=term.is_whole and all(end.is_whole for end in ends),
         is_nullable=term.is_nullable,
@@ -54,7 +60,7 @@ def _absolute(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this")
     term = need(scope, node.this, "number", word="ABS")
     return number(
-        f"abs({as_double(term)})",
+        Call("abs", (as_double(term),)),
         interval=intervals.absolute(term.interval),
         is_whole=term.is_whole,
         is_nullable=term.is_nullable,
@@ -66,7 +72,7 @@ def _sign(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this")
     value = tidy_double(need(scope, node.this, "number", word="SIGN"))
     span = (Fraction(-1), Fraction(1))
-    return number(f"CAST(sign({value}) AS DOUBLE)", interval=span, is_whole=True, is_tidy=True)
+    return number(Call("sign", (value,)), interval=span, is_whole=True, is_tidy=True)
 
 
 def _round_whole(node: exp.Expression, scope: Scope) -> Term:
@@ -74,7 +80,7 @@ def _round_whole(node: exp.Expression, scope: Scope) -> Term:
     word = _WORDS[type(node)]
     term = need(scope, node.this, "number", word=word.upper())
     return number(
-        f"{word}({as_double(term)})",
+        Call(word, (as_double(term),)),
         interval=intervals.rounded(term.interval),
         is_whole=True,
         is_nullable=term.is_nullable,
@@ -96,7 +102,7 @@ def _round(node: exp.Expression, scope: Scope) -> Term:
         None if high is None else step * math.ceil(high / step),
     )
     return number(
-        f"round({as_double(term)}, {digits})",
+        Call("round", (as_double(term), Literal(digits, "int32"))),
         interval=span,
         is_whole=digits <= 0 or term.is_whole,
         is_nullable=term.is_nullable,
@@ -107,11 +113,10 @@ def _round(node: exp.Expression, scope: Scope) -> Term:
 def _sqrt(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this")
     term = need(scope, node.this, "number", word="SQRT")
-    value = tidy_double(term)
-    sql = f"CASE WHEN {value} >= 0e0 THEN sqrt({value}) END"
+    root = Call("sqrt", (tidy_double(term),))
     low, high = term.interval
     span = (max(low, Fraction(0)) if low is not None else Fraction(0), high)
-    return number(sql, interval=intervals.monotone(math.sqrt, span, least=0.0), is_tidy=True)
+    return number(root, interval=intervals.monotone(math.sqrt, span, least=0.0), is_tidy=True)
 
 
 def _exp(node: exp.Expression, scope: Scope) -> Term:
@@ -119,7 +124,7 @@ def _exp(node: exp.Expression, scope: Scope) -> Term:
     term = need(scope, node.this, "number", word="EXP")
     span = intervals.monotone(math.exp, term.interval, least=0.0)
     return number(
-        f"exp({as_double(term)})",
+        Call("exp", (as_double(term),)),
         interval=span,
         is_nullable=term.is_nullable,
         is_tidy=is_tidy(term),
@@ -129,7 +134,7 @@ def _exp(node: exp.Expression, scope: Scope) -> Term:
 def _log(node: exp.Expression, scope: Scope) -> Term:
     question = scope.question
     question.arguments(node, "this", "expression")
-    base, argument = 10, node.this  # LOG of one argument has base 10 in DuckDB
+    base, argument = 10, node.this  # LOG of one argument has base 10
     if isinstance(node, exp.Ln):
         base = 0
     elif node.args.get("expression") is not None:
@@ -141,13 +146,12 @@ def _log(node: exp.Expression, scope: Scope) -> Term:
             raise question.refuse(
                 "literal", node.this, word="the base of LOG", what="2 or 10", example="LOG(2, x)"
             )
-    word, function = {0: ("ln", math.log), 2: ("log2", math.log2), 10: ("log10", math.log10)}[base]
+    word, function = _LOGARITHMS[base]
     term = need(scope, argument, "number", word=word.upper())
-    value = tidy_double(term)
     low, high = term.interval
     positive = (low if low is not None and low > 0 else None, high)
     return number(
-        f"CASE WHEN {value} > 0e0 THEN {word}({value}) END",
+        Call(word, (tidy_double(term),)),
         interval=intervals.monotone(function, positive, least=-math.inf),
         is_tidy=True,
     )
@@ -167,25 +171,24 @@ def _power(node: exp.Expression, scope: Scope) -> Term:
             span = (
                 intervals.absolute(span) if base.interval != intervals.ANY else (Fraction(0), None)
             )
-    sql = f"power({as_double(base)}, {as_double(power)})"
     is_whole = base.is_whole and exponent in (1, 2, 3, 4)
-    return number(sql, interval=span, is_whole=is_whole)
+    return number(
+        Call("power", (as_double(base), as_double(power))), interval=span, is_whole=is_whole
+    )
 
 
 def _extreme(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "expressions", "ignore_nulls")
-    word = "LEAST" if isinstance(node, exp.Least) else "GREATEST"
-    terms = _alike(node, scope, [node.this, *node.expressions], word)
-    one_of = joined(terms, f"{word.lower()}({', '.join(tidy(t) for t in terms)})")
-    choose = intervals.least if word == "LEAST" else intervals.greatest
+    function: Function = "least" if isinstance(node, exp.Least) else "greatest"
+    terms = _alike(node, scope, [node.this, *node.expressions], function.upper())
+    one_of = joined(terms, Call(function, tuple(tidy(t) for t in terms)))
+    choose = intervals.least if function == "least" else intervals.greatest
     span = choose([t.interval for t in terms], [not t.is_nullable for t in terms])
-    return Term(
-        sql=one_of.sql,
-        kind=one_of.kind,
-        type=one_of.type,
+    return replace(
+        one_of,
         interval=span,
-        is_whole=one_of.is_whole,
         is_nullable=all(t.is_nullable for t in terms),
+        values=None,
         is_tidy=True,
     )
 
@@ -205,41 +208,23 @@ def _alike(
 def _coalesce(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "expressions", "is_nvl")
     terms = _alike(node, scope, [node.this, *node.expressions], "COALESCE")
-    term = joined(terms, f"coalesce({', '.join(tidy(t) for t in terms)})")
+    term = joined(terms, Call("coalesce", tuple(tidy(t) for t in terms)))
     is_nullable = all(t.is_nullable for t in terms)
     values = term.values
     if values is not None and not is_nullable:
         values = tuple(v for v in values if v is not None)
-    return Term(
-        sql=term.sql,
-        kind=term.kind,
-        type=term.type,
-        interval=term.interval,
-        is_whole=term.is_whole,
-        is_nullable=is_nullable,
-        values=values,
-        is_tidy=True,
-    )
+    return replace(term, is_nullable=is_nullable, values=values, is_tidy=True)
 
 
 def _nullif(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "expression")
     left, right = _alike(node, scope, [node.this, node.expression], "NULLIF")
-    sql = f"CASE WHEN {tidy(left)} = {tidy(right)} THEN NULL ELSE {left.sql} END"
-    return joined([left], sql) if left.is_nullable else _nullable(joined([left], sql))
-
-
-def _nullable(term: Term) -> Term:
+    same = Call("equal", (tidy(left), tidy(right)))
+    term = joined([left], Case(((same, scalar.NULL),), left.node))
+    if left.is_nullable:
+        return term
     values = None if term.values is None else (*term.values, None)
-    return Term(
-        sql=term.sql,
-        kind=term.kind,
-        type=term.type,
-        interval=term.interval,
-        is_whole=term.is_whole,
-        values=values,
-        is_tidy=term.is_tidy,
-    )
+    return replace(term, is_nullable=True, values=values)
 
 
 RULES: Final[dict[type[exp.Expression], Rule]] = {

@@ -1,13 +1,14 @@
 """Arithmetic, comparisons, logic and CASE."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
 from sqlglot import exp
 
+from discreet.tables.model.scalar import Call, Case, Cast, Function, Literal, Scalar
 from discreet.tables.sql.expressions import intervals
 from discreet.tables.sql.expressions.arguments import Rule, is_tidy, need
 from discreet.tables.sql.expressions.intervals import Interval
@@ -26,9 +27,9 @@ from discreet.tables.sql.expressions.term import (
     number,
     tidy,
 )
-from discreet.tables.sql.question.context import shown
+from discreet.tables.sql.question.context import short_sql
 
-__all__ = ["RULES", "conjuncts"]
+__all__ = ["RULES", "conjuncts", "in_order"]
 
 Range = Callable[[Interval, Interval], Interval]
 _DIVISIONS: Final[dict[type[exp.Expression], str]] = {
@@ -37,23 +38,21 @@ _DIVISIONS: Final[dict[type[exp.Expression], str]] = {
     exp.Mod: "%",
 }
 
-_ARITHMETIC: Final[dict[type[exp.Expression], str]] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
-
-_RANGES: Final[dict[type[exp.Expression], Range]] = {
-    exp.Add: intervals.add,
-    exp.Sub: intervals.subtract,
-    exp.Mul: intervals.multiply,
+_ARITHMETIC: Final[dict[type[exp.Expression], tuple[str, Function, Range]]] = {
+    exp.Add: ("+", "add", intervals.add),
+    exp.Sub: ("-", "subtract", intervals.subtract),
+    exp.Mul: ("*", "multiply", intervals.multiply),
 }
 
-_COMPARISONS: Final[dict[type[exp.Expression], str]] = {
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-    exp.NullSafeEQ: "IS NOT DISTINCT FROM",
-    exp.NullSafeNEQ: "IS DISTINCT FROM",
+_COMPARISONS: Final[dict[type[exp.Expression], tuple[str, Function]]] = {
+    exp.EQ: ("=", "equal"),
+    exp.NEQ: ("<>", "not_equal"),
+    exp.LT: ("<", "less"),
+    exp.LTE: ("<=", "less_equal"),
+    exp.GT: (">", "greater"),
+    exp.GTE: (">=", "greater_equal"),
+    exp.NullSafeEQ: ("IS NOT DISTINCT FROM", "same"),
+    exp.NullSafeNEQ: ("IS DISTINCT FROM", "different"),
 }
 
 
@@ -68,7 +67,7 @@ def _negate(node: exp.Expression, scope: Scope) -> Term:
     if term.is_literal and term.interval[0] is not None:
         return number_literal(-term.interval[0])
     return number(
-        f"(-{as_double(term)})",
+        Call("negate", (as_double(term),)),
         interval=intervals.negate(term.interval),
         is_whole=term.is_whole,
         is_nullable=term.is_nullable,
@@ -78,15 +77,15 @@ def _negate(node: exp.Expression, scope: Scope) -> Term:
 
 def _arithmetic(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "expression")
-    sign = _ARITHMETIC[type(node)]
+    sign, function, span = _ARITHMETIC[type(node)]
     times = _time_arithmetic(node, scope) if sign != "*" else None
     if times is not None:
         return times
     left = need(scope, node.this, "number", word=sign)
     right = need(scope, node.expression, "number", word=sign)
     return number(
-        f"({as_double(left)} {sign} {as_double(right)})",
-        interval=_RANGES[type(node)](left.interval, right.interval),
+        Call(function, (as_double(left), as_double(right))),
+        interval=span(left.interval, right.interval),
         is_whole=left.is_whole and right.is_whole,
         is_nullable=left.is_nullable or right.is_nullable,
     )
@@ -94,22 +93,24 @@ def _arithmetic(node: exp.Expression, scope: Scope) -> Term:
 
 def _time_arithmetic(node: exp.Expression, scope: Scope) -> Term | None:
     """Translate date + INTERVAL, date - INTERVAL and date - date."""
-    sign = _ARITHMETIC[type(node)]
+    sign, _, _ = _ARITHMETIC[type(node)]
     left, right = node.this, node.expression
     if sign == "+" and isinstance(left, exp.Interval):
         left, right = right, left
     if isinstance(right, exp.Interval):
         moment = need(scope, left, "date", "timestamp", word=sign)
-        return in_range(f"({moment.sql} {sign} {_interval(right, scope)})", "timestamp")
+        count, unit = _interval(right, scope)
+        steps = Literal(count if sign == "+" else -count, "int32")
+        return in_range(Call("shift", (moment.node, steps, Literal(unit, "text"))), "timestamp")
     if sign == "-":
         one, other = scope.term(left), scope.term(right)
         if one.kind == "date" and other.kind == "date":
-            days = f"CAST(date_diff('day', {other.sql}, {one.sql}) AS DOUBLE)"
-            return number(days, is_whole=True, is_tidy=True)
+            days = Call("date_diff", (Literal("day", "text"), other.node, one.node))
+            return number(Cast(days, "double", widens=True), is_whole=True, is_tidy=True)
     return None
 
 
-def _interval(node: exp.Interval, scope: Scope) -> str:
+def _interval(node: exp.Interval, scope: Scope) -> tuple[int, str]:
     unit = str(node.args["unit"]).upper().rstrip("S") if node.args.get("unit") else ""
     count = node.this
     written = str(count.this) if isinstance(count, exp.Literal) else ""
@@ -120,7 +121,7 @@ def _interval(node: exp.Interval, scope: Scope) -> str:
             "literal", node, word="an INTERVAL", what="a small whole number and its unit",
             example="INTERVAL 7 DAY",
         )  # fmt: skip
-    return f"INTERVAL {int(written)} {unit}"
+    return int(written), unit.lower()
 
 
 def _division(node: exp.Expression, scope: Scope) -> Term:
@@ -128,7 +129,7 @@ def _division(node: exp.Expression, scope: Scope) -> Term:
     sign = _DIVISIONS[type(node)]
     left = need(scope, node.this, "number", word=sign)
     right = need(scope, node.expression, "number", word=sign)
-    below = as_double(right) if _never_zero(right) else f"nullif({as_double(right)}, 0e0)"
+    sides = (as_double(left), as_double(right))
     is_nullable = left.is_nullable or right.is_nullable or not _never_zero(right)
     if sign == "%":
         # NaN only for an infinite x, which tidy() of whatever uses it turns into NULL.
@@ -136,16 +137,17 @@ def _division(node: exp.Expression, scope: Scope) -> Term:
         low = Fraction(0) if left.interval[0] is not None and left.interval[0] >= 0 else None
         span = (low if low is not None or top is None else -top, top)
         is_whole = left.is_whole and right.is_whole
-        sql = f"({as_double(left)} % {below})"
-        return number(sql, interval=span, is_whole=is_whole, is_nullable=is_nullable)
+        return number(
+            Call("remainder", sides), interval=span, is_whole=is_whole, is_nullable=is_nullable
+        )
     span = intervals.divide(left.interval, right.interval)
-    sql = f"({as_double(left)} / {below})"
+    share = Call("divide", sides)
     if sign == "//":
         return number(
-            f"trunc({sql})",
+            Call("trunc", (share,)),
             interval=intervals.rounded(span), is_whole=True, is_nullable=is_nullable,
         )  # fmt: skip
-    return number(sql, interval=span, is_nullable=is_nullable)
+    return number(share, interval=span, is_nullable=is_nullable)
 
 
 def _never_zero(term: Term) -> bool:
@@ -154,10 +156,10 @@ def _never_zero(term: Term) -> bool:
 
 def _comparison(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "expression")
-    sign = _COMPARISONS[type(node)]
+    sign, function = _COMPARISONS[type(node)]
     left, right = _pair(node, scope, node.this, node.expression, word=sign)
     is_nullable = (left.is_nullable or right.is_nullable) and not sign.startswith("IS")
-    return boolean(f"({tidy(left)} {sign} {tidy(right)})", is_nullable=is_nullable)
+    return boolean(Call(function, (tidy(left), tidy(right))), is_nullable=is_nullable)
 
 
 def _pair(
@@ -168,8 +170,8 @@ def _pair(
     same = unify([left, right])
     if same is None:
         raise scope.question.refuse("types", node, word=word, left=left.kind, right=right.kind)
-    # Numbers stay as they are: DuckDB compares integers and doubles without an error, and an
-    # integer column that is not converted lets it skip parts of a file.
+    # Numbers stay as they are: engines compare integers and doubles without an error, and an
+    # integer column that is not converted lets them skip parts of a file.
     return (left, right) if left.kind == right.kind == "number" else (same[0], same[1])
 
 
@@ -177,8 +179,10 @@ def _between(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "low", "high")
     value, low = _pair(node, scope, node.this, node.args["low"], word="BETWEEN")
     again, high = _pair(node, scope, node.this, node.args["high"], word="BETWEEN")
+    above = Call("greater_equal", (tidy(value), tidy(low)))
+    below = Call("less_equal", (tidy(again), tidy(high)))
     return boolean(
-        f"(({tidy(value)} >= {tidy(low)}) AND ({tidy(again)} <= {tidy(high)}))",
+        Call("and", (above, below)),
         is_nullable=value.is_nullable or low.is_nullable or high.is_nullable,
     )
 
@@ -189,36 +193,41 @@ def _in(node: exp.Expression, scope: Scope) -> Term:
         raise question.refuse("subquery", node.args["query"])
     question.arguments(node, "this", "expressions")
     value = scope.term(node.this)
-    listed = []
+    listed: list[Literal] = []
     for item in node.expressions:
         _, other = _pair(item, scope, node.this, item, word="IN")
-        if not other.is_literal:
+        if not isinstance(other.node, Literal):
             raise question.refuse(
-                "literal", item, word=shown(item), what="a literal", example="IN ('north', 'south')"
+                "literal",
+                item,
+                word=short_sql(item),
+                what="a literal",
+                example="IN ('north', 'south')",
             )
-        listed.append(other.sql)
+        listed.append(other.node)
     pair = unify([value, *(scope.term(item) for item in node.expressions)])
     value = value if value.kind == "number" or pair is None else pair[0]
-    listed = sorted(set(listed))  # equal questions have equal queries
-    return boolean(f"({tidy(value)} IN ({', '.join(listed)}))", is_nullable=value.is_nullable)
+    # In one order: equal questions have equal queries.
+    listed = sorted(set(listed), key=lambda one: (one.type, str(one.value)))
+    return boolean(Call("in", (tidy(value), *listed)), is_nullable=value.is_nullable)
 
 
 def _is(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "expression")
     value = scope.term(node.this)
     if isinstance(node.expression, exp.Null):
-        return boolean(f"({tidy(value)} IS NULL)", is_nullable=False)
+        return boolean(Call("is_null", (tidy(value),)), is_nullable=False)
     if isinstance(node.expression, exp.Boolean):
         value = need(scope, node.this, "boolean", word="IS")
-        word = "TRUE" if node.expression.this else "FALSE"
-        return boolean(f"({value.sql} IS NOT DISTINCT FROM {word})", is_nullable=False)
-    raise scope.question.refuse("expression", node, word=shown(node))
+        wanted = Literal(bool(node.expression.this), "boolean")
+        return boolean(Call("same", (value.node, wanted)), is_nullable=False)
+    raise scope.question.refuse("expression", node, word=short_sql(node))
 
 
 def _not(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this")
     term = need(scope, node.this, "boolean", word="NOT")
-    return boolean(f"(NOT {term.sql})", is_nullable=term.is_nullable)
+    return boolean(Call("not", (term.node,)), is_nullable=term.is_nullable)
 
 
 def conjuncts(node: exp.Expression, kind: type[exp.Expression] = exp.And) -> list[exp.Expression]:
@@ -242,11 +251,25 @@ def conjuncts(node: exp.Expression, kind: type[exp.Expression] = exp.And) -> lis
 
 
 def _logic(node: exp.Expression, scope: Scope) -> Term:
-    word = "AND" if isinstance(node, exp.And) else "OR"
+    function: Function = "and" if isinstance(node, exp.And) else "or"
+    word = function.upper()
     terms = [need(scope, part, "boolean", word=word) for part in conjuncts(node, type(node))]
-    # Every part is total, so their order means nothing and equal questions become equal.
-    parts = sorted({term.sql for term in terms})
-    return boolean(f"({f' {word} '.join(parts)})", is_nullable=any(t.is_nullable for t in terms))
+    return boolean(
+        Call(function, in_order(term.node for term in terms)),
+        is_nullable=any(t.is_nullable for t in terms),
+    )
+
+
+def in_order(parts: Iterable[Scalar]) -> tuple[Scalar, ...]:
+    """Return different parts of an AND or OR, always in the same order.
+
+    Every part is total, so their order means nothing and equal questions become equal.
+
+    >>> one, other = Literal(1, "int32"), Literal(2, "int32")
+    >>> in_order([other, one, one]) == (one, other)
+    True
+    """
+    return tuple(sorted(set(parts), key=repr))
 
 
 def _case(node: exp.Expression, scope: Scope) -> Term:
@@ -258,26 +281,23 @@ def _case(node: exp.Expression, scope: Scope) -> Term:
     else:
         question.arguments(node, "this", "true", "false")
         branches, otherwise = [(node, node.args["true"])], node.args.get("false")
-    conditions = []
+    conditions: list[Scalar] = []
     for part, _ in branches:
         if isinstance(node, exp.Case) and node.args.get("this") is not None:
             left, right = _pair(part, scope, node.this, part.this, word="CASE")
-            conditions.append(f"({tidy(left)} = {tidy(right)})")
+            conditions.append(Call("equal", (tidy(left), tidy(right))))
         else:
-            conditions.append(need(scope, part.this, "boolean", word="WHEN").sql)
+            conditions.append(need(scope, part.this, "boolean", word="WHEN").node)
     results = [scope.term(result) for _, result in branches]
     results.append(scope.term(otherwise) if otherwise is not None else NULL)
-    same = unify([replace(term, sql=tidy(term), is_tidy=True) for term in results])
+    same = unify([replace(term, node=tidy(term), is_tidy=True) for term in results])
     if same is None:
         kinds = [t.kind for t in results if t.kind != "null"]
         other = next((kind for kind in kinds if kind != kinds[0]), kinds[0])
         raise question.refuse("types", node, word="CASE", left=kinds[0], right=other)
     *chosen, last = same
-    whens = " ".join(
-        f"WHEN {when} THEN {then.sql}" for when, then in zip(conditions, chosen, strict=True)
-    )
-    ending = "" if last.sql == "NULL" else f" ELSE {last.sql}"
-    return joined(same, f"CASE {whens}{ending} END")
+    whens = tuple((when, then.node) for when, then in zip(conditions, chosen, strict=True))
+    return joined(same, Case(whens, last.node))
 
 
 RULES: Final[dict[type[exp.Expression], Rule]] = {

@@ -5,11 +5,12 @@ from typing import Final
 
 from sqlglot import exp
 
+from discreet.tables.model.scalar import Call, Literal
 from discreet.tables.sql.expressions.arguments import Rule, need
 from discreet.tables.sql.expressions.casts import cast
 from discreet.tables.sql.expressions.literals import as_kind
 from discreet.tables.sql.expressions.term import Scope, Term
-from discreet.tables.sql.question.context import shown
+from discreet.tables.sql.question.context import short_sql
 
 __all__ = ["ANONYMOUS", "RULES"]
 
@@ -64,7 +65,7 @@ _STEPS: Final = ("year", "quarter", "month", "week", "day", "hour", "minute", "s
 
 
 def _part_name(node: exp.Expression, scope: Scope, allowed: tuple[str, ...]) -> str:
-    written = str(node.this) if isinstance(node, exp.Literal | exp.Var) else shown(node)
+    written = str(node.this) if isinstance(node, exp.Literal | exp.Var) else short_sql(node)
     part = _ALIASES.get(written.lower(), written.lower())
     if part not in allowed:
         raise scope.question.refuse("date_part", node, word=written)
@@ -78,9 +79,9 @@ def _part(part: str, moment: exp.Expression, scope: Scope) -> Term:
     low, high = _PARTS[part]
     values = (*range(low, high + 1), *((None,) if term.is_nullable else ()))
     return Term(
-        sql=f"CAST(date_part('{part}', {term.sql}) AS BIGINT)",
+        node=Call("date_part", (Literal(part, "text"), term.node)),
         kind="number",
-        type="BIGINT",
+        type="int64",
         interval=(Fraction(low), Fraction(high)),
         is_whole=True,
         is_nullable=term.is_nullable,
@@ -118,9 +119,9 @@ def _trunc(node: exp.Expression, scope: Scope) -> Term:
     step = _part_name(node.args["unit"], scope, _STEPS)
     term = need(scope, node.this, "date", "timestamp", word="DATE_TRUNC")
     return Term(
-        sql=f"CAST(date_trunc('{step}', {term.sql}) AS TIMESTAMP)",
+        node=Call("date_trunc", (Literal(step, "text"), term.node)),
         kind="timestamp",
-        type="TIMESTAMP",
+        type="timestamp",
         is_nullable=term.is_nullable,
     )
 
@@ -134,9 +135,9 @@ def _difference(node: exp.Expression, scope: Scope) -> Term:
     ]
     stamps = [as_kind(moment, "timestamp") or moment for moment in moments]
     return Term(
-        sql=f"date_diff('{step}', {stamps[0].sql}, {stamps[1].sql})",
+        node=Call("date_diff", (Literal(step, "text"), stamps[0].node, stamps[1].node)),
         kind="number",
-        type="BIGINT",
+        type="int64",
         is_whole=True,
         is_nullable=any(moment.is_nullable for moment in moments),
     )

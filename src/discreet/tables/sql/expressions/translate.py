@@ -12,7 +12,7 @@ from discreet.tables.sql.expressions import strings as _texts
 from discreet.tables.sql.expressions import temporal as _dates
 from discreet.tables.sql.expressions.arguments import Rule
 from discreet.tables.sql.expressions.term import Scope, Term
-from discreet.tables.sql.question.context import nearest, shown
+from discreet.tables.sql.question.context import nearest, short_sql
 
 __all__ = ["translate"]
 
@@ -29,7 +29,7 @@ _ANONYMOUS: Final[dict[str, Rule]] = {
     **_dates.ANONYMOUS,
 }
 
-_LONGEST: Final = 100_000  # characters
+_LONGEST: Final = 100_000  # characters, about
 _WINDOWS: Final = (exp.Window, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag, exp.Lead, exp.Ntile)
 _SUBQUERIES: Final = (exp.Subquery, exp.Exists, exp.Select, exp.SetOperation, exp.Any, exp.All)
 _NESTED: Final = (exp.Array, exp.Struct, exp.Bracket, exp.Map, exp.Explode, exp.Unnest, exp.Dot,
@@ -75,7 +75,7 @@ def translate(node: exp.Expression, scope: Scope) -> Term:
     if rule is None:
         raise _no_rule(node, scope)
     term = rule(node, scope)
-    if len(term.sql) > _LONGEST:  # guards repeat their argument, so nesting can grow fast
+    if term.node.size > _LONGEST:  # guards repeat their argument, so nesting can grow fast
         raise scope.question.refuse("too_complex", node)
     return term
 
@@ -92,7 +92,7 @@ def _no_rule(node: exp.Expression, scope: Scope) -> Refused:
     if isinstance(node, exp.Star | exp.Columns):
         return refuse("star", node, word="COLUMNS" if isinstance(node, exp.Columns) else "*")
     if isinstance(node, exp.Placeholder | exp.Parameter | exp.SessionParameter):
-        return refuse("parameter", node, word=shown(node))
+        return refuse("parameter", node, word=short_sql(node))
     written = node.find(exp.Lambda)
     if written is not None:
         return refuse("lambda", written)
@@ -111,7 +111,7 @@ def _no_rule(node: exp.Expression, scope: Scope) -> Refused:
         if near.startswith("The"):
             near = "Use arithmetic, CASE, and functions such as ROUND, COALESCE, LOWER or EXTRACT."
         return refuse("function", node, word=word, near=near)
-    return refuse("expression", node, word=shown(node))
+    return refuse("expression", node, word=short_sql(node))
 
 
 def _word(node: exp.Expression) -> str:
@@ -120,5 +120,5 @@ def _word(node: exp.Expression) -> str:
     if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
         return str(node.this).upper()
     if isinstance(node, exp.Func) and not isinstance(node, exp.Binary | exp.Connector):
-        return shown(node).split("(")[0]
-    return shown(node)
+        return short_sql(node).split("(")[0]
+    return short_sql(node)

@@ -2,24 +2,25 @@
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import final
+from typing import Final, final
 
 from sqlglot import ErrorLevel, exp
 from sqlglot.tokenizer_core import Token
 
 from discreet.errors import Refused
 from discreet.tables.model.catalog import Catalog, Table
-from discreet.tables.sql.question.positions import Places
+from discreet.tables.sql.question.positions import Positions
 from discreet.tables.sql.question.refusals import refused
 
-__all__ = ["Question", "fold", "nearest", "shown"]
+__all__ = ["DIALECT", "ReadingContext", "fold", "nearest", "short_sql"]
 
+DIALECT: Final = "duckdb"  # what questions are written in, as the parser calls it
 _MOST_SOURCES = 64  # tables and subqueries in one question, each use of a WITH counted
 _MOST_TABLES = 8  # read by one question: joined with itself k times, a unit's n rows are n**k
 
 
 @final
-class Question:
+class ReadingContext:
     """Holds what all parts of the translation need to know."""
 
     def __init__(
@@ -31,7 +32,7 @@ class Question:
         periods: Sequence[str] | None,
     ) -> None:
         self.text, self.catalog, self.periods = text, catalog, periods
-        self.places = Places(text, tokens)
+        self.positions = Positions(text, tokens)
         self.tables: dict[str, Table] = {fold(table.name): table for table in catalog.tables}
         self.read: set[str] = set()  # protected tables in use
         self.uses = 0  # of tables
@@ -39,7 +40,7 @@ class Question:
 
     def refuse(self, code: str, node: exp.Expression, **words: object) -> Refused:
         """Return the refusal of a node."""
-        line, column = self.places.of(node)
+        line, column = self.positions.of(node)
         return self.refuse_at(code, line, column, **words)
 
     def refuse_at(self, code: str, line: int, column: int, **words: object) -> Refused:
@@ -70,7 +71,7 @@ class Question:
         """Refuse a node that has parts other than those that its rule looks at."""
         for key, value in node.args.items():
             if value and key not in allowed:
-                raise self.refuse("expression", node, word=shown(node))
+                raise self.refuse("expression", node, word=short_sql(node))
 
 
 def fold(name: str) -> str:
@@ -82,14 +83,14 @@ def fold(name: str) -> str:
     return "".join(c.lower() if c.isascii() else c for c in name)
 
 
-def shown(node: exp.Expression) -> str:
+def short_sql(node: exp.Expression) -> str:
     """Return a node as short text in the analyst's own words.
 
     >>> import sqlglot
-    >>> shown(sqlglot.parse_one("p.a  +  1").this)
+    >>> short_sql(sqlglot.parse_one("p.a  +  1").this)
     'p.a'
     """
-    text = node.sql("duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE)
+    text = node.sql(DIALECT, comments=False, unsupported_level=ErrorLevel.IGNORE)
     return text if len(text) <= 60 else text[:57] + "..."
 
 

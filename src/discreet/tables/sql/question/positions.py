@@ -6,7 +6,7 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-__all__ = ["Places"]
+__all__ = ["Positions"]
 
 # The parser notes positions of names, literals and functions only. These nodes begin with a word
 # of their own (or stand on it alone), which is then looked for among the tokens.
@@ -68,14 +68,14 @@ _WORDS: Final[dict[type[exp.Expression], tuple[str, ...]]] = {
 _ALONE: Final = (exp.Union, exp.Except, exp.Intersect)  # their word stands between their parts
 
 
-class Places:
+class Positions:
     r"""Finds the line and column of a node.
 
     >>> import sqlglot
     >>> text = "SELECT 1,\n  NOT foo"
     >>> tokens = sqlglot.tokenize(text, read="duckdb")
     >>> tree = sqlglot.parse_one(text, read="duckdb")
-    >>> Places(text, tokens).of(tree.expressions[1])
+    >>> Positions(text, tokens).of(tree.expressions[1])
     (2, 3)
     """
 

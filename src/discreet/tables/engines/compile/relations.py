@@ -1,0 +1,76 @@
+"""Rows and outputs of a plan as SQL."""
+
+from discreet.tables.engines.compile.dialect import Dialect
+from discreet.tables.engines.compile.scalars import scalar_sql
+from discreet.tables.engines.compile.text import identifier, quoted
+from discreet.tables.model.output import Output
+from discreet.tables.model.relation import Grouped, Joined, Rows, Scan
+from discreet.tables.model.scalar import ColumnRef, Scalar
+
+__all__ = ["output_sql", "rows_sql"]
+
+
+def rows_sql(rows: Rows, dialect: Dialect) -> str:
+    """Return rows as one SELECT.
+
+    >>> from discreet.tables.engines.duckdb.dialect import DUCKDB
+    >>> from discreet.tables.model.relation import Select
+    >>> rows_sql(Select.of("people", unit="user_id", key_0="sex"), DUCKDB)
+    'SELECT "user_id" AS unit, "sex" AS key_0 FROM "people"'
+    """
+    columns = ", ".join(_named(name, node, dialect) for name, node in rows.columns) or "1 AS one"
+    if isinstance(rows, Grouped):
+        by = f" GROUP BY {', '.join(map(identifier, rows.by))}" if rows.by else ""
+        having = "" if rows.having is None else f" HAVING {scalar_sql(rows.having, dialect)}"
+        return f"SELECT {columns} FROM ({rows_sql(rows.rows, dialect)}) AS r{by}{having}"  # noqa: S608
+    if isinstance(rows.source, Scan):
+        source = quoted(rows.source.table)
+    else:
+        first, *others = rows.source
+        source = " ".join([_item(first, dialect), *(_join(one, dialect) for one in others)])
+    where = " AND ".join(scalar_sql(node, dialect) for node in rows.where)
+    return f"SELECT {columns} FROM {source}" + (f" WHERE {where}" if where else "")  # noqa: S608
+
+
+def _named(name: str, node: Scalar, dialect: Dialect) -> str:
+    if node == ColumnRef(name):
+        return identifier(name)
+    return f"{scalar_sql(node, dialect)} AS {identifier(name)}"
+
+
+def _item(one: Joined, dialect: Dialect) -> str:
+    return f"({rows_sql(one.rows, dialect)}) AS {one.alias}"
+
+
+def _join(one: Joined, dialect: Dialect) -> str:
+    if not one.on:
+        return f"CROSS JOIN {_item(one, dialect)}"
+    word = "LEFT JOIN" if one.kind == "left" else "JOIN"
+    condition = " AND ".join(scalar_sql(node, dialect) for node in one.on)
+    return f"{word} {_item(one, dialect)} ON {condition}"
+
+
+def output_sql(output: Output, dialect: Dialect) -> str:
+    """Return an output as a SELECT over a table ``released`` of keys and aggregates.
+
+    >>> from discreet.tables.engines.duckdb.dialect import DUCKDB
+    >>> from discreet.tables.model.scalar import ReleasedAggregate
+    >>> output_sql(Output(columns=(("n", ReleasedAggregate(0)),), limit=3), DUCKDB)
+    'SELECT aggregate_0 AS "n" FROM released LIMIT 3'
+    """
+    columns = ", ".join(
+        f"{scalar_sql(node, dialect)} AS {quoted(name)}" for name, node in output.columns
+    )
+    text = f"SELECT {columns} FROM released"  # noqa: S608
+    if output.where is not None:
+        text += f" WHERE {scalar_sql(output.where, dialect)}"
+    order = [
+        f"{scalar_sql(one.by, dialect)} {'DESC' if one.is_descending else 'ASC'} "
+        f"NULLS {'FIRST' if one.nulls_first else 'LAST'}"
+        for one in output.order
+    ]
+    if order:
+        text += f" ORDER BY {', '.join(order)}"
+    for word, count in (("LIMIT", output.limit), ("OFFSET", output.offset)):
+        text += "" if count is None else f" {word} {count}"
+    return text
