@@ -123,7 +123,7 @@ def permuted(n, source):
 def clip_the_sum(patch):
     """Clip the sum of a micro-batch's gradients, not each of them."""
 
-    def accumulate(self, loss_fn, batch, *, units):
+    def accumulate(self, loss_fn, batch, *, units, is_careful=True):
         losses = loss_fn(self.model, batch)
         grads = torch.autograd.grad(losses.sum(), self.flat.parameters)
         whole = torch.cat([grad.flatten() for grad in grads])

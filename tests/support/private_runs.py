@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils.data import Dataset
 
 from discreet.learn import Private, prepare
 from discreet.learn.noise.grid_noise import grid_of
@@ -114,3 +115,16 @@ def tolerance(clip: float) -> float:
 
 def ids(rows: int, *, users: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, users, rows)
+
+
+class Items(Dataset):
+    """A map-style dataset, as people write them."""
+
+    def __init__(self, features, labels):
+        self.features, self.labels = features, labels
+
+    def __len__(self):
+        return len(self.labels)
+
+    def __getitem__(self, index):
+        return self.features[index], self.labels[index]

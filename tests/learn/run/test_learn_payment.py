@@ -1,0 +1,168 @@
+"""Steps are paid for before anything is drawn, and by an account that fits."""
+
+import numpy as np
+import pytest
+import torch
+from private_runs import (
+    Items,
+    begin,
+    failing,
+    ids,
+    loss_fn,
+    make_data,
+    make_model,
+    train,
+)
+
+from discreet.errors import (
+    BudgetExceeded,
+    ParameterError,
+)
+from discreet.learn import (
+    FullBatch,
+)
+from discreet.learn.gradients.engine import GradientEngine
+from discreet.privacy import Guarantee, Neighbours, Unit
+from discreet.testing import SeededSource, temporary_account, temporary_ledger
+
+
+def spends(account) -> int:
+    return sum(sum(e["steps"]) for e in account.history() if e["kind"] == "spend")
+
+
+class TestAccount:
+    def test_each_step_is_on_record_before_anything_is_drawn_or_read(self, monkeypatch):
+        monkeypatch.setattr(GradientEngine, "try_again", lambda self: None)
+        with temporary_account(epsilon=10, delta=1e-5) as account:
+            log = []
+
+            class Watched:
+                """A source that notes what was paid when it is read."""
+
+                is_secure = False
+                inner = SeededSource(3)
+
+                def read(self, n, /):
+                    log.append(("drawn", spends(account)))
+                    return self.inner.read(n)
+
+            class Rows(Items):
+                def __getitem__(self, index):
+                    log.append(("read", spends(account)))
+                    return super().__getitem__(index)
+
+            private = begin(
+                data=Rows(*make_data(100)), account=account, seed=None, source=Watched()
+            )
+            assert log == []
+            private._stepping.try_out(loss_fn)  # reads shapes, after the reservation
+            for step, batch in enumerate(private.batches(), 1):
+                log.clear()
+                private.step(batch, loss_fn)
+                assert {paid for _, paid in log} == {step}
+                assert {kind for kind, _ in log} == {"drawn", "read"}
+
+    def test_what_is_reserved_comes_back_when_it_is_not_used(self):
+        with temporary_account(epsilon=10, delta=1e-5) as account:
+            with begin(account=account, steps=20, who="ana", purpose="model") as private:
+                held = account.used
+                train(private, steps=2)
+            assert spends(account) == 2
+            assert account.used == pytest.approx(held / 10, rel=1e-6)
+            entry = next(e for e in account.history() if e["kind"] == "reserve")
+            assert (entry["who"], entry["purpose"], entry["noise"]) == ("ana", "model", "seeded")
+            account.ledger.verify()
+
+    def test_nothing_comes_back_by_an_exception(self):
+        with temporary_account(epsilon=10, delta=1e-5) as account:
+            with pytest.raises(ZeroDivisionError), begin(account=account, steps=9) as private:
+                train(private, lambda model, batch: 1 / 0)
+            assert not [e for e in account.history() if e["kind"] == "settle"]
+            assert not private.is_open
+
+    def test_a_run_that_made_all_its_steps_is_settled(self):
+        with temporary_account(epsilon=10, delta=1e-5) as account:
+            train(begin(account=account))
+            assert [e["kind"] for e in account.history()][-4:] == ["spend"] * 3 + ["settle"]
+
+    def test_too_little_left_is_refused_before_the_data_is_touched(self, no_randomness):
+        class Untouched(Items):
+            def __getitem__(self, index):
+                raise AssertionError("data was read")
+
+        model = make_model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+        with temporary_account(epsilon=0.5, delta=1e-6) as account:
+            with pytest.raises(BudgetExceeded):
+                begin(
+                    model,
+                    Untouched(*make_data(100)),
+                    optimizer=optimizer,
+                    account=account,
+                    seed=None,
+                    noise_multiplier=0.5,
+                    steps=1_000,
+                )
+            assert account.used == 0
+        optimizer.step()  # nobody holds it
+
+    def test_a_failed_step_is_on_record(self):
+        with temporary_account(epsilon=10, delta=1e-5) as account:
+            private = begin(account=account)
+            with pytest.raises(ZeroDivisionError):
+                private.step(next(private.batches()), failing)
+            assert spends(account) == private.spent.steps == 1
+
+    def test_seeded_noise_is_refused_by_a_real_ledger(self, tmp_path):
+        from discreet.errors import LedgerError
+        from discreet.ledger import Ledger
+
+        with Ledger.open(tmp_path / "budget.db") as ledger:
+            account = ledger.create(
+                "people",
+                unit=Unit.record(),
+                neighbours="add_remove",
+                guarantee=Guarantee(epsilon=5, delta=1e-5),
+            )
+            with pytest.raises(LedgerError, match="seeded"):
+                begin(account=account)
+            train(begin(account=account, seed=None))
+
+    @pytest.mark.parametrize(
+        ("unit", "neighbours", "options", "reason"),
+        [
+            (Unit.column("user"), "add_remove", {}, "pass units='user'"),
+            (Unit.record(), "add_remove", {"units": np.arange(100)}, "leave units= out"),
+            (Unit.column("user").per("day"), "add_remove", {}, "all periods"),
+            (Unit.record().group(2), "add_remove", {}, "one at a time"),
+            (Unit.record(), "replace_one", {}, "without_replacement"),
+            (Unit.record(), "add_remove", {"sampling": "without_replacement"}, "add_remove"),
+        ],
+    )
+    def test_an_account_that_promises_something_else_is_refused(
+        self, unit, neighbours, options, reason
+    ):
+        with temporary_ledger() as ledger:
+            guarantee = Guarantee(epsilon=5, delta=1e-5)
+            account = ledger.create("people", unit=unit, neighbours=neighbours, guarantee=guarantee)
+            with pytest.raises(ParameterError, match=reason):
+                begin(account=account, **options)
+            assert not [e for e in account.history() if e["kind"] == "reserve"]
+
+    def test_accounts_of_users_and_of_replacement_fit_what_they_promise(self):
+        with temporary_ledger() as ledger:
+            guarantee = Guarantee(epsilon=20, delta=1e-5)
+            users = ledger.create(
+                "users", unit=Unit.column("user"), neighbours="add_remove", guarantee=guarantee
+            )
+            train(begin(account=users, units=ids(100, users=30), batch_size=5))
+            replaced = ledger.create(
+                "replaced", unit=Unit.record(), neighbours="replace_one", guarantee=guarantee
+            )
+            train(begin(account=replaced, sampling="without_replacement", noise_multiplier=4))
+            private = begin(account=replaced, sampling="full", batch_size=None, noise_multiplier=40)
+            assert private._promise.sampling == FullBatch(
+                population=100, neighbours=Neighbours.replace_one
+            )
+            train(private)
+            ledger.verify()
