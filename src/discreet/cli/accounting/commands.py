@@ -16,7 +16,7 @@ from rich.text import Text
 
 from discreet._exact import exact, float_up, positive
 from discreet.cli.accounting.mechanisms import (
-    TAKES,
+    LOSSES,
     CategoriesOption,
     DeltaEachOption,
     EachOption,
@@ -158,7 +158,7 @@ def calibrate(
 
     budget, allowed = parse(epsilon), parse(delta)
     positive(budget, name="epsilon")
-    name = TAKES[mechanism][0]
+    name = LOSSES[mechanism][1][0]
     is_noise = name == "noise-multiplier"
     given = {"delta-each": delta_each, "categories": categories, "sensitivity": sensitivity}
 

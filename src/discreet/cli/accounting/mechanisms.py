@@ -3,9 +3,9 @@
 The accountants are imported when a command runs, so that ``--help`` stays quick.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 
 class MechanismChoice(StrEnum):
-    """What runs at each step, as typed on the command line.
-
-    >>> MechanismChoice("discrete-gaussian").name
-    'discrete_gaussian'
-    """
+    """What runs at each step, as typed on the command line."""
 
     gaussian = "gaussian"
     laplace = "laplace"
@@ -35,19 +31,22 @@ class MechanismChoice(StrEnum):
     zcdp = "zcdp"
 
 
-# Which options each mechanism is described by.
-TAKES: Final = {
-    MechanismChoice.gaussian: ("noise-multiplier",),
-    MechanismChoice.laplace: ("noise-multiplier",),
-    MechanismChoice.discrete_gaussian: ("noise-multiplier", "sensitivity"),
-    MechanismChoice.discrete_laplace: ("noise-multiplier", "sensitivity"),
-    MechanismChoice.randomized_response: ("epsilon-each", "categories"),
-    MechanismChoice.exponential: ("epsilon-each",),
-    MechanismChoice.pure: ("epsilon-each",),
-    MechanismChoice.approximate: ("epsilon-each", "delta-each"),
-    MechanismChoice.zcdp: ("rho",),
+# The loss of each mechanism, a name in discreet.accounting, and the options that describe it.
+LOSSES: Final = {
+    MechanismChoice.gaussian: ("GaussianLoss", ("noise-multiplier",)),
+    MechanismChoice.laplace: ("LaplaceLoss", ("noise-multiplier",)),
+    MechanismChoice.discrete_gaussian: (
+        "DiscreteGaussianLoss",
+        ("noise-multiplier", "sensitivity"),
+    ),
+    MechanismChoice.discrete_laplace: ("DiscreteLaplaceLoss", ("noise-multiplier", "sensitivity")),
+    MechanismChoice.randomized_response: ("RandomizedResponseLoss", ("epsilon-each", "categories")),
+    MechanismChoice.exponential: ("BoundedRangeLoss", ("epsilon-each",)),
+    MechanismChoice.pure: ("PureLoss", ("epsilon-each",)),
+    MechanismChoice.approximate: ("ApproximateLoss", ("epsilon-each", "delta-each")),
+    MechanismChoice.zcdp: ("ZCDPLoss", ("rho",)),
 }
-MAY_BE_LEFT_OUT: Final = {"sensitivity": "1", "categories": "2"}
+LEAST: Final = {"sensitivity": 1, "categories": 2}  # whole numbers, which may be left out
 
 MechanismOption = Annotated[
     MechanismChoice, typer.Option("--mechanism", "-m", help="What runs at each step.")
@@ -90,7 +89,7 @@ def run_of(
     >>> run_of(MechanismChoice.gaussian, {"noise-multiplier": "4"}, rate="0.01", steps="100")
     ComposedLoss(100 x SampledLoss(inner=GaussianLoss(noise_multiplier=4), rate=0.01))
     """
-    takes = TAKES[mechanism]
+    _, takes = LOSSES[mechanism]
     for name, value in given.items():
         if value is not None and name not in takes:
             wanted = " and ".join(f"--{name}" for name in takes)
@@ -102,7 +101,7 @@ def run_of(
     for name in takes:
         value = given.get(name)
         if value is None:
-            value = MAY_BE_LEFT_OUT.get(name)
+            value = LEAST.get(name)
         if value is None:
             raise ParameterError(f"{mechanism} needs --{name}.", parameter=name.replace("-", "_"))
         values[name] = parse(value) if isinstance(value, str) else value
@@ -119,32 +118,19 @@ def run_of(
     return step if count == 1 else step * count
 
 
-def _step(mechanism: MechanismChoice, values: dict[str, Number]) -> "Loss":
-    from discreet import accounting as a
+def _step(mechanism: MechanismChoice, values: Mapping[str, Number]) -> "Loss":
+    from discreet import accounting
 
-    noise, each = values.get("noise-multiplier", 0), values.get("epsilon-each", 0)
-    if mechanism in (MechanismChoice.discrete_gaussian, MechanismChoice.discrete_laplace):
-        shift = whole(values["sensitivity"], name="sensitivity")
-    makers: dict[MechanismChoice, Callable[[], Loss]] = {
-        MechanismChoice.gaussian: lambda: a.GaussianLoss(noise_multiplier=noise),
-        MechanismChoice.laplace: lambda: a.LaplaceLoss(noise_multiplier=noise),
-        MechanismChoice.discrete_gaussian: lambda: a.DiscreteGaussianLoss(
-            sigma=positive(noise, name="noise_multiplier") * shift, sensitivity=shift, dimension=1
-        ),
-        MechanismChoice.discrete_laplace: lambda: a.DiscreteLaplaceLoss(
-            noise_multiplier=noise, sensitivity=shift
-        ),
-        MechanismChoice.randomized_response: lambda: a.RandomizedResponseLoss(
-            epsilon=each, categories=whole(values["categories"], name="categories", minimum=2)
-        ),
-        MechanismChoice.exponential: lambda: a.BoundedRangeLoss(epsilon=each),
-        MechanismChoice.pure: lambda: a.PureLoss(epsilon=each),
-        MechanismChoice.approximate: lambda: a.ApproximateLoss(
-            epsilon=each, delta=values["delta-each"]
-        ),
-        MechanismChoice.zcdp: lambda: a.ZCDPLoss(rho=values["rho"]),
-    }
-    return makers[mechanism]()
+    fields: dict[str, Any] = {}
+    for option, value in values.items():
+        name = option.removesuffix("-each").replace("-", "_")
+        least = LEAST.get(option)
+        fields[name] = value if least is None else whole(value, name=name, minimum=least)
+    if mechanism is MechanismChoice.discrete_gaussian:  # its loss has sigma itself
+        noise = positive(fields.pop("noise_multiplier"), name="noise_multiplier")
+        fields |= {"sigma": noise * fields["sensitivity"], "dimension": 1}
+    loss: Loss = getattr(accounting, LOSSES[mechanism][0])(**fields)
+    return loss
 
 
 def described(mechanism: MechanismChoice, rate: str | None, steps: str) -> str:

@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 
 
 class Policy(StrEnum):
-    """What happens at exhaustion.
-
-    >>> Policy("deny").name
-    'deny'
-    """
+    """What happens at exhaustion."""
 
     deny = "deny"
     degrade = "degrade"
@@ -31,11 +27,7 @@ class Policy(StrEnum):
 
 
 class Kind(StrEnum):
-    """How a filter counts.
-
-    >>> Kind("combined").name
-    'combined'
-    """
+    """How a filter counts."""
 
     basic = "basic"
     zcdp = "zcdp"
