@@ -11,7 +11,16 @@ from fractions import Fraction
 
 from discreet._exact import float_up
 
-__all__ = ["above", "exp_lower", "exp_upper", "float_down", "log_of", "log_one_over"]
+__all__ = [
+    "above",
+    "exp_lower",
+    "exp_upper",
+    "float_down",
+    "log_of",
+    "log_one_over",
+    "nearest",
+    "one_minus_exp",
+]
 
 _UP = Context(prec=40, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _DOWN = Context(prec=40, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN)
@@ -19,7 +28,8 @@ _DOWN = Context(prec=40, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN)
 # exp(-5000) is below 1e-2171: far under anything a float can hold, while the exact fraction for
 # exp(-1e6) would carry half a million digits through every later step for nothing.
 _NEGLIGIBLE = 5000
-# Everything below this is reported as this: a mechanism that is not pure is never said to be.
+
+# Every chance below this is reported as this: a mechanism that is not pure is never said to be.
 _SMALLEST = 2e-323
 
 
@@ -78,12 +88,33 @@ def log_one_over(chance: Fraction) -> float:
     return log_of(1 / chance) * (1 + 1e-15)
 
 
+def nearest(value: Fraction) -> float:
+    """Return the float nearest to ``value``; beyond the floats, an infinity of its sign.
+
+    >>> nearest(Fraction(1, 3)), nearest(Fraction(-(10**400)))
+    (0.3333333333333333, -inf)
+    """
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def one_minus_exp(exponent: Fraction) -> float:
+    """Return 1 - exp(exponent) for an exact exponent of at most 0, to a relative 1e-15.
+
+    >>> one_minus_exp(Fraction(-1, 10**9))
+    9.999999995e-10
+    """
+    return -math.expm1(nearest(exponent))
+
+
 def above(probability: float, *, relative: float) -> float:
     """Return a probability no smaller than the truth, given the relative error of ``probability``.
 
     The constant covers what is lost below the normal floats, where relative bounds fail.
 
-    >>> above(0.25, relative=1e-12), above(0.0, relative=1e-12)
-    (0.25000000000025, 2e-323)
+    >>> above(0.25, relative=0.01), above(0.999, relative=0.01), above(0.0, relative=0.01)
+    (0.2525, 1.0, 2e-323)
     """
     return min(1.0, probability * (1 + relative) + _SMALLEST)

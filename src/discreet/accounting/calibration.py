@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 
 from discreet._exact import Number, float_up, nonnegative, positive, probability, show
+from discreet._rounding import log_of
 from discreet.accounting.arithmetic.search import smallest_enough, smallest_float
 from discreet.accounting.losses.loss import Loss
 from discreet.errors import ParameterError
@@ -48,7 +49,7 @@ def calibrate(
 
     if make_loss(1.0).is_composed and allowed > 0:
         # A composition is dear to evaluate: stop at six digits, on the safe side.
-        log_allowed = math.log(allowed.numerator) - math.log(allowed.denominator)
+        log_allowed = log_of(allowed)
 
         def excess(parameter: float) -> float:
             found = reached(parameter)

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Final, NamedTuple, final
 
 from discreet._exact import Number, float_up, probability
+from discreet._rounding import log_of
 from discreet.accounting.comparison import theorems
 from discreet.accounting.losses.certified import Parts, epsilon_upper, is_single
 from discreet.accounting.losses.composition import compose
@@ -218,7 +219,7 @@ def moments(loss: Loss, *, delta: Number) -> MethodResult:
         left = allowed - failure
         if left <= 0:
             return _Found(None, _NO_ROOM if allowed else _NOT_PURE)
-        logarithm = math.log(left.denominator) - math.log(left.numerator)
+        logarithm = -log_of(left)
         costs = {m: curve(m + 1.0) + logarithm / m for m in range(1, _HIGHEST_MOMENT + 1)}
         best = min(costs, key=costs.__getitem__)
         return _Found(costs[best] * (1 + 1e-14), f"moment {best} of 1 to {_HIGHEST_MOMENT}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, final
 
-from discreet.accounting.arithmetic.rounding import nearest
+from discreet._rounding import log_of, nearest
 from discreet.accounting.losses.certified import epsilon_upper
 from discreet.accounting.losses.composition import compose
 from discreet.accounting.losses.loss import Loss
@@ -21,8 +21,7 @@ __all__ = ["Cost", "Track", "cost"]
 Cost = tuple[Fraction | float, Fraction]
 """(epsilon, rho or Renyi divergence; delta): the first is infinite where nothing is proved."""
 
-_NO_FAILURE = Fraction(0)
-_UNBOUNDED: Cost = (math.inf, _NO_FAILURE)
+_UNBOUNDED: Cost = (math.inf, Fraction(0))
 
 
 @final
@@ -115,7 +114,7 @@ def _epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction | float:
     r = nearest(rho)
     if not 0 < r < math.inf:  # below the floats epsilon is under 1e-100, unless delta is 1e-1e120
         return math.inf if r else Fraction(rho > 0, 10**100)
-    tail = math.log(delta.denominator) - math.log(delta.numerator)
+    tail = -log_of(delta)
     x = math.sqrt(tail / r)  # the order minus one
     terms = ((1 + x) * r, tail / x, -math.log1p(x) / x, -math.log1p(1 / x))
     value = sum(terms) + 1e-14 * sum(map(abs, terms))

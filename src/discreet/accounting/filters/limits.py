@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 
 from discreet._exact import show
-from discreet.accounting.arithmetic.rounding import nearest
+from discreet._rounding import log_of, nearest
 from discreet.accounting.arithmetic.search import smallest_float
 from discreet.accounting.filters.costs import Track
 from discreet.accounting.losses.zcdp import zcdp_delta
@@ -80,6 +80,5 @@ def _renyi_room(epsilon: Fraction, delta: Fraction, order: Fraction) -> float:
     [CKS20, Proposition 12]; solved for r, with x = a - 1.
     """
     x = nearest(order - 1)
-    log_delta = math.log(delta.numerator) - math.log(delta.denominator)
-    terms = (nearest(epsilon), log_delta / x, math.log1p(x) / x, math.log1p(1 / x))
+    terms = (nearest(epsilon), log_of(delta) / x, math.log1p(x) / x, math.log1p(1 / x))
     return sum(terms) - 1e-14 * (sum(map(abs, terms)))

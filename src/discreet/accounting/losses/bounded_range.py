@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, final
 
-from discreet._exact import Number, float_up, nonnegative
-from discreet._rounding import above
+from discreet._exact import Number, float_up, nonnegative, plain
+from discreet._rounding import above, one_minus_exp
 from discreet.accounting import renyi
-from discreet.accounting.arithmetic.rounding import keep, one_minus_exp
 from discreet.accounting.losses.loss import Curve, Loss
 from discreet.accounting.losses.zcdp import ZCDPLoss
 from discreet.accounting.renyi.quick import pure_upper
@@ -43,7 +42,7 @@ class BoundedRangeLoss(Loss):
 
     def __post_init__(self) -> None:
         nonnegative(self.epsilon, name="epsilon")
-        object.__setattr__(self, "epsilon", keep(self.epsilon))
+        object.__setattr__(self, "epsilon", plain(self.epsilon, name="epsilon"))
 
     @property
     def epsilon_pure(self) -> Fraction:

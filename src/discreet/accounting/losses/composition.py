@@ -63,6 +63,11 @@ class ComposedLoss(Loss):
             delta += failure * times
         return rho, min(delta, Fraction(1))
 
+    @property
+    def failure(self) -> Fraction:
+        """The sum over the parts."""
+        return min(sum((part.failure * n for part, n in self.parts), Fraction(0)), Fraction(1))
+
     def renyi_curve(self) -> Curve | None:
         """Return the sums over the parts, None where one of them has no bound.
 

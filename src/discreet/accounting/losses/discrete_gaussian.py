@@ -7,8 +7,8 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from discreet._exact import Number, positive, whole
-from discreet.accounting.arithmetic.rounding import keep, nearest
+from discreet._exact import Number, plain, positive, whole
+from discreet._rounding import nearest
 from discreet.accounting.losses.lattice_gaussian import lattice_gaussian_delta
 from discreet.accounting.losses.loss import Loss
 from discreet.accounting.losses.zcdp import zcdp_delta
@@ -52,8 +52,8 @@ class DiscreteGaussianLoss(Loss):
     def __post_init__(self) -> None:
         positive(self.sigma, name="sigma")
         positive(self.sensitivity, name="sensitivity")
-        object.__setattr__(self, "sigma", keep(self.sigma))
-        object.__setattr__(self, "sensitivity", keep(self.sensitivity))
+        object.__setattr__(self, "sigma", plain(self.sigma, name="sigma"))
+        object.__setattr__(self, "sensitivity", plain(self.sensitivity, name="sensitivity"))
         if self.dimension is not None:
             object.__setattr__(self, "dimension", whole(self.dimension, name="dimension"))
 

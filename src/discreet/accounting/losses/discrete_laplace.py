@@ -7,10 +7,9 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from discreet._exact import Number, positive, whole
-from discreet._rounding import above
+from discreet._exact import Number, plain, positive, whole
+from discreet._rounding import above, nearest, one_minus_exp
 from discreet.accounting import renyi
-from discreet.accounting.arithmetic.rounding import keep, nearest, one_minus_exp
 from discreet.accounting.losses.loss import Curve, Loss
 from discreet.accounting.pairs.pairs import AtomsPair, Pair
 
@@ -50,7 +49,9 @@ class DiscreteLaplaceLoss(Loss):
 
     def __post_init__(self) -> None:
         positive(self.noise_multiplier, name="noise_multiplier")
-        object.__setattr__(self, "noise_multiplier", keep(self.noise_multiplier))
+        object.__setattr__(
+            self, "noise_multiplier", plain(self.noise_multiplier, name="noise_multiplier")
+        )
         object.__setattr__(self, "sensitivity", whole(self.sensitivity, name="sensitivity"))
 
     @property

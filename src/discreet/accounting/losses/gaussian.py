@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, final
 
-from discreet._exact import Number, positive, whole
-from discreet._rounding import above
+from discreet._exact import Number, plain, positive, whole
+from discreet._rounding import above, nearest
 from discreet.accounting import renyi
 from discreet.accounting.arithmetic.mills import mills_drop, normal_density
-from discreet.accounting.arithmetic.rounding import keep, nearest
 from discreet.accounting.losses.loss import Curve, Loss
 from discreet.accounting.pairs.pairs import GaussianPair, Pair
 
@@ -42,7 +41,9 @@ class GaussianLoss(Loss):
 
     def __post_init__(self) -> None:
         positive(self.noise_multiplier, name="noise_multiplier")
-        object.__setattr__(self, "noise_multiplier", keep(self.noise_multiplier))
+        object.__setattr__(
+            self, "noise_multiplier", plain(self.noise_multiplier, name="noise_multiplier")
+        )
 
     @property
     def epsilon_pure(self) -> float:

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, final
 
-from discreet._exact import Number, positive, whole
-from discreet._rounding import above
+from discreet._exact import Number, plain, positive, whole
+from discreet._rounding import above, nearest, one_minus_exp
 from discreet.accounting import renyi
-from discreet.accounting.arithmetic.rounding import keep, nearest, one_minus_exp
 from discreet.accounting.losses.loss import Curve, Loss
 from discreet.accounting.pairs.pairs import LaplacePair, Pair
 from discreet.accounting.renyi.quick import laplace_upper
@@ -41,7 +40,9 @@ class LaplaceLoss(Loss):
 
     def __post_init__(self) -> None:
         positive(self.noise_multiplier, name="noise_multiplier")
-        object.__setattr__(self, "noise_multiplier", keep(self.noise_multiplier))
+        object.__setattr__(
+            self, "noise_multiplier", plain(self.noise_multiplier, name="noise_multiplier")
+        )
 
     @property
     def epsilon_pure(self) -> Fraction:

@@ -24,6 +24,8 @@ __all__ = ["Curve", "Loss", "require_loss"]
 Curve = Callable[[float], float]
 """A Renyi divergence as a function of its order."""
 
+_NEVER = Fraction(0)
+
 # How a field of a loss answers to a factor on the noise; other fields do not change.
 _NOISE: dict[str, Callable[[float, float], float]] = {
     "noise_multiplier": lambda value, factor: value * factor,
@@ -94,13 +96,13 @@ class Loss(ABC):
 
     @property
     def failure(self) -> Fraction:
-        """The chance of an event outside which its divergences hold: the delta of ``zcdp``."""
-        return self.zcdp[1]
+        """The chance of an event outside which its divergences hold: 0 for most."""
+        return _NEVER
 
     @property
     def approximate_dp(self) -> tuple[Fraction | float, Fraction]:
         """(epsilon, delta): what it costs where these are added up; epsilon may be ``math.inf``."""
-        return self.epsilon_pure, Fraction(0)
+        return self.epsilon_pure, _NEVER
 
     @property
     def zcdp(self) -> tuple[Fraction | float, Fraction]:
@@ -109,7 +111,7 @@ class Loss(ABC):
         An epsilon-DP operation is epsilon^2 / 2-zCDP [BS16, Proposition 1.4].
         """
         pure = self.epsilon_pure
-        return (pure * pure / 2 if isinstance(pure, Fraction) else math.inf), Fraction(0)
+        return (pure * pure / 2 if isinstance(pure, Fraction) else math.inf), _NEVER
 
     def renyi_upper(self, *, order: Fraction) -> Fraction | float:
         """Return a bound on its Renyi divergence, ``math.inf`` if none is known.
@@ -133,10 +135,10 @@ class Loss(ABC):
         >>> round(ZCDPLoss(rho=0.5).renyi_curve()(8.0), 4)
         4.0
         """
-        pure, (rho, _) = self.epsilon_pure, self.zcdp
+        pure, (rho, delta) = self.epsilon_pure, self.zcdp
         if isinstance(pure, Fraction):  # then zCDP is a weaker statement
             return lambda order: renyi.pure(epsilon=pure, order=order)
-        if isinstance(rho, Fraction):
+        if isinstance(rho, Fraction) and delta == self.failure:
             slope = float_up(rho)
             return lambda order: slope * order * (1 + 4e-16)
         if self.renyi_upper(order=Fraction(2)) < math.inf:

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, final
 
-from discreet._exact import Number, float_up, nonnegative, probability
-from discreet._rounding import above
+from discreet._exact import Number, float_up, nonnegative, plain, probability
+from discreet._rounding import above, nearest, one_minus_exp
 from discreet.accounting import renyi
-from discreet.accounting.arithmetic.rounding import keep, nearest, one_minus_exp
 from discreet.accounting.losses.loss import Curve, Loss
 from discreet.accounting.pairs.pairs import Pair
 from discreet.accounting.pairs.response import response_pair
@@ -42,7 +41,7 @@ class PureLoss(Loss):
 
     def __post_init__(self) -> None:
         nonnegative(self.epsilon, name="epsilon")
-        object.__setattr__(self, "epsilon", keep(self.epsilon))
+        object.__setattr__(self, "epsilon", plain(self.epsilon, name="epsilon"))
 
     @property
     def epsilon_pure(self) -> Fraction:
@@ -92,8 +91,8 @@ class ApproximateLoss(Loss):
     def __post_init__(self) -> None:
         nonnegative(self.epsilon, name="epsilon")
         probability(self.delta, name="delta", zero=True)
-        object.__setattr__(self, "epsilon", keep(self.epsilon))
-        object.__setattr__(self, "delta", keep(self.delta))
+        object.__setattr__(self, "epsilon", plain(self.epsilon, name="epsilon"))
+        object.__setattr__(self, "delta", plain(self.delta, name="delta"))
 
     @property
     def epsilon_pure(self) -> Fraction | float:
@@ -120,6 +119,11 @@ class ApproximateLoss(Loss):
         failure = Fraction(self.delta)
         rest = _response_delta(Fraction(self.epsilon), Fraction(epsilon))
         return min(1.0, float_up(failure + (1 - failure) * Fraction(rest)))
+
+    @property
+    def failure(self) -> Fraction:
+        """The delta it was given."""
+        return Fraction(self.delta)
 
     @property
     def approximate_dp(self) -> tuple[Fraction, Fraction]:

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, final
 
-from discreet._exact import Number, nonnegative, whole
-from discreet._rounding import above
+from discreet._exact import Number, nonnegative, plain, whole
+from discreet._rounding import above, nearest, one_minus_exp
 from discreet.accounting import renyi
-from discreet.accounting.arithmetic.rounding import keep, nearest, one_minus_exp
 from discreet.accounting.losses.loss import Curve, Loss
 from discreet.accounting.pairs.pairs import Pair
 from discreet.accounting.pairs.response import response_pair
@@ -43,7 +42,7 @@ class RandomizedResponseLoss(Loss):
 
     def __post_init__(self) -> None:
         nonnegative(self.epsilon, name="epsilon")
-        object.__setattr__(self, "epsilon", keep(self.epsilon))
+        object.__setattr__(self, "epsilon", plain(self.epsilon, name="epsilon"))
         categories = whole(self.categories, name="categories", minimum=2)
         object.__setattr__(self, "categories", categories)
 

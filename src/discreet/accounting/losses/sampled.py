@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, final
 
-from discreet._exact import Number, float_up, probability, whole
+from discreet._exact import Number, float_up, plain, probability, whole
 from discreet.accounting import renyi
-from discreet.accounting.arithmetic.rounding import keep
 from discreet.accounting.losses.loss import Curve, Loss
 from discreet.accounting.pairs.pairs import Pair, SampledPair
 from discreet.errors import ParameterError
@@ -43,7 +42,7 @@ class SampledLoss(Loss):
 
     def __post_init__(self) -> None:
         probability(self.rate, name="rate", one=True, hint="It is each unit's chance to take part.")
-        object.__setattr__(self, "rate", keep(self.rate))
+        object.__setattr__(self, "rate", plain(self.rate, name="rate"))
         _require_single(self.inner, Neighbours.add_remove)
 
     @property
@@ -156,7 +155,7 @@ class TruncatedPoissonLoss(Loss):
     def __post_init__(self) -> None:
         _require_single(self.inner, Neighbours.add_remove)
         probability(self.rate, name="rate", one=True, hint="It is each unit's chance to take part.")
-        object.__setattr__(self, "rate", keep(self.rate))
+        object.__setattr__(self, "rate", plain(self.rate, name="rate"))
         object.__setattr__(self, "batch", whole(self.batch, name="batch"))
         object.__setattr__(self, "population", whole(self.population, name="population"))
 

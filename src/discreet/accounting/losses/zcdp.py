@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, final
 
-from discreet._exact import Number, float_up, nonnegative, probability, whole
-from discreet._rounding import above
-from discreet.accounting.arithmetic.rounding import keep, nearest
+from discreet._exact import Number, float_up, nonnegative, plain, probability, whole
+from discreet._rounding import above, nearest
 from discreet.accounting.losses.loss import Loss
 
 __all__ = ["ZCDPLoss"]
@@ -41,8 +40,8 @@ class ZCDPLoss(Loss):
     def __post_init__(self) -> None:
         nonnegative(self.rho, name="rho")
         probability(self.delta, name="delta", zero=True)
-        object.__setattr__(self, "rho", keep(self.rho))
-        object.__setattr__(self, "delta", keep(self.delta))
+        object.__setattr__(self, "rho", plain(self.rho, name="rho"))
+        object.__setattr__(self, "delta", plain(self.delta, name="delta"))
 
     @property
     def epsilon_pure(self) -> Fraction | float:
@@ -73,6 +72,11 @@ class ZCDPLoss(Loss):
     def zcdp(self) -> tuple[Fraction | float, Fraction]:
         """The rho and delta it was given."""
         return Fraction(self.rho), Fraction(self.delta)
+
+    @property
+    def failure(self) -> Fraction:
+        """The delta it was given."""
+        return Fraction(self.delta)
 
     @classmethod
     def join(cls, parts: Sequence[tuple["ZCDPLoss", int]]) -> "ZCDPLoss":

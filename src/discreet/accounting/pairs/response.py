@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet._exact import float_up
-from discreet.accounting.arithmetic.rounding import nearest
+from discreet._rounding import nearest
 from discreet.accounting.pairs.pairs import AtomsPair
 
 __all__ = ["response_pair"]

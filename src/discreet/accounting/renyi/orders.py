@@ -5,8 +5,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from discreet._exact import Number, exact, nonnegative, probability, refusal
-from discreet._rounding import above
-from discreet.accounting.arithmetic.rounding import nearest
+from discreet._rounding import above, log_of, nearest
 
 __all__ = [
     "best_delta",
@@ -35,7 +34,7 @@ def log_chance(chance: Fraction) -> float:
     """Return log(chance), off by at most 1e-15 and a relative 1e-15, also far below the floats."""
     if chance > Fraction(1, 2**1000):
         return math.log(float(chance))
-    return math.log(chance.numerator) - math.log(chance.denominator)
+    return log_of(chance)
 
 
 def _checked_divergence(renyi: object) -> float:

@@ -6,7 +6,7 @@
 import math
 from fractions import Fraction
 
-from discreet.accounting.arithmetic.rounding import nearest
+from discreet._rounding import nearest
 
 __all__ = ["laplace_upper", "pure_upper"]
 

@@ -34,7 +34,7 @@ from discreet.privacy import Guarantee
 
 KINDS = ["basic", "zcdp", "renyi", "combined"]
 PROMISE = Guarantee(epsilon=3, delta=1e-6)
-EXAMPLE = Path(__file__).parents[2] / "examples" / "adaptive_adversary.py"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "adaptive_adversary.py"
 
 small = st.floats(1e-9, 2, allow_subnormal=False)
 losses = st.one_of(
