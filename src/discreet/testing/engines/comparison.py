@@ -1,6 +1,7 @@
 """Run a statement, and compare its answer with the oracle's."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from discreet.tables.engines import (
     Engine,
     Literal,
     Profile,
+    Select,
     Statement,
     Sums,
 )
@@ -39,6 +41,11 @@ class Comparison:
         answer = self._engine.aggregate(statement)
         assert isinstance(answer, Sensitive)
         return answer.reveal_without_noise()
+
+    def read(self, rows: Select, tables: "dict[str, pa.Table]") -> "pa.Table":
+        """Return bare rows of these tables."""
+        with closing(self.make_engine(tables)) as engine:
+            return engine.rows(rows).reveal_without_noise()
 
     def cells(self, statement: Sums, rows: Sequence[Row]) -> dict[tuple[object, ...], list[int]]:
         """Return the cells by group, after a look at names and types of the columns."""

@@ -4,15 +4,25 @@ from discreet.testing.engines.additivity import Additivity
 from discreet.testing.engines.cells import CellsOfValues
 from discreet.testing.engines.counts import Counts
 from discreet.testing.engines.distinct_values import DistinctValues
+from discreet.testing.engines.functions import Functions
 from discreet.testing.engines.group_choice import GroupChoice
 from discreet.testing.engines.profiles import Profiles
+from discreet.testing.engines.relations import Relations
 from discreet.testing.engines.which_rows import WhichRows
 
 __all__ = ["EngineConformance"]
 
 
 class EngineConformance(
-    Counts, CellsOfValues, WhichRows, GroupChoice, Additivity, DistinctValues, Profiles
+    Counts,
+    CellsOfValues,
+    WhichRows,
+    GroupChoice,
+    Additivity,
+    DistinctValues,
+    Profiles,
+    Relations,
+    Functions,
 ):
     """Check that an engine computes what statements say, to the last integer.
 
