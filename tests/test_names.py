@@ -12,7 +12,7 @@ SOURCE = Path(discreet.__file__).parent
 # Two classes of one name, each with the reason why both keep it. Better: none.
 SHARED = {}
 # Names that are being told apart.
-SOON = {"Histogram", "Question", "Source"}
+SOON = {"Histogram"}
 
 
 def classes():

@@ -29,7 +29,7 @@ from discreet.errors import (
 from discreet.learn import (
     Poisson,
 )
-from discreet.learn.run.units import Grouped
+from discreet.learn.run.units import RowsById
 from discreet.noise import SYSTEM
 from discreet.testing import SeededSource
 
@@ -64,7 +64,7 @@ class TestUsers:
     def test_a_unit_brings_its_own_rows_each_once(self, sizes, each, seed):
         rng = np.random.default_rng(seed)
         owners = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
-        grouped = Grouped(owners, each)
+        grouped = RowsById(owners, each)
         assert grouped.count == len(sizes)
         drawn = np.flatnonzero(rng.random(len(sizes)) < 0.7)
         rows, shares = grouped.rows(drawn, SeededSource(seed))
@@ -77,7 +77,7 @@ class TestUsers:
 
     def test_rows_of_a_large_user_are_drawn_evenly(self):
         draws, rows, each = 3_000, 10, 3
-        grouped = Grouped(np.repeat([5, 6], [rows, 2]), each)
+        grouped = RowsById(np.repeat([5, 6], [rows, 2]), each)
         counts = np.zeros(rows + 2)
         for _ in range(draws):
             picked, share = grouped.rows(np.array([0, 1]), SYSTEM)

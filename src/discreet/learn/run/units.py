@@ -12,7 +12,7 @@ from discreet.learn.run.rows import column_of
 from discreet.noise import Source
 from discreet.noise.source import words
 
-__all__ = ["EachRow", "Grouped", "UnitRows", "rounded", "units_of"]
+__all__ = ["EachRow", "RowsById", "UnitRows", "rounded", "units_of"]
 
 Indices = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float32]
@@ -50,7 +50,7 @@ class EachRow:
 
 
 @final
-class Grouped:
+class RowsById:
     """Rows that share an id are one unit, which brings ``rows_each`` of them along.
 
     A unit with more rows has that many drawn without replacement, anew each time; one with fewer
@@ -126,7 +126,7 @@ def units_of(
             "units must have one id for each row of the dataset, in the same order. Nothing was "
             "spent."
         )
-    return Grouped(ids, rows_each), name
+    return RowsById(ids, rows_each), name
 
 
 def _array(units: object) -> npt.NDArray[Any]:
