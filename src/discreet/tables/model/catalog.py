@@ -6,6 +6,7 @@ from typing import final
 
 from discreet.privacy import Neighbours, Unit
 from discreet.tables.model.query import KeyValue
+from discreet.tables.model.types import kind_of, plain_type
 
 __all__ = ["Catalog", "Column", "Table", "column_kind"]
 
@@ -78,20 +79,6 @@ def column_kind(type_: str) -> str:
     >>> [column_kind(t) for t in ("DECIMAL(18,3)", "BOOLEAN", "ENUM('a')", "TIMESTAMP_NS", "BLOB")]
     ['number', 'boolean', 'text', 'time', 'other']
     """
-    base = type_.upper().split("(")[0].strip()
-    if base.endswith("[]") or type_.rstrip().endswith("]"):
-        return "other"
-    if base in _NUMBERS:
-        return "number"
-    if base in ("BOOLEAN", "BOOL", "LOGICAL"):
-        return "boolean"
-    if base in ("VARCHAR", "TEXT", "STRING", "CHAR", "BPCHAR", "ENUM", "UUID"):
-        return "text"
-    return "time" if base.startswith(("DATE", "TIME")) else "other"
-
-
-_NUMBERS = {
-    *("TINYINT", "SMALLINT", "INTEGER", "INT", "BIGINT", "HUGEINT"),
-    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT", "BIGNUM"),
-    *("FLOAT", "REAL", "DOUBLE", "DECIMAL", "NUMERIC"),
-}
+    kind, plain = kind_of(type_), plain_type(type_)
+    is_clock = plain.startswith("TIME") and not plain.endswith("]")  # of no use to questions
+    return "time" if is_clock or kind == "date" else kind or "other"

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 __all__ = ["as_arrow", "check_texts"]
 
 
-def as_arrow(name: str, given: object) -> "pa.Table":
+def as_arrow(name: str, given: object, *, hint: str = "") -> "pa.Table":
     """Return a frame as an Arrow table. Whatever goes wrong, no value is shown.
+
+    ``hint`` says what an engine takes for a table.
 
     >>> import numpy as np
     >>> as_arrow("people", {"age": np.array([1.0, 2.0])}).column_names
@@ -39,11 +41,7 @@ def as_arrow(name: str, given: object) -> "pa.Table":
         elif hasattr(given, "to_arrow_table"):
             table = given.to_arrow_table()
         else:
-            failure = (
-                f"table {name!r} is a {type(given).__name__}, and no source of tables. Give a path "
-                "of Parquet or CSV files, 'file.duckdb::table', an Arrow, pandas or Polars frame, "
-                "or a dict of NumPy arrays."
-            )
+            failure = f"table {name!r} is a {type(given).__name__}, and no source of tables. {hint}"
     except Exception:  # noqa: S110 - its message may show values, so it goes no further
         pass
     if not isinstance(table, pa.Table):

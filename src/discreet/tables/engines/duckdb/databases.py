@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from discreet.errors import DataError
 from discreet.tables.engines.compile.text import quoted, text
-from discreet.tables.engines.duckdb.sql_text import described
+from discreet.tables.engines.duckdb.schema import described
 
 __all__ = ["OpenedTable", "as_database", "attach", "open_database"]
 

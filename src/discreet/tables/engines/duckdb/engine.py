@@ -43,10 +43,7 @@ class DuckDBEngine:
     :class:`discreet.tables.DuckDB`, which also says what a table is. Safe to share between threads.
 
     >>> import pyarrow as pa
-    >>> from discreet.tables.model.bounds import Norm
-    >>> from discreet.tables.model.query import Query
-    >>> from discreet.tables.model.relation import Select
-    >>> from discreet.tables.model.statements import Cells, Sums
+    >>> from discreet.tables.engines import Cells, Norm, Query, Select, Sums
     >>> engine = DuckDBEngine({"people": pa.table({"user_id": [1, 1, 1, 2]})})
     >>> people = Query(rows=Select.of("people", unit="user_id"), tables=("people",))
     >>> counted = engine.aggregate(Sums(query=people, cells=(Cells(kind="rows"),), salt="",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from discreet.errors import DataError
 from discreet.tables.engines.compile.text import quoted, text
 from discreet.tables.engines.duckdb.csv_lines import lines
-from discreet.tables.engines.duckdb.sql_text import described
+from discreet.tables.engines.duckdb.schema import described
 from discreet.tables.sources.names import columns_checked
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from discreet.errors import DataError
 from discreet.tables.engines.compile.text import quoted
-from discreet.tables.engines.duckdb.sql_text import described
+from discreet.tables.engines.duckdb.schema import described
 from discreet.tables.sources.frames import check_texts
 from discreet.tables.sources.names import columns_checked
 

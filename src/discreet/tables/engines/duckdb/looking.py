@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from discreet.errors import DataError
 from discreet.tables.engines.compile.text import quoted
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["Reading", "look", "reading_of", "version"]
+
+_HINT: Final = (
+    "Give a path of Parquet or CSV files, 'file.duckdb::table', an Arrow, pandas or Polars frame, "
+    "or a dict of NumPy arrays."
+)
 
 
 @final
@@ -113,7 +118,7 @@ def _database(name: str, given: tuple[str, str], *, is_public: bool) -> DataSour
 
 
 def _frame(name: str, given: object) -> DataSource:
-    table = as_arrow(name, given)
+    table = as_arrow(name, given, hint=_HINT)
     columns, digest = content(name, table)
     return DataSource(
         name=name,
