@@ -64,6 +64,11 @@ class AggregateSpec:
     range_power: int | None = None
     sign: Literal["as_values", "never_negative", "any"] = "any"
 
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """What examples call its arguments."""
+        return ("x", "y") if self.cells == "moments" else ("x",)
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,17 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, final
 
-from discreet.tables.model.aggregates import AggregateKind, CellsKind
+from discreet.tables.model.aggregates import CellsKind
 from discreet.tables.model.query import Aggregate, Query
 
-__all__ = ["Family", "Layout", "lay_out"]
+__all__ = ["Family", "CellLayout", "lay_out"]
 
-_PAIRED: Final = ("covariance", "correlation")
-_RANKS: Final = ("quantile", "minimum", "maximum")
-_DEGREE: Final[dict[AggregateKind, int]] = {
-    "count_values": 0, "sum": 1, "mean": 2, "variance": 3, "deviation": 3,
-}  # fmt: skip
-_KIND: Final[tuple[CellsKind, ...]] = ("present", "sum", "linear", "quadratic")
+_DEGREES: Final[tuple[CellsKind, ...]] = ("present", "sum", "linear", "quadratic")
+"""Cells of one value: each serves what the ones before it serve."""
 
 
 @final
@@ -34,7 +30,7 @@ class Family:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class CellLayout:
     """What is released for a question.
 
     ``families`` are weighted sums over rows. ``with_units`` asks for the number of units,
@@ -62,7 +58,7 @@ class Layout:
         return len(self.families) + self.with_units + len(self.distinct) + len(self.ranks)
 
 
-def lay_out(query: Query) -> Layout:
+def lay_out(query: Query) -> CellLayout:
     """Return the cells for a question.
 
     A mean, a sum and a count of the same values come from the same two cells, a variance from
@@ -84,22 +80,22 @@ def lay_out(query: Query) -> Layout:
     """
     aggregates = query.aggregates
     families = [*_of_values(aggregates), *_of_pairs(aggregates)]
-    kinds = [one.kind for one in aggregates]
+    counted = {one.spec.counts for one in aggregates}
     shown = query.output.aggregates  # others were only added so that there is something to release
-    counts_rows = any(kind == "count" and i in shown for i, kind in enumerate(kinds))
+    counts_rows = any(aggregates[i].spec.counts == "rows" for i in shown)
     selector: Literal["rows", "units"] | None = None
     if not query.has_known_keys:
-        selector = "rows" if counts_rows and "count_units" not in kinds else "units"
-    if selector is None and "count" in kinds:
+        selector = "rows" if counts_rows and "units" not in counted else "units"
+    if selector is None and "rows" in counted:
         families = _counting_rows(families)
     elif counts_rows:
         families.insert(0, Family(kind="rows"))
-    distinct = {one.values[0] for one in aggregates if one.kind == "count_distinct"}
-    return Layout(
+    distinct = {one.values[0] for one in aggregates if one.spec.counts == "distinct"}
+    return CellLayout(
         families=tuple(families),
-        with_units="count_units" in kinds or selector == "units",
+        with_units="units" in counted or selector == "units",
         distinct=tuple(sorted(distinct)),
-        ranks=tuple(i for i, kind in enumerate(kinds) if kind in _RANKS),
+        ranks=tuple(i for i, one in enumerate(aggregates) if one.spec.draws),
         sources=tuple(_source(one, families) for one in aggregates),
         selector=selector,
     )
@@ -109,17 +105,17 @@ def _of_values(aggregates: Sequence[Aggregate]) -> list[Family]:
     """Return one family for each value, of the lowest degree that serves all its aggregates."""
     wanted: dict[int, set[int]] = {}
     for one in aggregates:
-        if one.kind in _DEGREE:
-            wanted.setdefault(one.values[0], set()).add(_DEGREE[one.kind])
+        if one.spec.cells in _DEGREES:
+            wanted.setdefault(one.values[0], set()).add(_DEGREES.index(one.spec.cells))
     return [
         # A sum together with a count follows from the cells of a mean.
-        Family(kind=_KIND[2 if degrees == {0, 1} else max(degrees)], values=(value,))
+        Family(kind=_DEGREES[2 if degrees == {0, 1} else max(degrees)], values=(value,))
         for value, degrees in wanted.items()
     ]
 
 
 def _of_pairs(aggregates: Sequence[Aggregate]) -> list[Family]:
-    pairs = {one.values: None for one in aggregates if one.kind in _PAIRED}
+    pairs = {one.values: None for one in aggregates if one.spec.cells == "moments"}
     return [Family(kind="moments", values=pair) for pair in pairs]
 
 
@@ -133,9 +129,9 @@ def _counting_rows(families: list[Family]) -> list[Family]:
 
 
 def _source(one: Aggregate, families: Sequence[Family]) -> int | None:
-    if one.kind == "count":
+    if one.spec.counts == "rows":
         own = (i for i, f in enumerate(families) if f.kind == "rows" or f.with_absent)
         return next(own, None)
-    if one.kind in _DEGREE or one.kind in _PAIRED:
-        return next(i for i, f in enumerate(families) if f.values == one.values)
-    return None
+    if one.spec.cells is None:
+        return None
+    return next(i for i, f in enumerate(families) if f.values == one.values)

@@ -5,7 +5,7 @@ from typing import final
 
 from discreet.tables.model.bounds import Bounding
 from discreet.tables.model.query import Query
-from discreet.tables.pricing.cell_layout import Layout
+from discreet.tables.pricing.cell_layout import CellLayout
 from discreet.tables.pricing.price import Price
 
 __all__ = ["Prepared"]
@@ -18,6 +18,6 @@ class Prepared:
 
     question: str
     query: Query
-    layout: Layout
+    layout: CellLayout
     price: Price
     bounding: Bounding | None

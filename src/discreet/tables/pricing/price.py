@@ -21,7 +21,7 @@ from discreet.tables.algorithms.quantile_draw import RANK_SHARES
 from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Groups, Norm
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query
-from discreet.tables.pricing.cell_layout import Layout
+from discreet.tables.pricing.cell_layout import CellLayout
 
 __all__ = [
     "SIZE_SHARE",
@@ -102,7 +102,7 @@ class Price:
 
 def price(
     query: Query,
-    layout: Layout,
+    layout: CellLayout,
     catalog: Catalog,
     *,
     epsilon: Fraction,
@@ -138,7 +138,7 @@ def best(
 
 def prices(
     query: Query,
-    layout: Layout,
+    layout: CellLayout,
     catalog: Catalog,
     *,
     epsilon: Fraction,
@@ -244,7 +244,7 @@ def declared_limit(of: LimitKind, query: Query, catalog: Catalog) -> Fraction | 
 
 
 def _inferences(
-    kind: NoiseKind, query: Query, layout: Layout, catalog: Catalog, bounding: Bounding | None
+    kind: NoiseKind, query: Query, layout: CellLayout, catalog: Catalog, bounding: Bounding | None
 ) -> tuple[Inference, ...]:
     """Return what must be chosen privately, limits before bounds."""
     limits: list[tuple[LimitKind, int | None]] = []
@@ -270,7 +270,7 @@ def _inferences(
 def _spent(
     kind: NoiseKind,
     query: Query,
-    layout: Layout,
+    layout: CellLayout,
     inferences: tuple[Inference, ...],
     *,
     epsilon: Fraction,

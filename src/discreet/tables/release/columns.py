@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from discreet.tables.algorithms.estimates import (
 )
 from discreet.tables.engines.post_processing import ROW, PostProcessor
 from discreet.tables.model.query import Aggregate, Query
-from discreet.tables.pricing.cell_layout import Layout
+from discreet.tables.pricing.cell_layout import CellLayout
 from discreet.tables.pricing.price import NoiseKind
 from discreet.tables.release.run import Released
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["Columns", "columns_of"]
 
 Array = npt.NDArray[np.float64]
-_COUNT: Final = Aggregate(kind="count")
 
 
 @final
@@ -58,7 +57,7 @@ class _Estimated:
 
 
 def columns_of(
-    query: Query, layout: Layout, released: Released, *, kind: NoiseKind, confidence: Fraction
+    query: Query, layout: CellLayout, released: Released, *, kind: NoiseKind, confidence: Fraction
 ) -> Columns:
     """Return keys, values and error bars in the order and selection that the question asks for."""
     estimates = [
@@ -71,7 +70,7 @@ def columns_of(
 
 def _columns(
     query: Query,
-    layout: Layout,
+    layout: CellLayout,
     released: Released,
     estimates: Sequence[_Estimated],
     evaluate: "_Output",
@@ -97,21 +96,21 @@ def _columns(
 
 
 def _source(
-    index: int, layout: Layout, released: Released, query: Query
+    index: int, layout: CellLayout, released: Released, query: Query
 ) -> tuple[Aggregate, Noisy]:
     """Return the cells that an aggregate follows from, and what it is there."""
     aggregate, family = query.aggregates[index], layout.sources[index]
     if family is not None:
         return aggregate, released.families[family]
-    if aggregate.kind in ("count_units", "count"):  # rows that nobody asked to see
-        assert released.units is not None
-        return _COUNT, released.units
-    return _COUNT, released.distinct[aggregate.values[0]]
+    if aggregate.spec.counts == "distinct":
+        return aggregate, released.distinct[aggregate.values[0]]
+    assert released.units is not None  # also for rows that nobody asked to see
+    return aggregate, released.units
 
 
 def _with_interval(
     index: int,
-    layout: Layout,
+    layout: CellLayout,
     released: Released,
     query: Query,
     *,
@@ -184,7 +183,7 @@ class _Output:
 def _derived(
     name: str,
     estimates: Sequence[_Estimated],
-    layout: Layout,
+    layout: CellLayout,
     released: Released,
     query: Query,
     evaluate: _Output,
@@ -222,7 +221,7 @@ def _number(value: object) -> float:
 
 
 def _free_estimates(
-    estimates: Sequence[_Estimated], layout: Layout, released: Released, query: Query
+    estimates: Sequence[_Estimated], layout: CellLayout, released: Released, query: Query
 ) -> list[_Estimated]:
     """Return all aggregates as they follow from their cells, also beyond their ranges."""
     free = list(estimates)
@@ -233,7 +232,7 @@ def _free_estimates(
 
 
 def _moved_estimates(
-    estimates: Sequence[_Estimated], layout: Layout, released: Released, query: Query
+    estimates: Sequence[_Estimated], layout: CellLayout, released: Released, query: Query
 ) -> list[list[_Estimated]]:
     """Return all aggregates anew for each noisy cell moved by its deviation."""
     changed = []

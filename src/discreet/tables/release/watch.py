@@ -137,14 +137,14 @@ def watched(
 
 def _limit(query: Query, catalog: Catalog) -> Fraction:
     """Return how far a unit moves a question's count; refuse what is no single count."""
-    kinds: list[str] = [one.kind for one in query.aggregates]
-    if query.keys or not _is_single_count(query, kinds):
+    if query.keys or not _is_single_count(query):
         raise ParameterError(
             "watch takes questions with a single count and no groups, such as "
             "SELECT COUNT(*) FROM visits WHERE place = 'harbour'. Nothing was spent.",
             parameter="questions",
         )
-    limit = declared_limit("groups" if kinds == ["count_units"] else "rows", query, catalog)
+    counts_units = query.aggregates[0].spec.counts == "units"
+    limit = declared_limit("groups" if counts_units else "rows", query, catalog)
     if limit is None:
         raise ParameterError(
             "watch needs to know how many rows of a unit count: protect the data with rows=, or "
@@ -154,11 +154,12 @@ def _limit(query: Query, catalog: Catalog) -> Fraction:
     return limit
 
 
-def _is_single_count(query: Query, kinds: list[str]) -> bool:
+def _is_single_count(query: Query) -> bool:
     """Say whether the answer is a count as it is, not something made of it."""
     output = query.output
     is_plain = output == Output(columns=((output.names[0], ReleasedAggregate(0)),))
-    return is_plain and kinds in (["count"], ["count_values"], ["count_units"])
+    counted = [one.spec.counts for one in query.aggregates]
+    return is_plain and counted in (["rows"], ["values"], ["units"])
 
 
 def _count(query: Query, limit: Fraction, engine: Engine) -> float:

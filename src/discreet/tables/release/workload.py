@@ -56,13 +56,13 @@ class Workload:
         return self.asker.account.quote(self.loss, **self.asker.asking)
 
     def __str__(self) -> str:
-        shared = sum(len(merged.places) > 1 for merged, _ in self.parts)
+        shared = sum(len(merged.indices) > 1 for merged, _ in self.parts)
         lines = [
             f"{len(self.questions)} questions in {len(self.parts)} releases, "
             f"{shared} of them shared, for epsilon={self.epsilon:.4g} in all"
         ]
         for merged, prepared in self.parts:
-            names = ", ".join(str(i + 1) for i in merged.places)
+            names = ", ".join(str(i + 1) for i in merged.indices)
             alone = float(prepared.price.epsilon)
             lines.append(f"  question {names}: epsilon={alone:.4g} by itself")
         lines.append(str(self.quote))
@@ -92,7 +92,7 @@ class Workload:
         results: dict[int, Result] = {}
         for merged, prepared in self.parts:
             released, whole = answering.paid(prepared, self.asker)
-            for i, view in zip(merged.places, merged.views, strict=True):
+            for i, view in zip(merged.indices, merged.views, strict=True):
                 seen = replace(prepared, question=self.questions[i], query=view)
                 results[i] = answering.made(seen, released, self.asker, whole.receipt)
         return [results[i] for i in range(len(self.questions))]
@@ -116,7 +116,7 @@ def price_together(
     total, failure = _guarantee(asker)
     # With errors as 1 / epsilon, the sum of weight / epsilon**2 for a given sum of epsilons is
     # least where each epsilon is proportional to the cube root of its weight.
-    roots = [float(sum(heavy[i] for i in one.places)) ** (1 / 3) for one in merged]
+    roots = [float(sum(heavy[i] for i in one.indices)) ** (1 / 3) for one in merged]
     shares = [Fraction(root / sum(roots)) for root in roots]
 
     def at(scale: float) -> list[Prepared]:

@@ -17,13 +17,13 @@ __all__ = ["Merged", "merge"]
 class Merged:
     """One question that answers several: ``views`` has each of them over its aggregates.
 
-    ``places`` are their positions in the list that was asked.
+    ``indices`` are their positions in the list that was asked.
     """
 
     question: str
     query: Query
     views: tuple[Query, ...]
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
 
 
 def merge(
@@ -48,18 +48,18 @@ def merge(
     for i, text in enumerate(texts):
         alike.setdefault(row_signature(text), []).append(i)
     found: list[Merged] = []
-    for places in alike.values():
-        together = _together(places, texts, queries, catalog, periods)
-        found += [together] if together else [_alone(i, texts[i], queries[i]) for i in places]
+    for indices in alike.values():
+        together = _together(indices, texts, queries, catalog, periods)
+        found += [together] if together else [_alone(i, texts[i], queries[i]) for i in indices]
     return tuple(found)
 
 
-def _alone(place: int, text: str, query: Query) -> Merged:
-    return Merged(question=text, query=query, views=(query,), places=(place,))
+def _alone(index: int, text: str, query: Query) -> Merged:
+    return Merged(question=text, query=query, views=(query,), indices=(index,))
 
 
 def _together(
-    places: list[int],
+    indices: list[int],
     texts: Sequence[str],
     queries: Sequence[Query],
     catalog: Catalog,
@@ -68,17 +68,17 @@ def _together(
     """Return one question for all of these, or None where they only looked alike."""
     from discreet.tables.sql.joint import joint_question
 
-    if len(places) == 1:
+    if len(indices) == 1:
         return None
-    question = joint_question([texts[i] for i in places])
+    question = joint_question([texts[i] for i in indices])
     try:
         whole = parse(question, catalog, periods=periods)
-        views = tuple(_view(queries[i], whole) for i in places)
+        views = tuple(_view(queries[i], whole) for i in indices)
     except (Refused, KeyError):  # keys by alias or number mean nothing in another SELECT
         return None
-    if any(queries[i].keys != whole.keys for i in places):
+    if any(queries[i].keys != whole.keys for i in indices):
         return None
-    return Merged(question=question, query=whole, views=views, places=tuple(places))
+    return Merged(question=question, query=whole, views=views, indices=tuple(indices))
 
 
 def _view(query: Query, whole: Query) -> Query:

@@ -1,44 +1,55 @@
 """Aggregate functions as written, before anyone decides how to compute them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, Literal, final
 
+import sqlglot
 from sqlglot import exp
 
+from discreet.tables.model.aggregates import (
+    AGGREGATES,
+    SPECS,
+    AggregateKind,
+    AggregateSpec,
+    Rewrite,
+)
 from discreet.tables.sql.expressions.term import Scope
-from discreet.tables.sql.question.context import ReadingContext
+from discreet.tables.sql.question.context import DIALECT, ReadingContext
 
-__all__ = ["AggregateCall", "has_aggregate", "is_aggregate", "read_call"]
+__all__ = [
+    "AggregateCall",
+    "expanded",
+    "has_aggregate",
+    "is_aggregate",
+    "is_supported",
+    "read_call",
+]
 
-Word = Literal[
-    "count", "sum", "mean", "variance", "deviation", "minimum", "maximum", "quantile",
-    "covariance", "correlation", "histogram",
-]  # fmt: skip
+Word = AggregateKind | Literal["histogram"]
+Function = type[exp.Expr] | str
+"""A function as the parser knows it: by a class of its own, or by its name alone."""
 
-_ONE: Final[dict[type[exp.Expression], tuple[Word, bool]]] = {
-    exp.Sum: ("sum", True),
-    exp.Avg: ("mean", True),
-    exp.Variance: ("variance", True),
-    exp.VariancePop: ("variance", False),
-    exp.Stddev: ("deviation", True),
-    exp.StddevSamp: ("deviation", True),
-    exp.StddevPop: ("deviation", False),
-    exp.Min: ("minimum", True),
-    exp.Max: ("maximum", True),
+
+def _function(name: str) -> Function:
+    return exp.FUNCTION_BY_NAME.get(name, name)
+
+
+def _function_of(node: exp.Expr) -> Function:
+    return str(node.this).upper() if isinstance(node, exp.Anonymous) else type(node)
+
+
+_HISTOGRAM: Final = "HISTOGRAM"
+_NATIVE: Final[dict[Function, tuple[AggregateSpec, bool]]] = {
+    _function(name): (spec, is_sample)
+    for spec in SPECS.values()
+    for names, is_sample in ((spec.names, True), (spec.population_names, False))
+    for name in names
 }
-_TWO: Final[dict[type[exp.Expression], tuple[Word, bool]]] = {
-    exp.Corr: ("correlation", True),
-    exp.CovarSamp: ("covariance", True),
-    exp.CovarPop: ("covariance", False),
+_REWRITES: Final[dict[Function, Rewrite]] = {
+    _function(name): one for one in AGGREGATES if isinstance(one, Rewrite) for name in one.names
 }
-_QUANTILES: Final = (exp.Quantile, exp.ApproxQuantile, exp.PercentileCont, exp.PercentileDisc)
-_NAMES: Final = ("histogram", "mean")
-_SHOWN: Final = {
-    "count": "COUNT", "sum": "SUM", "mean": "AVG", "variance": "VARIANCE", "deviation": "STDDEV",
-    "minimum": "MIN", "maximum": "MAX", "quantile": "QUANTILE", "covariance": "COVAR_SAMP",
-    "correlation": "CORR", "histogram": "HISTOGRAM",
-}  # fmt: skip
 
 
 @final
@@ -56,7 +67,7 @@ class AggregateCall:
     @property
     def shown(self) -> str:
         """The usual name in SQL."""
-        return _SHOWN[self.word]
+        return _HISTOGRAM if self.word == "histogram" else SPECS[self.word].names[0]
 
     def filtered(self) -> tuple[exp.Expression, ...]:
         """Return the arguments, NULL in rows that FILTER leaves out; COUNT(*) counts a 1."""
@@ -71,9 +82,13 @@ class AggregateCall:
 
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether a node is an aggregate, also one that is refused later."""
-    if isinstance(node, exp.Anonymous):
-        return str(node.this).lower() in _NAMES
-    return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup | exp.IgnoreNulls)
+    kinds = (exp.AggFunc, exp.Filter, exp.WithinGroup, exp.IgnoreNulls)
+    return isinstance(node, kinds) or is_supported(node) or _function_of(node) == _HISTOGRAM
+
+
+def is_supported(node: exp.Expr) -> bool:
+    """Whether a node calls an aggregate that exists."""
+    return _function_of(node) in _NATIVE or _function_of(node) in _REWRITES
 
 
 def has_aggregate(node: exp.Expression) -> bool:
@@ -90,22 +105,45 @@ def read_call(node: exp.Expression, scope: Scope) -> AggregateCall | None:
         return None if call is None else replace(call, condition=node.expression.this)
     if isinstance(node, exp.Count):
         return _count(node, question)
-    if type(node) in _ONE:
-        word, is_sample = _ONE[type(node)]
-        argument = _only(node, question, _SHOWN[word])
-        return AggregateCall(word=word, arguments=(argument,), is_sample=is_sample)
-    if type(node) in _TWO:
-        question.arguments(node, "this", "expression")
-        word, is_sample = _TWO[type(node)]
-        if node.args.get("expression") is None:
-            raise _bad(node, question, _SHOWN[word], f"{_SHOWN[word]}(x, y)")
-        return AggregateCall(word=word, arguments=(node.this, node.expression), is_sample=is_sample)
-    if isinstance(node, exp.Median):
-        argument = _only(node, question, "MEDIAN")
-        return AggregateCall(word="quantile", arguments=(argument,), quantile=Fraction(1, 2))
-    if isinstance(node, (*_QUANTILES, exp.WithinGroup)):
+    if _function_of(node) == _HISTOGRAM:
+        return AggregateCall(word="histogram", arguments=tuple(node.expressions))
+    if isinstance(node, exp.WithinGroup):
         return _quantile(node, scope)
-    return _named(node, question)
+    spec, is_sample = _NATIVE.get(_function_of(node), (None, True))
+    if spec is None:
+        return None
+    if spec.draws == "quantile":
+        return _quantile(node, scope)
+    arguments = _arguments(node, question, spec.names[0], spec.parameters)
+    return AggregateCall(word=spec.kind, arguments=arguments, is_sample=is_sample)
+
+
+def expanded(node: exp.Expression, question: ReadingContext) -> exp.Expression | None:
+    """Return the expression over others that an aggregate stands for; None if for itself."""
+    call, condition = node, None
+    if isinstance(node, exp.Filter):
+        question.arguments(node, "this", "expression")
+        call, condition = node.this, node.expression
+    rewrite = _REWRITES.get(_function_of(call))
+    if rewrite is None:
+        return None
+    given = _arguments(call, question, rewrite.names[0], rewrite.parameters)
+    named = dict(zip(rewrite.parameters, given, strict=True))
+    made = sqlglot.parse_one(rewrite.sql, dialect=DIALECT)
+    start = question.positions.offset(node)
+
+    def filled(part: exp.Expression) -> exp.Expression:
+        part.meta["start"] = start  # where it was asked for, should it be refused
+        if isinstance(part, exp.Column):
+            return named[part.name].copy()
+        return part
+
+    def filtered(part: exp.Expression) -> exp.Expression:
+        if condition is None or not is_aggregate(part):
+            return part
+        return exp.Filter(this=part, expression=condition.copy())
+
+    return made.transform(filled).transform(filtered)
 
 
 def _count(node: exp.Count, question: ReadingContext) -> AggregateCall:
@@ -126,14 +164,25 @@ def _count(node: exp.Count, question: ReadingContext) -> AggregateCall:
     return AggregateCall(word="count", arguments=(inner,))
 
 
-def _only(node: exp.Expression, question: ReadingContext, word: str) -> exp.Expression:
-    """Return the only argument of an aggregate."""
-    if isinstance(node.this, exp.Distinct):
+def _arguments(
+    node: exp.Expression, question: ReadingContext, word: str, parameters: Sequence[str]
+) -> tuple[exp.Expression, ...]:
+    """Return the arguments of an aggregate, one for each of its parameters."""
+    if isinstance(node, exp.Anonymous):
+        given = list(node.expressions)
+    elif len(parameters) == 1:
+        others = [value for key, value in node.args.items() if value and key != "this"]
+        given = [node.this, *others]
+    else:
+        question.arguments(node, "this", "expression")
+        given = [node.this, node.args.get("expression")]
+    if len(parameters) == 1 and given and isinstance(given[0], exp.Distinct):
         raise question.refuse("aggregate_distinct", node, word=word)
-    others = [key for key, value in node.args.items() if value and key != "this"]
-    if others or not isinstance(node.this, exp.Expression) or isinstance(node.this, exp.Star):
-        raise _bad(node, question, word, f"{word}(x)")
-    return node.this
+    wrong = exp.Star if len(parameters) == 1 else ()
+    is_plain = all(isinstance(one, exp.Expression) and not isinstance(one, wrong) for one in given)
+    if not is_plain or len(given) != len(parameters):
+        raise _bad(node, question, word, f"{word}({', '.join(parameters)})")
+    return tuple(given)
 
 
 def _quantile(node: exp.Expression, scope: Scope) -> AggregateCall:
@@ -161,19 +210,6 @@ def _quantile(node: exp.Expression, scope: Scope) -> AggregateCall:
         raise question.refuse("quantile", written if written is not None else node)
     share = 1 - share if is_descending else share
     return AggregateCall(word="quantile", arguments=(argument,), quantile=share)
-
-
-def _named(node: exp.Expression, question: ReadingContext) -> AggregateCall | None:
-    if not isinstance(node, exp.Anonymous):
-        return None
-    word = str(node.this).lower()
-    if word == "mean":
-        if len(node.expressions) != 1:
-            raise _bad(node, question, "AVG", "AVG(x)")
-        return AggregateCall(word="mean", arguments=(node.expressions[0],))
-    if word == "histogram":
-        return AggregateCall(word="histogram", arguments=tuple(node.expressions))
-    return None
 
 
 def _bad(node: exp.Expression, question: ReadingContext, word: str, example: str) -> Exception:

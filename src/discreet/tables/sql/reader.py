@@ -27,7 +27,7 @@ from discreet.tables.sql.group_keys import GroupKey, group_key, listed_values
 from discreet.tables.sql.question.context import DIALECT, ReadingContext, fold, short_sql
 from discreet.tables.sql.scopes import spelled, unit_column
 from discreet.tables.sql.select_list import (
-    Histogram,
+    HistogramKey,
     OutputScope,
     histogram,
     ordering,
@@ -135,7 +135,7 @@ class _Reader:
         self.where, conditions = where_clause(question, select, self.relation)
         self.rows = self.relation.scope
         self.listed = listed_values(question, conditions, self.rows)
-        self.histogram: Histogram | None = None
+        self.histogram: HistogramKey | None = None
         self.keys = self._keys()
         released = [(k.written, k.released(i)) for i, k in enumerate(self.keys)]
         self.scope = OutputScope(self.rows, released)

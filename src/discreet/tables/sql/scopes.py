@@ -10,7 +10,12 @@ from sqlglot import ErrorLevel, exp
 from discreet.errors import Refused
 from discreet.tables.model.relation import UNIT, Columns, Rows
 from discreet.tables.model.scalar import ColumnRef, Scalar
-from discreet.tables.sql.aggregate_calls import has_aggregate, is_aggregate
+from discreet.tables.sql.aggregate_calls import (
+    expanded,
+    has_aggregate,
+    is_aggregate,
+    is_supported,
+)
 from discreet.tables.sql.expressions.term import Term
 from discreet.tables.sql.expressions.translate import translate
 from discreet.tables.sql.question.context import DIALECT, ReadingContext, fold, nearest, short_sql
@@ -73,7 +78,7 @@ class RowScope:
             return self._column(node)
         if is_aggregate(node):
             # An aggregate that does not exist at all is told so first.
-            if isinstance(node, exp.AggFunc) and type(node) not in _KNOWN:
+            if isinstance(node, exp.AggFunc) and not is_supported(node):
                 return translate(node, self)
             raise self.question.refuse("aggregate_place", node, where=self.where)
         return translate(node, self)
@@ -137,15 +142,6 @@ class RowScope:
         return None if first is None else ColumnRef(UNIT, first.alias)
 
 
-_KNOWN = frozenset(
-    {
-        exp.Count, exp.Sum, exp.Avg, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevSamp,
-        exp.StddevPop, exp.Min, exp.Max, exp.Corr, exp.CovarSamp, exp.CovarPop, exp.Median,
-        exp.Quantile, exp.ApproxQuantile, exp.PercentileCont, exp.PercentileDisc,
-    }
-)  # fmt: skip
-
-
 class GroupedScope(ABC):
     """The keys and aggregates of groups; whatever else stands in it would be a raw value."""
 
@@ -165,7 +161,8 @@ class GroupedScope(ABC):
         if isinstance(node, exp.Window):
             return translate(node, self)
         if is_aggregate(node):
-            return self.aggregate(node)
+            made = expanded(node, self.question)
+            return self.aggregate(node) if made is None else self.term(made)
         key = self._key(node)
         if key is not None:
             return key

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from sqlglot import exp
 
@@ -25,10 +25,7 @@ from discreet.tables.sql.expressions.translate import translate
 from discreet.tables.sql.question.context import ReadingContext, fold, short_sql
 from discreet.tables.sql.scopes import GroupedScope, RowScope, spelled
 
-if TYPE_CHECKING:
-    from discreet.tables.model.aggregates import AggregateKind
-
-__all__ = ["Histogram", "OutputScope", "histogram", "ordering", "row_limit"]
+__all__ = ["HistogramKey", "OutputScope", "histogram", "ordering", "row_limit"]
 
 
 @final
@@ -68,17 +65,12 @@ class OutputScope(GroupedScope):
         return Term(node=ReleasedAggregate(position), kind="number", type="released")
 
     def _aggregate(self, node: exp.Expression, call: AggregateCall) -> Aggregate:
+        assert call.word != "histogram"
         if call.word == "count":
             return self._count(call)
         places = tuple(self._number(argument, node, call) for argument in call.filtered())
-        kinds: dict[str, AggregateKind] = {
-            "sum": "sum", "mean": "mean", "variance": "variance", "deviation": "deviation",
-            "minimum": "minimum", "maximum": "maximum", "quantile": "quantile",
-            "covariance": "covariance", "correlation": "correlation",
-        }  # fmt: skip
-        is_sample = call.is_sample if call.word in ("variance", "deviation", "covariance") else True
         return Aggregate(
-            kind=kinds[call.word], values=places, quantile=call.quantile, is_sample=is_sample
+            kind=call.word, values=places, quantile=call.quantile, is_sample=call.is_sample
         )
 
     def _count(self, call: AggregateCall) -> Aggregate:
@@ -137,7 +129,7 @@ class OutputScope(GroupedScope):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Histogram:
+class HistogramKey:
     """A histogram: one more key that is the number of the bin, and where bins begin."""
 
     node: Scalar
@@ -156,7 +148,7 @@ class Histogram:
 
 def histogram(
     question: ReadingContext, node: exp.Expression, rows: RowScope, *, title: str
-) -> Histogram:
+) -> HistogramKey:
     """Read HISTOGRAM(x, low, high, bins)."""
     call = read_call(node, rows)
     assert call is not None
@@ -185,7 +177,7 @@ def histogram(
     bin_ = Call("floor", (Call("divide", (steps, width)),))
     # Infinite values go into the end bins like all that lie outside.
     kept = Call("clamp", (bin_, scalar.double(0), scalar.double(int(bins) - 1)))
-    return Histogram(
+    return HistogramKey(
         node=Cast(kept, "int64"),
         key=Key(name=title, type="int64", values=tuple(range(int(bins)))),
         low=low,

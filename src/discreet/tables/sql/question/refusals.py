@@ -7,10 +7,11 @@ the data.
 from typing import Final
 
 from discreet.errors import Refused
+from discreet.tables.model.aggregates import AGGREGATES
 
 __all__ = ["CATALOGUE", "refused"]
 
-_AGGREGATES: Final = "COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN, QUANTILE, CORR, COVAR"
+_AGGREGATES: Final = ", ".join(dict.fromkeys(one.text.split("(")[0] for one in AGGREGATES))
 
 CATALOGUE: Final[dict[str, tuple[str, str]]] = {
     # The statement as a whole.
