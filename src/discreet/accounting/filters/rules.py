@@ -70,7 +70,7 @@ class FilterRules:
         self.guarantee = guarantee
         self.kind = _chosen_kind(guarantee, kind)
         self.order = _chosen_order(guarantee, self.kind, order)
-        self.neighbours = _chosen_neighbours(neighbours)
+        self.neighbours = None if neighbours is None else Neighbours.of(neighbours)
         self._tracks = tracks_for(guarantee, self.kind, self.order or Fraction(0))
         self.units = tuple(
             Units.up_to(limit) for t in self._tracks for limit in (t.divergence, t.failure)
@@ -243,12 +243,3 @@ def _chosen_order(guarantee: Guarantee, kind: FilterKind, order: Number | None) 
     if chosen <= 1:
         raise ParameterError(f"order must be above 1, got {show(order)}.", parameter="order")
     return chosen
-
-
-def _chosen_neighbours(neighbours: Neighbours | str | None) -> Neighbours | None:
-    if neighbours is None or neighbours in tuple(Neighbours):
-        return None if neighbours is None else Neighbours(neighbours)
-    raise ParameterError(
-        f"neighbours must be one of {', '.join(Neighbours)}, got {show(neighbours)}.",
-        parameter="neighbours",
-    )
