@@ -89,9 +89,6 @@ class Sums:
     ``least`` leaves out a unit's contribution to a group where its weighted number of rows is
     below it (for a Norm only); groups that nobody is left in must not appear.
     ``salt`` makes the choice of groups random.
-
-    >>> Sums.__name__
-    'Sums'
     """
 
     query: Query
@@ -111,9 +108,6 @@ class Distinct:
 
     Of a unit's distinct pairs (group, value) those with the lowest salted hash count. The result
     has the columns key_0, ..., cell_0 (BIGINT, plain counts, not in WEIGHT_STEPS).
-
-    >>> Distinct.__name__
-    'Distinct'
     """
 
     query: Query
@@ -133,9 +127,6 @@ class Profile:
     the ``largest`` or ``smallest`` ``value`` of the unit. ``edges`` increase; the bin of y is the
     number of edges below y (so bin 0 holds y <= edges[0]). Units without a value are left out. The
     result has the columns bin, units (both BIGINT); empty bins may be missing.
-
-    >>> Profile.__name__
-    'Profile'
     """
 
     query: Query
