@@ -1,6 +1,7 @@
 """The accountants by name, side by side, for teaching and for comparing with papers.
 
 Each takes a loss and a delta. :func:`discreet.accounting.epsilon` already gives the best of them.
+``comparison.theorems`` has composition theorems for numbers.
 
 >>> from discreet.accounting import GaussianLoss, comparison
 >>> steps = GaussianLoss(noise_multiplier=4).sampled(rate=0.01) * 10_000
@@ -8,6 +9,7 @@ Each takes a loss and a delta. :func:`discreet.accounting.epsilon` already gives
 True
 """
 
+from discreet.accounting.comparison import theorems
 from discreet.accounting.comparison.methods import (
     MethodResult,
     advanced,
@@ -33,5 +35,6 @@ __all__ = [
     "optimal",
     "pld",
     "renyi",
+    "theorems",
     "zcdp",
 ]

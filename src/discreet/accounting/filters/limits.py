@@ -5,18 +5,16 @@ from fractions import Fraction
 
 from discreet._exact import show
 from discreet._rounding import log_of, nearest
+from discreet.accounting.arithmetic.concentrated import zcdp_delta
 from discreet.accounting.arithmetic.search import smallest_float
 from discreet.accounting.filters.costs import Track
-from discreet.accounting.losses.zcdp import zcdp_delta
 from discreet.errors import ParameterError
 from discreet.privacy import Guarantee
 
 __all__ = ["best_order", "tracks_for"]
 
 # How delta is shared out, once, when a filter is opened.
-_FAILURES = Fraction(
-    1, 8
-)  # zCDP and Renyi: for losses that may fail with a probability of their own
+_FAILURES = Fraction(1, 8)  # zCDP and Renyi: for losses with a chance of failure of their own
 _BASIC = Fraction(1, 8)  # combined: for the basic track
 _EACH = Fraction(1, 1024)  # for one loss that must be converted to (epsilon, delta) first
 

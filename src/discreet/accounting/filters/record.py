@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from discreet._exact import show
-from discreet.accounting.filters.units import Units
+from discreet.accounting.filters.fixed_point import FixedPoint
 from discreet.errors import ParameterError
 
 __all__ = ["FORM", "counts", "field", "number", "units", "unreadable"]
@@ -41,7 +41,7 @@ def number(settings: Mapping[str, object], name: str) -> Fraction | None:
         raise unreadable(f"{name} is not a fraction") from None
 
 
-def units(settings: Mapping[str, object], ours: tuple[Units, ...]) -> tuple[Units, ...]:
+def units(settings: Mapping[str, object], ours: tuple[FixedPoint, ...]) -> tuple[FixedPoint, ...]:
     """Return the recorded units and limits; none may exceed what the guarantee allows."""
     pairs = field(settings, "limits")
     if not isinstance(pairs, Sequence) or len(pairs) != len(ours):
@@ -54,7 +54,7 @@ def units(settings: Mapping[str, object], ours: tuple[Units, ...]) -> tuple[Unit
             or len(pair) != 2
         ):
             raise unreadable("a limit is not two whole numbers")
-        read = Units(pair[0], pair[1])
+        read = FixedPoint(pair[0], pair[1])
         # Units may differ, since a guarantee that was widened keeps its own; whatever they are,
         # prices are rounded up to them.
         absurd = abs(read.exponent) > _WIDEST

@@ -6,13 +6,13 @@ rules, in whole numbers.
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Literal, final
+from typing import Literal, final, get_args
 
 from discreet._exact import Number, exact, show
 from discreet.accounting.filters import record
 from discreet.accounting.filters.costs import cost
+from discreet.accounting.filters.fixed_point import FixedPoint
 from discreet.accounting.filters.limits import best_order, tracks_for
-from discreet.accounting.filters.units import Units
 from discreet.accounting.losses.loss import Loss, require_loss
 from discreet.errors import ParameterError
 from discreet.privacy import Guarantee, Neighbours
@@ -26,7 +26,7 @@ FilterSums = tuple[int | float, ...]
 PRICING = 1
 """Which formulas :meth:`FilterRules.price` uses: raised whenever one of them changes."""
 
-_KINDS = ("basic", "zcdp", "renyi", "combined")
+_KINDS = get_args(FilterKind)
 _REMEMBERED = 4096  # losses whose prices are kept, so that repeated ones are looked up
 
 
@@ -52,7 +52,7 @@ class FilterRules:
     kind: FilterKind
     order: Fraction | None
     neighbours: Neighbours | None
-    units: tuple[Units, ...]
+    units: tuple[FixedPoint, ...]
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class FilterRules:
         self.neighbours = None if neighbours is None else Neighbours.of(neighbours)
         self._tracks = tracks_for(guarantee, self.kind, self.order or Fraction(0))
         self.units = tuple(
-            Units.up_to(limit) for t in self._tracks for limit in (t.divergence, t.failure)
+            FixedPoint.up_to(limit) for t in self._tracks for limit in (t.divergence, t.failure)
         )
         self._prices: dict[Loss, FilterSums] = {}
 
@@ -120,8 +120,10 @@ class FilterRules:
         """Return what a loss adds to each sum, rounded up.
 
         >>> from discreet.accounting import PureLoss
-        >>> FilterRules(Guarantee(epsilon=1)).price(PureLoss(epsilon=0))
-        (0, 0)
+        >>> rules = FilterRules(Guarantee(epsilon=1))
+        >>> divergence, delta = rules.price(PureLoss(epsilon=0.25))
+        >>> 4 * divergence == rules.units[0].limit, delta
+        (True, 0)
         """
         try:
             known = self._prices.get(loss)
@@ -140,8 +142,10 @@ class FilterRules:
     def fits(self, sums: FilterSums) -> bool:
         """Say whether some track has both its sums within the limits.
 
-        >>> FilterRules(Guarantee(epsilon=1)).fits((0, 0))
-        True
+        >>> rules = FilterRules(Guarantee(epsilon=1))
+        >>> limit = rules.units[0].limit
+        >>> rules.fits((limit, 0)), rules.fits((limit + 1, 0))
+        (True, False)
         """
         units = self.units
         for i in range(0, len(units), 2):
@@ -152,10 +156,11 @@ class FilterRules:
     def share(self, sums: FilterSums) -> float:
         """Return the share used of the track with most room; in a track the scarcer sum counts.
 
-        >>> FilterRules(Guarantee(epsilon=1)).share((0, 0))
-        0.0
+        >>> rules = FilterRules(Guarantee(epsilon=1))
+        >>> rules.share((rules.units[0].limit // 4, 0))
+        0.25
         """
-        shares = list(map(Units.share, self.units, sums))
+        shares = list(map(FixedPoint.share, self.units, sums))
         return min(map(max, shares[::2], shares[1::2]))
 
     def relation(self, loss: Loss, agreed: Neighbours | None) -> Neighbours | None:

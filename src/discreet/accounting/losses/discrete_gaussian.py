@@ -9,9 +9,9 @@ import numpy as np
 
 from discreet._exact import Number, plain, positive, whole
 from discreet._rounding import nearest
-from discreet.accounting.losses.lattice_gaussian import lattice_gaussian_delta
+from discreet.accounting.arithmetic.concentrated import zcdp_delta
+from discreet.accounting.arithmetic.lattice_gaussian import lattice_gaussian_delta
 from discreet.accounting.losses.loss import Loss
-from discreet.accounting.losses.zcdp import zcdp_delta
 from discreet.accounting.pairs.pairs import AtomsPair, Pair
 
 __all__ = ["DiscreteGaussianLoss"]
@@ -99,8 +99,9 @@ class DiscreteGaussianLoss(Loss):
     def pairs(self) -> tuple[Pair, Pair]:
         """Return the law and its shift where that is the whole truth; else go by the profile.
 
-        >>> len(DiscreteGaussianLoss(sigma=2, sensitivity=1).pairs())
-        2
+        >>> removing, adding = DiscreteGaussianLoss(sigma=2, sensitivity=1).pairs()
+        >>> removing is adding
+        True
         """
         squared, sigma = int(self._squared_shift), nearest(Fraction(self.sigma))
         if (self.dimension == 1 or squared == 1) and squared and 1e-2 < sigma < _WIDEST_ATOMS:

@@ -102,8 +102,9 @@ class DiscreteLaplaceLoss(Loss):
     def pairs(self) -> tuple[Pair, Pair]:
         """Return the pair of one law and its shift by ``sensitivity``, which is symmetric.
 
-        >>> len(DiscreteLaplaceLoss(noise_multiplier=0.5, sensitivity=2).pairs())
-        2
+        >>> removing, adding = DiscreteLaplaceLoss(noise_multiplier=0.5, sensitivity=2).pairs()
+        >>> removing is adding
+        True
         """
         shift = self.sensitivity
         if shift > _MOST_ATOMS:

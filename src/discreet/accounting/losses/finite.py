@@ -87,8 +87,9 @@ class FinitePairLoss(Loss):
     def pairs(self) -> tuple[Pair, Pair]:
         """Return the pair in both directions.
 
-        >>> len(FinitePairLoss(p=(0.75, 0.25), q=(0.25, 0.75)).pairs())
-        2
+        >>> removing, adding = FinitePairLoss(p=(1, 0), q=(0.25, 0.75)).pairs()
+        >>> removing.missing, adding.infinite
+        (0.75, 0.75)
         """
         first, second = (_atoms(one, other) for one, other in self._both_ways())
         return first, second

@@ -117,8 +117,9 @@ class GaussianLoss(Loss):
     def pairs(self) -> tuple[Pair, Pair]:
         """Return the Gaussian pair, which is symmetric.
 
-        >>> len(GaussianLoss(noise_multiplier=2).pairs())
-        2
+        >>> removing, adding = GaussianLoss(noise_multiplier=2).pairs()
+        >>> removing is adding
+        True
         """
         pair = GaussianPair(nearest(Fraction(self.noise_multiplier)) * (1 - 1e-15))
         return pair, pair

@@ -88,8 +88,9 @@ class LaplaceLoss(Loss):
     def pairs(self) -> tuple[Pair, Pair]:
         """Return the Laplace pair, which is symmetric.
 
-        >>> len(LaplaceLoss(noise_multiplier=0.5).pairs())
-        2
+        >>> removing, adding = LaplaceLoss(noise_multiplier=0.5).pairs()
+        >>> removing is adding
+        True
         """
         pair = LaplacePair(nearest(Fraction(self.noise_multiplier)) * (1 - 1e-15))
         return pair, pair

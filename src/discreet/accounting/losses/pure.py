@@ -59,8 +59,9 @@ class PureLoss(Loss):
     def pairs(self) -> tuple[Pair, Pair]:
         """Return binary randomized response, which is symmetric.
 
-        >>> len(PureLoss(epsilon=2).pairs())
-        2
+        >>> removing, adding = PureLoss(epsilon=2).pairs()
+        >>> removing is adding
+        True
         """
         pair = response_pair(epsilon=Fraction(self.epsilon), others=1)
         return pair, pair
@@ -156,8 +157,9 @@ class ApproximateLoss(Loss):
     def pairs(self) -> tuple[Pair, Pair]:
         """Return randomized response that sometimes reveals the input, which is symmetric.
 
-        >>> len(ApproximateLoss(epsilon=2, delta=0.001).pairs())
-        2
+        >>> removing, adding = ApproximateLoss(epsilon=2, delta=0.001).pairs()
+        >>> removing is adding
+        True
         """
         pair = response_pair(epsilon=Fraction(self.epsilon), others=1, failure=Fraction(self.delta))
         return pair, pair

@@ -76,8 +76,9 @@ class RandomizedResponseLoss(Loss):
     def pairs(self) -> tuple[Pair, Pair]:
         """Return the pair of two inputs' reports, which is symmetric.
 
-        >>> len(RandomizedResponseLoss(epsilon=2, categories=3).pairs())
-        2
+        >>> removing, adding = RandomizedResponseLoss(epsilon=2, categories=3).pairs()
+        >>> removing is adding
+        True
         """
         pair = response_pair(epsilon=self.epsilon_pure, others=self.categories - 1)
         return pair, pair

@@ -51,16 +51,17 @@ class ShuffledLoss(Loss):
     def delta_upper(self, *, epsilon: Number) -> float:
         """Return delta at ``epsilon``, rounded up.
 
-        >>> round(ShuffledLoss(epsilon0=2, n=1000).delta_upper(epsilon=1), 4)
-        0.0
+        >>> f"{ShuffledLoss(epsilon0=2, n=1000).delta_upper(epsilon=0.25):.3g}"
+        '0.000212'
         """
         return shuffle_delta(epsilon0=self.epsilon0, n=self.n, epsilon=epsilon)
 
     def pairs(self) -> tuple[Pair, Pair]:
         """Return the pair of clones, which is symmetric.
 
-        >>> len(ShuffledLoss(epsilon0=2, n=1000).pairs())
-        2
+        >>> removing, adding = ShuffledLoss(epsilon0=2, n=1000).pairs()
+        >>> removing is adding
+        True
         """
         found = shuffle_pair(epsilon0=self.epsilon0, n=self.n)
         pair = AtomsPair(found.losses, found.masses, found.infinite, found.infinite)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
-__all__ = ["Units"]
+__all__ = ["FixedPoint"]
 
 # A limit is counted in at least so many units, about 2^111. The factors make decimals of up to
 # twelve digits, thirds, sevenths, weeks and dozens whole numbers of units, so that ten tenths fill
@@ -16,10 +16,10 @@ _LONGEST = 4096  # binary digits of a number of units that is worth writing down
 
 @final
 @dataclass(frozen=True, slots=True)
-class Units:
+class FixedPoint:
     """Count an amount in units of 2^exponent / _FINENESS, up to a limit.
 
-    >>> tenths = Units.up_to(Fraction(1))
+    >>> tenths = FixedPoint.up_to(Fraction(1))
     >>> 10 * tenths.of(Fraction(1, 10)) == tenths.limit
     True
     >>> tenths.of(Fraction(1, 10**99))  # nothing small is lost
@@ -30,7 +30,7 @@ class Units:
     limit: int
 
     @classmethod
-    def up_to(cls, limit: Fraction) -> "Units":
+    def up_to(cls, limit: Fraction) -> "FixedPoint":
         """Choose units fine enough for ``limit``, and round it down to them."""
         if limit == 0:
             return cls(0, 0)
@@ -52,10 +52,10 @@ class Units:
         units = -(-numerator * top // (denominator * bottom))
         return units if units.bit_length() <= _LONGEST else math.inf  # as good as
 
-    def widened(self, limit: Fraction) -> "Units":
+    def widened(self, limit: Fraction) -> "FixedPoint":
         """Return the same units up to another limit, rounded down."""
         top, bottom = _ratio(self.exponent)
-        return Units(self.exponent, limit.numerator * top // (limit.denominator * bottom))
+        return FixedPoint(self.exponent, limit.numerator * top // (limit.denominator * bottom))
 
     def share(self, units: int | float) -> float:
         """Return which share of the limit this is; infinity where that is beyond the floats."""

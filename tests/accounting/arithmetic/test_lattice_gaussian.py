@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting import DiscreteGaussianLoss, GaussianLoss, ZCDPLoss, delta
-from discreet.accounting.losses import lattice_gaussian as room
-from discreet.accounting.losses.lattice_gaussian import lattice_gaussian_delta
+from discreet.accounting.arithmetic import lattice_gaussian as room
+from discreet.accounting.arithmetic.lattice_gaussian import lattice_gaussian_delta
 
 TIGHT = 1e-9
 

@@ -16,8 +16,8 @@ from fractions import Fraction
 import numpy as np
 
 from discreet._rounding import above, nearest, one_minus_exp
+from discreet.accounting.arithmetic.concentrated import zcdp_delta
 from discreet.accounting.arithmetic.mills import mills, mills_drop
-from discreet.accounting.losses.zcdp import zcdp_delta
 
 __all__ = ["lattice_gaussian_delta"]
 
