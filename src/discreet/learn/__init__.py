@@ -16,7 +16,7 @@
 True
 """
 
-from discreet.learn import requirement as _torch  # noqa: F401 - first: it says what is missing
+from discreet.learn import requirement as _requirement  # noqa: F401 - says what is missing
 from discreet.learn.checkpoints import resume
 from discreet.learn.choices.adaptive import Adaptive
 from discreet.learn.choices.clipping import Automatic, Clipping, Flat, PerLayer

@@ -34,7 +34,15 @@ class ExecutionOptions(TypedDict, total=False):
     graphs. ``progress``: show a bar; by default on a terminal. ``diagnostics``: look at raw data,
     NOT PRIVATE. ``source``: of all randomness.
 
-    >>> how: ExecutionOptions = {"micro_batch_size": 64, "progress": False}
+    >>> import torch
+    >>> from discreet.learn import prepare
+    >>> how: ExecutionOptions = {"micro_batch_size": 64, "diagnostics": True}
+    >>> model, data = torch.nn.Linear(3, 1), (torch.randn(1_000, 3),)
+    >>> private = prepare(model, torch.optim.SGD(model.parameters(), lr=0.1), data, clip=1.0,
+    ...                   noise_multiplier=1, delta=1e-5, steps=1, batch_size=500, **how)
+    >>> private.step(next(private.batches()), lambda model, rows: model(rows[0]).squeeze(1))
+    >>> private.diagnostics.units > 300
+    True
     """
 
     account: Account | None
