@@ -1,1 +1,1 @@
-"""Directed rounding, searches and special functions."""
+"""Searches and special functions: binomials, normal tails, the lattice Gaussian, zCDP."""
