@@ -11,7 +11,6 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import dedent
 
 ROOT = Path(__file__).parents[1]
 GUIDE = ROOT / "CONTRIBUTING.md"
@@ -22,8 +21,7 @@ RECIPES = ROOT / "docs" / "contributions"
 class Contribution:
     """What somebody adds: whole files from ``docs/contributions/<folder>``, and lines elsewhere.
 
-    ``lines`` are by file: each text is put in before the first line that it would stand before
-    in the file, which the mark names.
+    ``lines`` are by file: pairs of a mark that is there once, and what is put in before it.
     """
 
     title: str
@@ -70,7 +68,7 @@ def _apply(contribution: Contribution, copy: Path) -> list[str]:
         text = (copy / name).read_text(encoding="utf-8")
         for mark, added in edits:
             assert text.count(mark) == 1, f"{name}: {mark!r} is there {text.count(mark)} times"
-            text = text.replace(mark, dedent(added) + mark)
+            text = text.replace(mark, added + mark)
         (copy / name).write_text(text, encoding="utf-8")
     return tests
 
@@ -90,7 +88,42 @@ def _added(copy: Path) -> dict[str, int]:
     return found
 
 
-CONTRIBUTIONS: list[Contribution] = []
+CONTRIBUTIONS = [
+    Contribution(
+        title="a mechanism with a loss of its own",
+        folder="mechanism",
+        most=4,
+        lines={
+            "src/discreet/accounting/losses/__init__.py": [
+                (
+                    "from discreet.accounting.losses.zcdp import",
+                    "from discreet.accounting.losses.two_sided import TwoSidedLoss\n",
+                ),
+                ('    "WithoutReplacementLoss",\n', '    "TwoSidedLoss",\n'),
+            ],
+            "src/discreet/mechanisms/__init__.py": [
+                (
+                    "from discreet.mechanisms.responses.warner import",
+                    "from discreet.mechanisms.responses.two_sided import TwoSidedResponse\n",
+                ),
+                ('    "Warner",\n', '    "TwoSidedResponse",\n'),
+            ],
+        },
+    ),
+    Contribution(
+        title="an aggregate that is a rewrite of others: `GEOMEAN(x)`",
+        folder="aggregate",
+        most=1,
+        lines={
+            "src/discreet/tables/model/aggregates.py": [
+                (
+                    '    AggregateSpec(kind="correlation"',
+                    '    Rewrite(names=("GEOMEAN",), sql="EXP(AVG(LN(x)))"),\n',
+                )
+            ]
+        },
+    ),
+]
 
 
 def table() -> str:
