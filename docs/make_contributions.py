@@ -88,6 +88,24 @@ def _added(copy: Path) -> dict[str, int]:
     return found
 
 
+_SUBTRACT = '''\
+def subtract(rec: Recorder, func: Any, input: Any, other: Any, **options: Any) -> Tensor:
+    """Follow a parameter that is subtracted from a batch, or a batch from it."""
+    if options or not isinstance(input, Tensor) or not isinstance(other, Tensor):
+        return cast("Tensor", fallback(rec, func, input, other, **options))
+    owner, sign = (input, 1) if rec.is_followed(input) else (other, -1)
+    out = func(constant(rec, input), constant(rec, other))
+    (axis,) = rec.results or (None,)
+
+    def then(grad: Tensor) -> None:
+        assert axis is not None
+        rec.put(owner, Dense(sign * per_unit_sum(rec, grad, axis, owner.shape)))
+
+    return rec.watch(out, owner, then=then)
+
+
+'''
+
 CONTRIBUTIONS = [
     Contribution(
         title="a mechanism with a loss of its own",
@@ -121,6 +139,24 @@ CONTRIBUTIONS = [
                     '    Rewrite(names=("GEOMEAN",), sql="EXP(AVG(LN(x)))"),\n',
                 )
             ]
+        },
+    ),
+    Contribution(
+        title="a layer rule: subtraction of a parameter",
+        folder="layer_rule",
+        most=2,
+        lines={
+            "src/discreet/learn/rules/elementwise.py": [("def multiply(", _SUBTRACT)],
+            "src/discreet/learn/rules/table.py": [
+                (
+                    "    **dict.fromkeys((torch.mul, T.mul,",
+                    "    **dict.fromkeys((torch.sub, T.sub, T.__sub__), subtract),\n",
+                ),
+                (
+                    "from discreet.learn.rules.embeddings import",
+                    "from discreet.learn.rules.elementwise import subtract\n",
+                ),
+            ],
         },
     ),
 ]

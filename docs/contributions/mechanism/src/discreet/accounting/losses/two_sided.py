@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, final
 
-from discreet._exact import Number, probability
+from discreet._exact import Number, plain, probability
 from discreet._rounding import above, exp_lower, log_of
-from discreet.accounting.arithmetic.rounding import keep
 from discreet.accounting.losses.loss import Loss
 from discreet.privacy import Neighbours
 
@@ -36,7 +35,7 @@ class TwoSidedLoss(Loss):
     def __post_init__(self) -> None:
         for name in ("yes_if_yes", "yes_if_no"):
             probability(getattr(self, name), name=name)
-            object.__setattr__(self, name, keep(getattr(self, name)))
+            object.__setattr__(self, name, plain(getattr(self, name), name=name))
 
     @property
     def epsilon_pure(self) -> Fraction:
