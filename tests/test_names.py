@@ -9,9 +9,6 @@ import discreet
 
 SOURCE = Path(discreet.__file__).parent
 
-# Two classes of one name, each with the reason why both keep it. Better: none.
-SHARED = {}
-
 
 def classes():
     """Return where each class without a leading underscore is defined."""
@@ -24,13 +21,7 @@ def classes():
 
 
 def test_no_two_classes_share_a_name():
-    shared = {name: places for name, places in classes().items() if len(places) > 1}
-    assert {name: shared[name] for name in shared.keys() - SHARED.keys()} == {}
-
-
-def test_no_name_is_excused_that_needs_no_excuse():
-    known = classes()
-    assert [name for name in SHARED if len(known[name]) < 2] == []
+    assert {name: places for name, places in classes().items() if len(places) > 1} == {}
 
 
 def test_no_two_rooms_give_different_things_one_name():
