@@ -15,7 +15,7 @@ from discreet.tables.engines.duckdb.dialect import DUCKDB
 from discreet.tables.model.bounds import Groups, Norm
 from discreet.tables.model.query import Key, Query, Value
 from discreet.tables.model.relation import Select
-from discreet.tables.model.statements import Cells, Distinct, Place, Profile, Sums
+from discreet.tables.model.statements import Cells, Distinct, Profile, Sums, ValueGrid
 
 
 def compiled(statement):
@@ -47,7 +47,7 @@ STATEMENTS = {
     "groups": replace(SUMS, bounding=Groups(groups=2, rows=3)),
     "rows": replace(SUMS, bounding=None, query=replace(QUERY, unit_is_row=True)),
     "place": replace(
-        SUMS, cells=CELLS[:1], place=Place(value=0, low=Fraction(0), high=Fraction(9), points=10)
+        SUMS, cells=CELLS[:1], grid=ValueGrid(value=0, low=Fraction(0), high=Fraction(9), points=10)
     ),
     "least": replace(SUMS, least=Fraction(1, 2)),
     "once": replace(SUMS, cells=CELLS[:1], once=True),

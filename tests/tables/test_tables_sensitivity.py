@@ -24,7 +24,7 @@ from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm, squared_sen
 from discreet.tables.model.query import Key, Query, Value
 from discreet.tables.model.relation import Scan, Select
 from discreet.tables.model.scalar import Call, ColumnRef, Literal
-from discreet.tables.model.statements import Cells, Distinct, Place, Profile, Sums
+from discreet.tables.model.statements import Cells, Distinct, Profile, Sums, ValueGrid
 
 # NaN is turned into NULL by the rows of a query; hidden in a file, it must not come back.
 VALUES = tuple((name, Call("not_nan", (ColumnRef(name),))) for name in ("value_0", "value_1"))
@@ -71,12 +71,12 @@ BOUNDINGS = {
     "groups": Groups(groups=2, rows=3),
     "one group": Groups(groups=1, rows=1),
 }
-PLACE = Place(value=0, low=Fraction(-3), high=Fraction(7), points=5)
+GRID = ValueGrid(value=0, low=Fraction(-3), high=Fraction(7), points=5)
 FORMS = {
     "plain": {},
     "once": {"once": True},
     "least": {"least": Fraction(1, 3)},
-    "place": {"place": PLACE},
+    "place": {"grid": GRID},
     "listed": {"groups": (("a", None), (None, 0.0), ("b", 1.5), ("", math.inf))},
 }
 

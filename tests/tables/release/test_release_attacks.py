@@ -365,7 +365,7 @@ def check_statement(
     for cells in statement.cells:
         own = [n for move in moves for n in move[start : start + cells.count]]
         start += cells.count
-        norm: Literal[1, 2] = 1 if statement.place is not None or order == 1 else 2
+        norm: Literal[1, 2] = 1 if statement.grid is not None or order == 1 else 2
         most = sensitivity(
             statement.bounding or Norm(limit=1, order=1), order=norm, neighbours=known.neighbours,
             is_signed=cells.kind == "sum" and cells.bounds[0][0] < 0,

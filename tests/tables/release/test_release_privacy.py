@@ -220,7 +220,7 @@ def check(question, catalog, one, two, spied, *, bounding=None):
         after = two.aggregate(statement).reveal_without_noise()
         if isinstance(statement, Profile):
             _check_profile(before, after, followers, catalog)
-        elif getattr(statement, "place", None) is not None:
+        elif getattr(statement, "grid", None) is not None:
             _check_ranks(prepared, statement, before, after, followers, catalog)
         else:
             is_first = statement is selecting

@@ -7,7 +7,7 @@ from discreet.tables.engines.protocol import Engine, EngineFactory
 from discreet.tables.engines.sources import Sources, open_sources
 from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Groups, Norm
 from discreet.tables.model.query import Key, Query, Value
-from discreet.tables.model.relation import Grouped, Joined, Rows, Scan, Select
+from discreet.tables.model.relation import GroupedRows, Joined, Rows, Scan, Select
 from discreet.tables.model.scalar import (
     Call,
     Case,
@@ -18,7 +18,7 @@ from discreet.tables.model.scalar import (
     Literal,
     Scalar,
 )
-from discreet.tables.model.statements import Cells, Distinct, Place, Profile, Statement, Sums
+from discreet.tables.model.statements import Cells, Distinct, Profile, Statement, Sums, ValueGrid
 from discreet.tables.model.types import Type
 from discreet.tables.sources.source import DataSource
 
@@ -38,13 +38,13 @@ __all__ = [
     "EngineFactory",
     "Fold",
     "Function",
-    "Grouped",
+    "GroupedRows",
     "Groups",
     "Joined",
     "Key",
     "Literal",
     "Norm",
-    "Place",
+    "ValueGrid",
     "Profile",
     "Query",
     "Rows",

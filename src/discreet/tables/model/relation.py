@@ -5,7 +5,7 @@ from typing import Final, Literal, final
 
 from discreet.tables.model.scalar import ColumnRef, Scalar, form
 
-__all__ = ["UNIT", "Columns", "Grouped", "Joined", "Rows", "Scan", "Select", "rows_form"]
+__all__ = ["UNIT", "Columns", "GroupedRows", "Joined", "Rows", "Scan", "Select", "rows_form"]
 
 UNIT: Final = "unit"
 """The column that says whose row it is."""
@@ -69,13 +69,13 @@ class Select:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Grouped:
+class GroupedRows:
     """One row for each combination of the columns ``by`` of ``rows``; NULL is a value like others.
 
     ``columns`` and ``having`` are made of these columns and of
     :class:`~discreet.tables.model.scalar.Fold`. The unit, where there is one, is among ``by``.
 
-    >>> Grouped(Select.of("visits", unit="id", k0="day"), by=("unit", "k0"),
+    >>> GroupedRows(Select.of("visits", unit="id", k0="day"), by=("unit", "k0"),
     ...         columns=(("day", ColumnRef("k0")),)).names
     ('day',)
     """
@@ -91,7 +91,7 @@ class Grouped:
         return tuple(name for name, _ in self.columns)
 
 
-Rows = Select | Grouped
+Rows = Select | GroupedRows
 
 
 def rows_form(rows: Rows) -> list[object]:
@@ -101,7 +101,7 @@ def rows_form(rows: Rows) -> list[object]:
     ['select', ['people'], [['unit', ['column', '', 'id']]], []]
     """
     columns = [[name, form(node)] for name, node in rows.columns]
-    if isinstance(rows, Grouped):
+    if isinstance(rows, GroupedRows):
         having = None if rows.having is None else form(rows.having)
         return ["grouped", rows_form(rows.rows), list(rows.by), columns, having]
     source: list[object] = (

@@ -11,7 +11,7 @@ from discreet.tables.model.query import Query
 __all__ = [
     "Cells",
     "Distinct",
-    "Place",
+    "ValueGrid",
     "Profile",
     "Statement",
     "Sums",
@@ -57,13 +57,13 @@ class Cells:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ValueGrid:
     """Group rows also by where a value lies: one of ``points`` numbers from low to high.
 
     The place of x, clamped, is floor((x - low) / (high - low) * (points - 1) + 1/2). Rows without a
     value are left out, before units are bounded.
 
-    >>> Place(value=0, low=Fraction(0), high=Fraction(120), points=121).points
+    >>> ValueGrid(value=0, low=Fraction(0), high=Fraction(120), points=121).points
     121
     """
 
@@ -78,10 +78,11 @@ class Place:
 class Sums:
     """Add up cells by group, each unit bounded.
 
-    The result has the columns key_0, ..., then ``place`` (BIGINT) if there is one, then cell_0, ...
-    (BIGINT, clamped at +-2**62), the cells of all ``cells`` in order. A row of weight w adds w
-    times its cells times WEIGHT_STEPS; the product is rounded towards zero for each unit and group.
-    ``bounding`` of None: every row is a unit of its own (``unit_is_row``), all weights are 1.
+    The result has the columns key_0, ..., then ``place`` (int64) if there is a ``grid``, then
+    cell_0, ... (int64, clamped at +-2**62), the cells of all ``cells`` in order. A row of weight w
+    adds w times its cells times WEIGHT_STEPS; the product is rounded towards zero for each unit
+    and group. ``bounding`` of None: every row is a unit of its own (``unit_is_row``), and all
+    weights are 1.
 
     ``groups``, where given, are the only combinations of keys that count: other rows are left out
     *before* units are bounded. A group without rows may be missing from the result.
@@ -89,6 +90,11 @@ class Sums:
     ``least`` leaves out a unit's contribution to a group where its weighted number of rows is
     below it (for a Norm only); groups that nobody is left in must not appear.
     ``salt`` makes the choice of groups random.
+
+    >>> from discreet.tables.model.relation import Select
+    >>> people = Query(rows=Select.of("people", unit="user_id"), tables=("people",))
+    >>> Sums(query=people, cells=(Cells(kind="rows"),), bounding=None, salt="").groups is None
+    True
     """
 
     query: Query
@@ -96,7 +102,7 @@ class Sums:
     bounding: Bounding | None
     salt: str
     groups: tuple[tuple[object, ...], ...] | None = None
-    place: Place | None = None
+    grid: ValueGrid | None = None
     once: bool = False
     least: Fraction | None = None
 
@@ -107,7 +113,12 @@ class Distinct:
     """Count the distinct values in each group, each unit naming at most ``most`` of them in all.
 
     Of a unit's distinct pairs (group, value) those with the lowest salted hash count. The result
-    has the columns key_0, ..., cell_0 (BIGINT, plain counts, not in WEIGHT_STEPS).
+    has the columns key_0, ..., cell_0 (int64, plain counts, not in WEIGHT_STEPS).
+
+    >>> from discreet.tables.model.relation import Select
+    >>> visits = Query(rows=Select.of("visits", unit="user_id", value_0="page"), tables=("visits",))
+    >>> Distinct(query=visits, value=0, most=3, salt="").most
+    3
     """
 
     query: Query
@@ -126,7 +137,12 @@ class Profile:
     (the L2 norm of its counts over groups), ``pairs`` (distinct pairs of group and ``value``), or
     the ``largest`` or ``smallest`` ``value`` of the unit. ``edges`` increase; the bin of y is the
     number of edges below y (so bin 0 holds y <= edges[0]). Units without a value are left out. The
-    result has the columns bin, units (both BIGINT); empty bins may be missing.
+    result has the columns bin, units (both int64); empty bins may be missing.
+
+    >>> from discreet.tables.model.relation import Select
+    >>> people = Query(rows=Select.of("people", unit="user_id"), tables=("people",))
+    >>> len(Profile(query=people, of="rows", edges=(Fraction(1), Fraction(10))).edges) + 1  # bins
+    3
     """
 
     query: Query

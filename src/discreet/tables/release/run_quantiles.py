@@ -14,7 +14,7 @@ from discreet.tables.algorithms.noise import in_rows
 from discreet.tables.algorithms.rank_candidates import by_group
 from discreet.tables.model.bounds import Norm, sensitivity
 from discreet.tables.model.query import Aggregate
-from discreet.tables.model.statements import Cells, Place, Sums
+from discreet.tables.model.statements import Cells, Sums, ValueGrid
 from discreet.tables.pricing.price import SIZE_SHARE, size_noise
 from discreet.tables.release.context import RunContext
 from discreet.tables.release.group_index import Shown
@@ -23,25 +23,25 @@ from discreet.tables.release.run_limits import Limits
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Ranked", "draw_ranked", "place_of"]
+__all__ = ["Ranked", "draw_ranked", "value_grid"]
 
 MOST_PLACES: Final = 1 << 20  # for whole numbers
 
 Integers = npt.NDArray[np.int64]
 
 
-def place_of(value: int, bounds: tuple[Fraction, Fraction], *, is_whole: bool) -> Place:
+def value_grid(value: int, bounds: tuple[Fraction, Fraction], *, is_whole: bool) -> ValueGrid:
     """Return the points among which a quantile is chosen: whole numbers, where values are.
 
-    >>> place_of(0, (Fraction(0), Fraction(120)), is_whole=True).points
+    >>> value_grid(0, (Fraction(0), Fraction(120)), is_whole=True).points
     121
     """
     low, high = bounds
     if is_whole and high - low < MOST_PLACES:
         low, high = Fraction(math.floor(low)), Fraction(math.ceil(high))
-        return Place(value=value, low=low, high=high, points=int(high - low) + 1)
+        return ValueGrid(value=value, low=low, high=high, points=int(high - low) + 1)
     points = 1 if low == high else ranks.PLACES + 1
-    return Place(value=value, low=low, high=high, points=points)
+    return ValueGrid(value=value, low=low, high=high, points=points)
 
 
 @final
@@ -54,12 +54,12 @@ class Ranked:
     high: npt.NDArray[np.float64]
 
     @classmethod
-    def of(cls, found: Sequence[ranks.Covering], place: Place) -> "Ranked":
+    def of(cls, found: Sequence[ranks.Covering], grid: ValueGrid) -> "Ranked":
         """Turn places back into values; NaN where nothing is known."""
-        step = (place.high - place.low) / max(1, place.points - 1)
+        step = (grid.high - grid.low) / max(1, grid.points - 1)
 
         def values(places: Sequence[int | None]) -> npt.NDArray[np.float64]:
-            at = (math.nan if p is None else float(place.low + p * step) for p in places)
+            at = (math.nan if p is None else float(grid.low + p * step) for p in places)
             return np.fromiter(at, dtype=np.float64, count=len(places))
 
         return cls(
@@ -85,14 +85,14 @@ def draw_ranked(limits: Limits, shown: Shown) -> dict[int, Ranked]:
         aggregate = context.query.aggregates[i]
         value = aggregate.values[0]
         is_whole = context.query.values[value].is_whole
-        place = place_of(value, limits.bounds[value], is_whole=is_whole)
+        grid = value_grid(value, limits.bounds[value], is_whole=is_whole)
         if value not in tables:
-            tables[value] = _placed(limits, place)
-        found[i] = _ranked(limits, aggregate, place, tables[value], shown)
+            tables[value] = _placed(limits, grid)
+        found[i] = _ranked(limits, aggregate, grid, tables[value], shown)
     return found
 
 
-def _placed(limits: Limits, place: Place) -> "pa.Table":
+def _placed(limits: Limits, grid: ValueGrid) -> "pa.Table":
     context = limits.context
     return context.aggregate(
         Sums(
@@ -101,20 +101,20 @@ def _placed(limits: Limits, place: Place) -> "pa.Table":
             bounding=limits.of_ranks(),
             salt=context.salt,
             groups=context.groups,
-            place=place,
+            grid=grid,
         )
     )
 
 
 def _ranked(
-    limits: Limits, aggregate: Aggregate, place: Place, table: "pa.Table", shown: Shown
+    limits: Limits, aggregate: Aggregate, grid: ValueGrid, table: "pa.Table", shown: Shown
 ) -> Ranked:
     """Draw one aggregate in every group."""
     context, bounding = limits.context, limits.of_ranks()
     drawer = ranks.Ranks(
         epsilon=context.price.rank_epsilon * (1 - SIZE_SHARE),
         limit=1 if bounding is None else bounding.limit,
-        points=place.points,
+        points=grid.points,
         neighbours=context.catalog.neighbours,
         group_size=context.catalog.unit.size,
         is_single=not context.query.keys,
@@ -127,7 +127,7 @@ def _ranked(
         _drawn(context, drawer, aggregate, *part, rows=fewest)
         for part, fewest in zip(parts, _fewest(context, bounding, steps), strict=True)
     ]
-    return Ranked.of(found, place)
+    return Ranked.of(found, grid)
 
 
 def _fewest(context: RunContext, bounding: Norm | None, steps: Integers) -> list[float]:

@@ -7,7 +7,7 @@ from typing import Final, final
 from sqlglot import exp
 
 from discreet.tables.model import scalar
-from discreet.tables.model.relation import UNIT, Grouped, Select
+from discreet.tables.model.relation import UNIT, GroupedRows, Select
 from discreet.tables.model.scalar import Call, Cast, ColumnRef, Fold, Scalar
 from discreet.tables.sql.aggregate_calls import AggregateCall, has_aggregate, read_call
 from discreet.tables.sql.expressions.arguments import need
@@ -84,7 +84,7 @@ def grouped(
     items: list[tuple[str, exp.Expression]],
     relation: Relation,
     where: tuple[Scalar, ...],
-) -> tuple[Named, Grouped]:
+) -> tuple[Named, GroupedRows]:
     """Translate a subquery with GROUP BY."""
     scope = relation.scope
     nodes = group_items(question, select, items, scope)
@@ -115,7 +115,7 @@ def grouped(
     inside += [(f"v{i}", value) for i, value in enumerate(groups.values)]
     by = (*(UNIT for _ in unit), *(f"k{i}" for i in range(len(keys))))
     rows = Select(relation.joined(), tuple(inside), where)
-    return columns, Grouped(rows, by, tuple(shown), condition)
+    return columns, GroupedRows(rows, by, tuple(shown), condition)
 
 
 def _check_unit(

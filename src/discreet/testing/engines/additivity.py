@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from discreet.tables.engines import Groups, Norm
 from discreet.testing.engines.comparison import Comparison
-from discreet.testing.engines.made_up import FAMILIES, PLACE, ROWS, sums
+from discreet.testing.engines.made_up import FAMILIES, GRID, ROWS, sums
 
 
 class Additivity(Comparison):
@@ -27,7 +27,7 @@ class Additivity(Comparison):
     def test_units_add_up_at_places(self) -> None:
         """Units at places."""
         for bounding in (Norm(limit=2, order=1), Groups(groups=2, rows=1)):
-            self.check_units_add_up(sums(ROWS, bounding=bounding, place=PLACE))
+            self.check_units_add_up(sums(ROWS, bounding=bounding, grid=GRID))
 
     def test_units_add_up_with_least(self) -> None:
         """Units whose small contributions are left out."""

@@ -53,7 +53,7 @@ class Comparison:
 
         table = self.run(statement, rows)
         keys = [f"key_{i}" for i in range(len(statement.query.keys))]
-        keys += ["place"] * (statement.place is not None)
+        keys += ["place"] * (statement.grid is not None)
         names = [f"cell_{i}" for i in range(sum(family.count for family in statement.cells))]
         assert table.column_names == keys + names
         assert all(table.schema.field(name).type == pa.int64() for name in names)

@@ -12,11 +12,11 @@ from discreet.tables.engines import (
     Cells,
     Key,
     Norm,
-    Place,
     Query,
     Select,
     Sums,
     Value,
+    ValueGrid,
 )
 from discreet.testing.engines.oracle import Row
 
@@ -47,7 +47,7 @@ FAMILIES = (
     replace(QUADRATIC, with_absent=True),
     MOMENTS,
 )
-PLACE = Place(value=0, low=Fraction(-10), high=Fraction(100), points=12)
+GRID = ValueGrid(value=0, low=Fraction(-10), high=Fraction(100), points=12)
 NORMS: tuple[Bounding, ...] = tuple(
     Norm(limit=limit, order=order)
     for limit in (1, Fraction(1, 2), Fraction(7, 2), 1000)
@@ -111,7 +111,7 @@ def sums(
     keys: int = 1,
     salt: str = "salt",
     groups: tuple[tuple[object, ...], ...] | None = None,
-    place: Place | None = None,
+    grid: ValueGrid | None = None,
     once: bool = False,
     least: Fraction | None = None,
 ) -> Sums:
@@ -122,7 +122,7 @@ def sums(
         bounding=bounding,
         salt=salt,
         groups=groups,
-        place=place,
+        grid=grid,
         once=once,
         least=least,
     )

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 
-from discreet.tables.engines import WEIGHT_STEPS, Cells, Distinct, Groups, Place, Profile, Sums
+from discreet.tables.engines import WEIGHT_STEPS, Cells, Distinct, Groups, Profile, Sums, ValueGrid
 
 __all__ = ["Interval", "Row", "by_unit", "distinct_pairs", "expected_profile", "expected_sums"]
 
@@ -69,18 +69,18 @@ def _group(statement: Sums | Distinct | Profile, row: Row) -> tuple[object, ...]
     group = tuple(row[f"key_{i}"] for i in range(len(statement.query.keys)))
     if statement.groups is not None and group not in {tuple(g) for g in statement.groups}:
         return None
-    place = getattr(statement, "place", None)
-    if place is None:
+    grid = getattr(statement, "grid", None)
+    if grid is None:
         return group
-    where = _place(place, row[f"value_{place.value}"])
+    where = _place(grid, row[f"value_{grid.value}"])
     return None if where is None else (*group, where)
 
 
-def _place(place: Place, value: object) -> int | None:
+def _place(grid: ValueGrid, value: object) -> int | None:
     if value is None:
         return None
-    share = _share(value, (place.low, place.high))
-    return math.floor(share * (place.points - 1) + Fraction(1, 2))
+    share = _share(value, (grid.low, grid.high))
+    return math.floor(share * (grid.points - 1) + Fraction(1, 2))
 
 
 def _weight(

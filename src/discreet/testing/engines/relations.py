@@ -2,7 +2,16 @@
 
 from typing import TYPE_CHECKING, Any
 
-from discreet.tables.engines import Call, ColumnRef, Fold, Grouped, Joined, Literal, Scan, Select
+from discreet.tables.engines import (
+    Call,
+    ColumnRef,
+    Fold,
+    GroupedRows,
+    Joined,
+    Literal,
+    Scan,
+    Select,
+)
 from discreet.testing.engines.comparison import Comparison
 
 if TYPE_CHECKING:
@@ -24,7 +33,7 @@ def _column(source: str, name: str) -> "tuple[str, Scalar]":
 
 
 class Relations(Comparison):
-    """What questions read from, as :class:`Select` and :class:`Grouped` say."""
+    """What questions read from, as :class:`Select` and :class:`GroupedRows` say."""
 
     def check_rows(self, rows: Select, *wanted: tuple[Any, ...]) -> None:
         """Compare rows, whatever their order."""
@@ -82,7 +91,7 @@ class Relations(Comparison):
         }  # fmt: skip
         inside = Select.of("visits", id="id", day="day", x="x")
         keys = (("id", ColumnRef("id")), ("day", ColumnRef("day")))
-        grouped = Grouped(inside, by=("id", "day"), columns=(*keys, *folds.items()))
+        grouped = GroupedRows(inside, by=("id", "day"), columns=(*keys, *folds.items()))
         names = ("id", "day", *folds)
         shown = Select(
             (Joined(alias="s0", rows=grouped),), tuple(_column("s0", name) for name in names)
@@ -97,7 +106,7 @@ class Relations(Comparison):
         """Only groups whose condition is true are left."""
         several = Call("greater", (Fold("count"), Literal(1, "int64")))
         inside = Select.of("visits", id="id", day="day")
-        grouped = Grouped(
+        grouped = GroupedRows(
             inside, by=("id", "day"), columns=(("day", ColumnRef("day")),), having=several
         )
         shown = Select((Joined(alias="s0", rows=grouped),), (_column("s0", "day"),))

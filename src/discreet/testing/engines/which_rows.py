@@ -5,9 +5,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from discreet.tables.engines import WEIGHT_STEPS, Groups, Norm, Place
+from discreet.tables.engines import WEIGHT_STEPS, Groups, Norm, ValueGrid
 from discreet.testing.engines.comparison import Comparison
-from discreet.testing.engines.made_up import FAMILIES, LINEAR, NORMS, PLACE, ROWS, made_rows, sums
+from discreet.testing.engines.made_up import FAMILIES, GRID, LINEAR, NORMS, ROWS, made_rows, sums
 
 if TYPE_CHECKING:
     from discreet.testing.engines.oracle import Row
@@ -90,22 +90,22 @@ class WhichRows(Comparison):
         """Rows without a value are left out before units are bounded; ends hold what is beyond."""
         for keys in (0, 1):
             for bounding in (None, Norm(limit=2, order=1), Norm(limit=2, order=2)):
-                self.check(sums(ROWS, bounding=bounding, keys=keys, place=PLACE))
+                self.check(sums(ROWS, bounding=bounding, keys=keys, grid=GRID))
 
     def test_places_by_groups(self) -> None:
         """Places are groups."""
-        self.check(sums(ROWS, bounding=Groups(groups=50, rows=2), place=PLACE))
+        self.check(sums(ROWS, bounding=Groups(groups=50, rows=2), grid=GRID))
 
     def test_one_place(self) -> None:
         """One point, or bounds of no width."""
-        for place in (replace(PLACE, points=1), replace(PLACE, high=PLACE.low)):
-            self.check(sums(ROWS, bounding=Norm(limit=2, order=1), place=place))
+        for grid in (replace(GRID, points=1), replace(GRID, high=GRID.low)):
+            self.check(sums(ROWS, bounding=Norm(limit=2, order=1), grid=grid))
 
     def test_place_boundaries(self) -> None:
         """Whole numbers on a whole grid each have their own place; halves go up."""
         row = {"unit": 1, "key_0": "a", "key_1": 0, "value_1": 1.0}
         rows: list[Row] = [{**row, "value_0": x} for x in (0.0, 0.5, 1.0, 1.499, 119.5, 120.0)]
-        place = Place(value=0, low=Fraction(0), high=Fraction(120), points=121)
-        found = self.cells(sums(place=place, keys=0), rows)
+        grid = ValueGrid(value=0, low=Fraction(0), high=Fraction(120), points=121)
+        found = self.cells(sums(grid=grid, keys=0), rows)
         counts = {place[0]: cells[0] // WEIGHT_STEPS for place, cells in found.items()}
         assert counts == {0: 1, 1: 3, 120: 2}

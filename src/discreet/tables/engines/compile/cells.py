@@ -15,9 +15,9 @@ from typing import final
 from discreet.errors import ParameterError
 from discreet.tables.engines.compile.text import as_double, number
 from discreet.tables.model.bounds import WEIGHT_STEPS
-from discreet.tables.model.statements import Cells, Place
+from discreet.tables.model.statements import Cells, ValueGrid
 
-__all__ = ["Sheet", "place_of", "sheet"]
+__all__ = ["Sheet", "place_on", "sheet"]
 
 _STEPS = number(WEIGHT_STEPS)
 _VALUES = {"rows": 0, "present": 1, "sum": 1, "linear": 1, "quadratic": 1, "moments": 2}
@@ -72,19 +72,19 @@ def sheet(families: tuple[Cells, ...], *, once: bool, in_doubles: bool) -> Sheet
     return made
 
 
-def place_of(place: Place) -> str:
-    """Return the expression of a row's place, which is NULL where the value is.
+def place_on(grid: ValueGrid) -> str:
+    """Return the expression of a row's place on a grid, which is NULL where the value is.
 
-    >>> place_of(Place(value=0, low=Fraction(0), high=Fraction(2), points=1))
+    >>> place_on(ValueGrid(value=0, low=Fraction(0), high=Fraction(2), points=1))
     'CASE WHEN value_0 IS NULL THEN NULL ELSE CAST(0 AS BIGINT) END'
     """
-    name = f"value_{place.value}"
-    share = _share(name, (place.low, place.high))
-    if share is None or place.points == 1:
+    name = f"value_{grid.value}"
+    share = _share(name, (grid.low, grid.high))
+    if share is None or grid.points == 1:
         where = "0"
     else:
         # The share is at most 1, so that the floor is at most points - 1.
-        where = f"FLOOR({share} * {number(place.points - 1)} + 0.5e0)"
+        where = f"FLOOR({share} * {number(grid.points - 1)} + 0.5e0)"
     return f"CASE WHEN {name} IS NULL THEN NULL ELSE CAST({where} AS BIGINT) END"
 
 

@@ -4,7 +4,7 @@ from discreet.tables.engines.compile.dialect import Dialect
 from discreet.tables.engines.compile.scalars import scalar_sql
 from discreet.tables.engines.compile.text import identifier, quoted
 from discreet.tables.model.output import Output
-from discreet.tables.model.relation import Grouped, Joined, Rows, Scan
+from discreet.tables.model.relation import GroupedRows, Joined, Rows, Scan
 from discreet.tables.model.scalar import ColumnRef, Scalar
 
 __all__ = ["output_sql", "rows_sql"]
@@ -19,7 +19,7 @@ def rows_sql(rows: Rows, dialect: Dialect) -> str:
     'SELECT "user_id" AS unit, "sex" AS key_0 FROM "people"'
     """
     columns = ", ".join(_named(name, node, dialect) for name, node in rows.columns) or "1 AS one"
-    if isinstance(rows, Grouped):
+    if isinstance(rows, GroupedRows):
         by = f" GROUP BY {', '.join(map(identifier, rows.by))}" if rows.by else ""
         having = "" if rows.having is None else f" HAVING {scalar_sql(rows.having, dialect)}"
         return f"SELECT {columns} FROM ({rows_sql(rows.rows, dialect)}) AS r{by}{having}"  # noqa: S608

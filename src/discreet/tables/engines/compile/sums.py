@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 
 from discreet.errors import ParameterError
-from discreet.tables.engines.compile.cells import Sheet, place_of, sheet
+from discreet.tables.engines.compile.cells import Sheet, place_on, sheet
 from discreet.tables.engines.compile.dialect import Dialect
 from discreet.tables.engines.compile.rows import Chain, start
 from discreet.tables.engines.compile.text import as_double, column_list, number
@@ -24,18 +24,18 @@ _ROWS = 1 << 32  # a unit with as many rows counts nothing, so that its sums sta
 def sums(statement: Sums, dialect: Dialect) -> str:
     """Write a statement of sums."""
     _check(statement)
-    query, place = statement.query, statement.place
+    query, grid = statement.query, statement.grid
     made = sheet(statement.cells, once=statement.once, in_doubles=statement.bounding is not None)
     extra = dict(made.shares)
     conditions = []
-    if place is not None:
-        extra[place_of(place)] = "place"
-        conditions.append(f"value_{place.value} IS NOT NULL")
+    if grid is not None:
+        extra[place_on(grid)] = "place"
+        conditions.append(f"value_{grid.value} IS NOT NULL")
     chain = start(query, statement.groups, dialect, conditions=conditions, extra=extra)
     if made.halves:
         named = [f"{expression} AS {name}" for expression, name in made.halves.items()]
         chain.add("halved", f"SELECT *, {column_list(named)}\nFROM {chain.last}")
-    by = chain.by = chain.by + ["place"] * (place is not None)
+    by = chain.by = chain.by + ["place"] * (grid is not None)
     if statement.bounding is None:
         # Every row is a unit of its own: all weights are 1, so the rows add up at once.
         _contributions(chain, made, by, statement)
@@ -114,7 +114,7 @@ def _keep_groups(chain: Chain, statement: Sums, by: list[str], dialect: Dialect)
 
 def _most_groups(statement: Sums) -> float:
     """Return how many groups there can be, from public facts."""
-    points = statement.place.points if statement.place is not None else 1
+    points = statement.grid.points if statement.grid is not None else 1
     if not statement.query.keys:
         return points
     return math.inf if statement.groups is None else len(statement.groups) * points
