@@ -41,7 +41,7 @@ from discreet.tables.algorithms.estimates import estimate
 from discreet.tables.model.bounds import Bounding
 from discreet.tables.model.statements import Profile, Statement
 from discreet.tables.pricing.payment import Terms
-from discreet.tables.release.run import run
+from discreet.tables.release.execution.run import run
 from tables import DELTA, ITEM, ask, connected, protected
 
 Floats = npt.NDArray[np.float64]

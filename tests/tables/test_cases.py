@@ -17,7 +17,7 @@ from discreet.tables.algorithms import limit_choice as limits
 from discreet.tables.engines import DuckDBEngine, open_sources
 from discreet.tables.release.answer import fingerprinted
 from discreet.tables.release.columns import columns_of
-from discreet.tables.release.run import run
+from discreet.tables.release.execution.run import run
 
 CASES = list(oracle.cases())
 INFERENCE_SHARE = Fraction(1, 10)
@@ -129,9 +129,7 @@ def test_answer(case, types, engine, monkeypatch):
         assert got == wanted
     if case.threshold is not None:
         assert float(released.threshold) == pytest.approx(case.threshold, abs=2e-3)
-    columns = columns_of(
-        one.query, one.layout, released, kind=one.price.noise.kind, confidence=confidence
-    )
+    columns = columns_of(one, released, confidence=confidence)
     shown = [
         dict(zip(columns.values, row, strict=True))
         for row in zip(*(column.to_pylist() for column in columns.values.values()), strict=True)

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from discreet.tables.algorithms.estimates import Noisy, estimate, interval_factor, moved, spread
+from discreet.tables.algorithms.estimates import estimate
+from discreet.tables.algorithms.propagation import Noisy, interval_factor, moved, spread
 from discreet.tables.model.query import Aggregate
 from discreet.tables.model.statements import Cells
 

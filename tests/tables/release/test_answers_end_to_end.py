@@ -20,7 +20,7 @@ from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import price
 from discreet.tables.release.columns import columns_of
-from discreet.tables.release.run import run
+from discreet.tables.release.execution.run import run
 from discreet.tables.sql.parse import parse
 
 FALSE_ALARM = 1e-9  # chance that a correct error bar fails a test of coverage
@@ -111,13 +111,7 @@ def prepared_for(expression, *, bounding, epsilon):
 
 def answered(prepared, engine):
     released = run(prepared, engine=engine, catalog=CATALOG, confidence=CONFIDENCE, source=SYSTEM)
-    return columns_of(
-        prepared.query,
-        prepared.layout,
-        released,
-        kind=prepared.price.noise.kind,
-        confidence=CONFIDENCE,
-    )
+    return columns_of(prepared, released, confidence=CONFIDENCE)
 
 
 def covered(expression, engine, *, bounding, epsilon=8):

@@ -39,9 +39,9 @@ from discreet.tables.model.statements import Cells, Distinct, Profile, Statement
 from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import SIZE_SHARE, price, size_noise
-from discreet.tables.release import run as _running
-from discreet.tables.release import run_sums as _run_sums
-from discreet.tables.release.run import run
+from discreet.tables.release.execution import run as _running
+from discreet.tables.release.execution import sums as _run_sums
+from discreet.tables.release.execution.run import run
 from discreet.tables.sql.parse import parse
 
 FALSE_ALARM = 1e-9

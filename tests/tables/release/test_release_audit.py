@@ -22,10 +22,10 @@ from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import price
-from discreet.tables.release import context as release_context
-from discreet.tables.release import run_sums
-from discreet.tables.release.run import run
-from discreet.tables.release.run_limits import Limits
+from discreet.tables.release.execution import context as release_context
+from discreet.tables.release.execution import sums
+from discreet.tables.release.execution.limits import Limits
+from discreet.tables.release.execution.run import run
 from discreet.tables.sql.parse import parse
 
 FALSE_ALARM = 1e-9  # chance that a correct release fails an audit
@@ -262,7 +262,7 @@ def no_weights(patch):
 
 
 def no_threshold(patch):
-    patch.setattr(run_sums, "threshold", lambda *given, **named: Fraction(0))
+    patch.setattr(sums, "threshold", lambda *given, **named: Fraction(0))
 
 
 def sharp_ranks(patch):

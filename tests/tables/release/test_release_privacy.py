@@ -35,7 +35,7 @@ from discreet.tables.model.statements import Distinct, Profile, Sums
 from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import price
-from discreet.tables.release.run import run
+from discreet.tables.release.execution.run import run
 from discreet.tables.sql.parse import parse
 
 CONFIDENCE = Fraction(95, 100)
@@ -613,8 +613,8 @@ def check_random(spied, *, rows, repeat, question, neighbours, limit, bounding, 
 
 def test_the_check_can_fail(engines, spied, monkeypatch):
     """Noise for half the sensitivity, or weights that are not applied, would be noticed."""
-    from discreet.tables.release import context
-    from discreet.tables.release.run_limits import Limits
+    from discreet.tables.release.execution import context
+    from discreet.tables.release.execution.limits import Limits
 
     catalog, question = catalog_for(rows=3, groups=2), QUESTIONS[0]
     real = context.sensitivity

@@ -7,48 +7,27 @@ mean shrinks to the middle of its bounds, not to one of them, where hardly a row
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
-from statistics import NormalDist
-from typing import Final, Literal, final
+from typing import Final, final
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet._exact import Number, probability
-from discreet._rounding import log_one_over
+from discreet.tables.algorithms.propagation import Array, Noisy, with_error
 from discreet.tables.model.aggregates import AggregateKind
 from discreet.tables.model.query import Aggregate
 from discreet.tables.model.statements import Cells
 
-__all__ = ["Estimate", "Noisy", "estimate", "interval_factor", "moved", "spread"]
+__all__ = ["Estimate", "estimate"]
 
-Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 _CLEAR: Final = 2.0  # standard errors that a number must exceed to be more signal than noise
 _ENOUGH: Final = 5.0  # standard errors that a denominator must exceed
-_MIXED: Final = 1.01  # sums of a few Laplace variables lie between one of them and a normal law
 _FIRST: Final = np.array([-0.5, 0.0, 0.5])  # t - 1/2 from quadratic cells
 _SECOND: Final = np.array([0.25, -0.25, 0.25])  # its square
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Noisy:
-    """The released cells of one family: an array (groups, cells) of rows, noise included.
-
-    Every cell has independent noise of standard ``deviation``, in rows.
-
-    >>> Noisy(cells=Cells(kind="rows"), noisy=np.array([[120.5]]), deviation=2.0).deviation
-    2.0
-    """
-
-    cells: Cells
-    noisy: Array
-    deviation: float
 
 
 @final
@@ -85,6 +64,7 @@ def estimate(aggregate: Aggregate, released: Noisy, *, is_clamped: bool = True) 
     A count or sum is reliable if it exceeds two of its errors, the others if their number of rows
     exceeds five of its own; a correlation needs both variances above two errors as well.
 
+    >>> from fractions import Fraction
     >>> bounds = ((Fraction(0), Fraction(10)),)
     >>> cells = Noisy(cells=Cells(kind="linear", values=(0,), bounds=bounds),
     ...               noisy=np.array([[300.0, 100.0]]), deviation=1.0)
@@ -97,75 +77,8 @@ def estimate(aggregate: Aggregate, released: Noisy, *, is_clamped: bool = True) 
         made = ratio(released, 1.0 if is_clamped else math.inf, aggregate.is_sample)
         is_enough = _rows(released) >= _ENOUGH * _floor(released)
         return replace(made, reliable=made.reliable & is_enough)
-    value, error = _with_error(_TOTALS[aggregate.kind], released)
+    value, error = with_error(_TOTALS[aggregate.kind], released)
     return Estimate(value=value, error=error, reliable=np.abs(value) >= _CLEAR * error)
-
-
-def moved(released: Noisy) -> Iterator[Noisy]:
-    """Yield the same cells with one of them moved up by its deviation, for each cell.
-
-    Together with :func:`spread` this carries errors through any expression over aggregates, those
-    that share cells included.
-
-    >>> cells = Noisy(cells=Cells(kind="rows"), noisy=np.array([[10.0]]), deviation=2.0)
-    >>> [one.noisy for one in moved(cells)]
-    [array([[12.]])]
-    """
-    for j in range(released.noisy.shape[1]):
-        noisy = released.noisy.copy()
-        noisy[:, j] += released.deviation
-        yield replace(released, noisy=noisy)
-
-
-def spread(value: Array, moves: Sequence[Array]) -> Array:
-    """Return standard errors from a result and what it becomes when each cell is moved.
-
-    >>> spread(np.array([1.0]), [np.array([4.0]), np.array([-3.0])])
-    array([5.])
-    """
-    squares = np.zeros(np.shape(value))
-    for one in moves:
-        squares += (one - value) ** 2
-    return np.asarray(np.sqrt(squares), dtype=np.float64)
-
-
-def interval_factor(
-    kind: Literal["laplace", "gaussian"], *, confidence: Number, cells: int = 1
-) -> float:
-    """Return how many standard errors to each side make an interval of this confidence.
-
-    For one Gaussian or Laplace cell, and sums of Gaussian cells, it is exact. A sum of Laplace
-    cells lies between one cell, whose tails are heavier, and a normal law, whose shoulders are
-    broader. The larger of the two covers all sums that were computed exactly, thousands of random
-    weights among them, which is no proof: so 1% is added. Where an aggregate is no sum, it is as
-    good as the delta method.
-
-    >>> round(interval_factor("gaussian", confidence=0.95), 3)
-    1.96
-    >>> round(interval_factor("laplace", confidence=0.95), 3)
-    2.118
-    >>> round(interval_factor("laplace", confidence=0.8, cells=3), 3)
-    1.294
-    """
-    sure = probability(confidence, name="confidence")
-    normal = NormalDist().inv_cdf(0.5 + float(sure) / 2) if 1 - sure > Fraction(1, 10**15) else 8.3
-    if kind == "gaussian":
-        return normal
-    heavy = log_one_over(1 - sure) / math.sqrt(2)
-    return heavy if cells == 1 else max(normal, heavy) * _MIXED
-
-
-def _with_error(function: Callable[[Noisy], Array], released: Noisy) -> tuple[Array, Array]:
-    """Return a function of the cells, and its standard error."""
-    value = function(released)
-    squares = np.zeros(value.shape)
-    for j in range(released.noisy.shape[1]):
-        step = np.zeros(released.noisy.shape[1])
-        step[j] = released.deviation
-        up = function(replace(released, noisy=released.noisy + step))
-        down = function(replace(released, noisy=released.noisy - step))
-        squares += ((up - down) / 2) ** 2
-    return value, np.sqrt(squares)
 
 
 def _every_row(released: Noisy) -> Array:
@@ -191,13 +104,13 @@ def _sum(released: Noisy) -> Array:
 def _mean(released: Noisy, most: float, _: bool) -> Estimate:
     low, high = released.cells.bounds[0]
     width = float(high - low)
-    value, error = _with_error(_centre, released)
+    value, error = with_error(_centre, released)
     share = np.clip(value, -0.5 * most, 0.5 * most) + 0.5
     return _ratio(float(low) + width * share, width * np.minimum(error, 1))
 
 
 def _variances(released: Noisy, most: float, is_sample: bool) -> Estimate:
-    value, error = _with_error(_variance, released)
+    value, error = with_error(_variance, released)
     product = _product(released, is_sample)
     within = np.clip(value, -0.25 * most if most > 1 else 0.0, 0.25 * most) * product
     return _ratio(within, np.minimum(error, 0.25) * product)
@@ -213,15 +126,15 @@ def _deviations(released: Noisy, most: float, is_sample: bool) -> Estimate:
 
 
 def _covariances(released: Noisy, most: float, is_sample: bool) -> Estimate:
-    value, error = _with_error(_covariance, released)
+    value, error = with_error(_covariance, released)
     product = _product(released, is_sample)
     within = np.clip(value, -0.25 * most, 0.25 * most) * product
     return _ratio(within, np.minimum(error, 0.5) * product)
 
 
 def _correlations(released: Noisy, most: float, _: bool) -> Estimate:
-    value, error = _with_error(_correlation, released)
-    spreads = [_with_error(partial(_variance, axis=axis), released) for axis in (0, 1)]
+    value, error = with_error(_correlation, released)
+    spreads = [with_error(partial(_variance, axis=axis), released) for axis in (0, 1)]
     is_clear = np.logical_and.reduce([one >= _CLEAR * its for one, its in spreads])
     made = _ratio(np.clip(value, -most, most), np.minimum(error, 2))
     return replace(made, reliable=is_clear)

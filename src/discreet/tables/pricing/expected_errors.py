@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 from typing import Final
 
-from discreet.tables.algorithms.estimates import interval_factor
+from discreet.tables.algorithms.propagation import interval_factor
 from discreet.tables.algorithms.quantile_draw import PLACES, Ranks
 from discreet.tables.model.aggregates import CELLS
 from discreet.tables.model.bounds import Bounding, Groups, Norm, root_up, sensitivity

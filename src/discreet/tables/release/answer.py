@@ -17,7 +17,7 @@ from discreet.tables.pricing.expected_errors import name_of
 from discreet.tables.pricing.offer import Offer
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.release.columns import columns_of
-from discreet.tables.release.run import Released, run
+from discreet.tables.release.execution.run import Released, run
 from discreet.tables.results.result import Result
 
 __all__ = ["Asker", "answer", "fingerprinted", "is_known", "made", "paid", "recalled"]
@@ -123,13 +123,7 @@ def paid(prepared: Prepared, asker: Asker) -> tuple[Released, Result]:
 
 def made(prepared: Prepared, released: Released, asker: Asker, receipt: Receipt) -> Result:
     """Return the answer to a question from what was released for it."""
-    columns = columns_of(
-        prepared.query,
-        prepared.layout,
-        released,
-        kind=prepared.price.noise.kind,
-        confidence=asker.confidence,
-    )
+    columns = columns_of(prepared, released, confidence=asker.confidence)
     return Result(
         columns=prepared.query.names,
         keys=prepared.query.key_names,

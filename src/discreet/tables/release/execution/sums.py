@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 import numpy.typing as npt
 
-from discreet.tables.algorithms.estimates import Noisy
 from discreet.tables.algorithms.key_threshold import default_least, threshold
 from discreet.tables.algorithms.noise import in_rows
+from discreet.tables.algorithms.propagation import Noisy
 from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Norm
 from discreet.tables.model.statements import Cells, Distinct, Sums
-from discreet.tables.release.context import RunContext
-from discreet.tables.release.group_index import Shown, cells_of
-from discreet.tables.release.run_limits import Limits
+from discreet.tables.release.execution.context import RunContext
+from discreet.tables.release.execution.group_index import Shown, cells_of
+from discreet.tables.release.execution.limits import Limits
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,9 +16,9 @@ from discreet.tables.model.bounds import Norm, sensitivity
 from discreet.tables.model.query import Aggregate
 from discreet.tables.model.statements import Cells, Sums, ValueGrid
 from discreet.tables.pricing.price import SIZE_SHARE, size_noise
-from discreet.tables.release.context import RunContext
-from discreet.tables.release.group_index import Shown
-from discreet.tables.release.run_limits import Limits
+from discreet.tables.release.execution.context import RunContext
+from discreet.tables.release.execution.group_index import Shown
+from discreet.tables.release.execution.limits import Limits
 
 if TYPE_CHECKING:
     import pyarrow as pa

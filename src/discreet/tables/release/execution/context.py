@@ -12,7 +12,7 @@ from discreet.tables.model.query import Query
 from discreet.tables.model.statements import Statement
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import Price
-from discreet.tables.release.group_index import Group
+from discreet.tables.release.execution.group_index import Group
 
 if TYPE_CHECKING:
     import pyarrow as pa

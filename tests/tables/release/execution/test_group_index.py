@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import DataError
-from discreet.tables.release.group_index import Shown, plain
+from discreet.tables.release.execution.group_index import Shown, plain
 
 BEYOND = pa.array([19_000, 2**31 - 1, 2**31 - 2, None], pa.int32()).cast(pa.date32())
 decimals = st.decimals(allow_nan=False, allow_infinity=False, places=3)

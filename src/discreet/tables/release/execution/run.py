@@ -1,4 +1,4 @@
-"""Carry out a priced question: choose limits, aggregate, add noise. The charge comes before."""
+"""One run of a priced question, from its limits to everything that leaves the data."""
 
 import itertools
 from dataclasses import dataclass, field
@@ -8,17 +8,22 @@ from secrets import token_hex
 from typing import final
 
 from discreet.noise import Source
-from discreet.tables.algorithms.estimates import Noisy
+from discreet.tables.algorithms.propagation import Noisy
 from discreet.tables.engines.protocol import Engine
 from discreet.tables.model.bounds import Bounding
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query
 from discreet.tables.pricing.prepared import Prepared
-from discreet.tables.release.context import RunContext
-from discreet.tables.release.group_index import Group, Shown
-from discreet.tables.release.run_limits import choose_limits
-from discreet.tables.release.run_quantiles import Ranked, draw_ranked
-from discreet.tables.release.run_sums import Selection, count_distinct, count_units, sum_families
+from discreet.tables.release.execution.context import RunContext
+from discreet.tables.release.execution.group_index import Group, Shown
+from discreet.tables.release.execution.limits import choose_limits
+from discreet.tables.release.execution.quantiles import Ranked, draw_ranked
+from discreet.tables.release.execution.sums import (
+    Selection,
+    count_distinct,
+    count_units,
+    sum_families,
+)
 
 __all__ = ["Released", "known_groups", "run"]
 

@@ -1,0 +1,1 @@
+"""Carry out a priced question: choose limits, aggregate, draw, add noise. It is paid before."""
