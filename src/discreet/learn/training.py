@@ -10,6 +10,7 @@ from torch.optim import Optimizer
 
 from discreet.errors import NotCopyable, ParameterError, SessionOver
 from discreet.learn.choices.adaptive import Adaptive
+from discreet.learn.choices.draws import Indices
 from discreet.learn.fixing import check
 from discreet.learn.gradients.loss_function import LossFunction
 from discreet.learn.reports import Report, Spent
@@ -20,8 +21,9 @@ from discreet.learn.run.payment import Charges
 from discreet.learn.run.promise import Promise
 from discreet.learn.run.state import RunState
 from discreet.learn.run.step import Stepping
-from discreet.learn.run.team import Indices, Team, Weights
+from discreet.learn.run.team import Team
 from discreet.learn.run.ticket import Batch, require_ticket
+from discreet.learn.run.units import Weights
 from discreet.noise import Source
 
 __all__ = ["Private"]

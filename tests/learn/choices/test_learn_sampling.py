@@ -28,7 +28,7 @@ from discreet.learn import (
     TruncatedPoisson,
     WithoutReplacement,
 )
-from discreet.learn.choices import sampling as sampling_module
+from discreet.learn.choices import draws
 from discreet.testing import SeededSource, cdf_gap, dkw_band
 
 FALSE_ALARM = 1e-9  # of each test of a law
@@ -128,7 +128,7 @@ class TestPoisson:
             )
 
     def test_long_draws_follow_the_same_law_across_blocks(self):
-        n = 3 * sampling_module._BLOCK + 17
+        n = 3 * draws._BLOCK + 17
         members = np.zeros(n, dtype=bool)
         members[Poisson(rate=Fraction(1, 700), population=n).draw(n)] = True
         parts = np.array([part.sum() for part in np.array_split(members[: n - n % 64], 64)])

@@ -71,6 +71,7 @@ def overview(context: typer.Context) -> None:
 
 
 def table(
+    context: typer.Context,
     name: say.NameArgument,
     target: say.TargetOption,
     delta: say.DeltaOption,
@@ -112,23 +113,7 @@ def table(
     Compare budgets: [bold]discreet train people --target employed --epsilons 0.5,1,3
     --delta 1e-5 --evaluate-epsilon 0.1 --plot gap.png[/bold]
     """
-    request = TrainRequest(
-        epsilon=epsilon,
-        epsilons=epsilons,
-        delta=delta,
-        epochs=epochs,
-        batch_size=batch_size,
-        clip=clip,
-        learning_rate=learning_rate,
-        population=population,
-        compare=compare,
-        allow_non_private=allow_non_private,
-        out=out,
-        plot=plot,
-        who=who,
-        purpose=purpose,
-        as_json=as_json,
-    )
+    request = TrainRequest.of(context.params)
     train_on_table(
         request,
         name,
@@ -144,6 +129,7 @@ def table(
 
 
 def images(
+    context: typer.Context,
     folder: say.FolderArgument,
     delta: say.DeltaOption,
     epsilon: say.EpsilonOption = None,
@@ -179,23 +165,7 @@ def images(
     """
     from discreet.cli.train.images import train_on_images
 
-    request = TrainRequest(
-        epsilon=epsilon,
-        epsilons=epsilons,
-        delta=delta,
-        epochs=epochs,
-        batch_size=batch_size,
-        clip=clip,
-        learning_rate=learning_rate,
-        population=population,
-        compare=compare,
-        allow_non_private=allow_non_private,
-        out=out,
-        plot=plot,
-        who=who,
-        purpose=purpose,
-        as_json=as_json,
-    )
+    request = TrainRequest.of(context.params)
     train_on_images(
         request, folder, model=model.value, classes=classes, account=account, ledger=ledger
     )

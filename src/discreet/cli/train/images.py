@@ -15,9 +15,7 @@ from discreet._exact import whole
 from discreet.cli.ledger.opening import writing
 from discreet.cli.numbers import parse
 from discreet.cli.train.evaluations import OnPublic
-from discreet.cli.train.request import TrainRequest, whole_number
-from discreet.cli.train.runs import carry_out
-from discreet.cli.train.show import report
+from discreet.cli.train.request import TrainRequest, train_and_tell, whole_number
 from discreet.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -67,15 +65,8 @@ def train_on_images(
             who=request.who or getuser(),
             population=whole_number(request.population, "population"),
         )
-        runs = carry_out(
-            experiment,
-            rows,
-            epsilons=request.budgets,
-            twin=request.compare,
-            evaluation=evaluation,
-        )
         on = f"images of {folder.resolve().name}"
-        report(request, experiment, runs, evaluation, {"shape": rows.matrix.shape[1:]}, on=on)
+        train_and_tell(request, experiment, rows, evaluation, on=on)
 
 
 def has_images(folder: Path, part: str) -> bool:

@@ -1,19 +1,24 @@
-"""What the commands of ``discreet train`` are asked for, refused before anything is opened."""
+"""What the commands of ``discreet train`` are asked for: refused early, or done and told."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
+
+from rich.console import Console
 
 from discreet._exact import Number, positive, probability, whole
 from discreet.cli.numbers import parse
-from discreet.cli.train.runs import Experiment, need_torch
-from discreet.cli.train.show import check_place, check_plot
+from discreet.cli.train import show
+from discreet.cli.train.evaluations import Evaluation
+from discreet.cli.train.runs import Experiment, carry_out, need_torch
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
+    from discreet.learn.recipes import EncodedRows, Encoding
     from discreet.ledger import Account
 
-__all__ = ["TrainRequest", "whole_number"]
+__all__ = ["TrainRequest", "train_and_tell", "whole_number"]
 
 
 @final
@@ -47,12 +52,17 @@ class TrainRequest:
             if getattr(self, name) is not None:
                 positive(parse(getattr(self, name)), name=name)
         whole_number(self.population, "population")
-        check_plot(self.plot)
-        check_place(self.out, "out")
+        show.check_plot(self.plot)
+        show.check_place(self.out, "out")
         if self.out is not None and kept is None:
             raise ParameterError(
                 "say whose model --out shall keep, with --epsilon.", parameter="epsilon"
             )
+
+    @classmethod
+    def of(cls, typed: Mapping[str, Any]) -> "TrainRequest":
+        """Return the request of a command, from all that was typed."""
+        return cls(**{field.name: typed[field.name] for field in fields(cls)})
 
     @property
     def _asked(self) -> list[Number]:
@@ -132,6 +142,31 @@ class TrainRequest:
                 "or, if nobody but the owner of the data will see it, say --allow-non-private.",
                 parameter="compare",
             )
+
+
+def train_and_tell(
+    request: TrainRequest,
+    experiment: Experiment,
+    rows: "EncodedRows",
+    evaluation: Evaluation | None,
+    *,
+    on: str,
+    encoding: "Encoding | None" = None,
+) -> None:
+    """Make the runs; write, draw and print what was asked for."""
+    runs = carry_out(
+        experiment, rows, epsilons=request.budgets, twin=request.compare, evaluation=evaluation
+    )
+    if request.out is not None:
+        kept = next(run for run in runs if run.epsilon == request.kept)
+        facts = {"encoding": encoding, "shape": rows.matrix.shape[1:]}
+        show.write_model(request.out, kept, experiment, facts)
+    if request.plot is not None:
+        show.draw_runs(request.plot, runs, on=on)
+    if request.as_json:
+        show.echo_runs(runs, experiment, evaluation, on=on)
+    else:
+        show.print_runs(Console(), runs, experiment, evaluation, on=on)
 
 
 def whole_number(text: str | None, name: str) -> int | None:

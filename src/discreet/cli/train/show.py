@@ -17,7 +17,6 @@ from discreet.errors import MissingExtra, ParameterError
 
 if TYPE_CHECKING:
     from discreet.cli.train.evaluations import Evaluation
-    from discreet.cli.train.request import TrainRequest
     from discreet.cli.train.runs import Experiment
 
 WARNING = (
@@ -166,27 +165,6 @@ def write_model(path: Path, run: Run, experiment: "Experiment", facts: dict[str,
         "ledger_entry": run.entry,
     }
     save(path, run.model, experiment.recipe, classes=experiment.classes, privacy=privacy, **facts)
-
-
-def report(
-    request: "TrainRequest",
-    experiment: "Experiment",
-    runs: Sequence[Run],
-    evaluation: "Evaluation | None",
-    facts: dict[str, Any],
-    *,
-    on: str,
-) -> None:
-    """Write, draw and print what was asked for."""
-    if request.out is not None:
-        kept = next(run for run in runs if run.epsilon == request.kept)
-        write_model(request.out, kept, experiment, facts)
-    if request.plot is not None:
-        draw_runs(request.plot, runs, on=on)
-    if request.as_json:
-        echo_runs(runs, experiment, evaluation, on=on)
-    else:
-        print_runs(Console(), runs, experiment, evaluation, on=on)
 
 
 def _budget(run: Run) -> float:

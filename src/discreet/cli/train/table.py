@@ -10,9 +10,8 @@ from discreet._exact import Number, positive
 from discreet.cli.numbers import parse
 from discreet.cli.tables import opening
 from discreet.cli.train.evaluations import Evaluation, OnPrivate, OnPublic
-from discreet.cli.train.request import TrainRequest, whole_number
-from discreet.cli.train.runs import Experiment, carry_out
-from discreet.cli.train.show import report
+from discreet.cli.train.request import TrainRequest, train_and_tell, whole_number
+from discreet.cli.train.runs import Experiment
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -74,16 +73,8 @@ def train_on_table(
         rows = source.rows()
         if price is not None:
             rows, evaluation = _set_apart(rows, experiment, price)
-        runs = carry_out(
-            experiment,
-            rows,
-            epsilons=request.budgets,
-            twin=request.compare,
-            evaluation=evaluation,
-        )
         on = f"{source.encoding.target.name} of {source.table}"
-        facts = {"encoding": source.encoding, "shape": rows.matrix.shape[1:]}
-        report(request, experiment, runs, evaluation, facts, on=on)
+        train_and_tell(request, experiment, rows, evaluation, on=on, encoding=source.encoding)
 
 
 def _set_apart(

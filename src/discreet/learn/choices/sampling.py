@@ -7,23 +7,18 @@ are never combined by hand, so a batch cannot be drawn in one way and accounted 
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Final, Protocol, final, runtime_checkable
+from typing import ClassVar, Protocol, final, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from discreet._exact import Number, plain, positive, probability, whole
 from discreet.accounting import GaussianLoss, Loss, TruncatedPoissonLoss, WithoutReplacementLoss
 from discreet.errors import ParameterError
-from discreet.noise import SYSTEM, Source, bernoulli, uniform_integers
-from discreet.noise.source import words
+from discreet.learn.choices.draws import Indices, subset, tossed
+from discreet.noise import SYSTEM, Source
 from discreet.privacy import Neighbours
 
 __all__ = ["FullBatch", "Poisson", "Sampling", "TruncatedPoisson", "WithoutReplacement"]
-
-Indices = npt.NDArray[np.int64]
-
-_BLOCK: Final = 1 << 20  # coins tossed at a time, so that they stay in the cache
 
 
 @runtime_checkable
@@ -134,7 +129,7 @@ class Poisson:
         >>> Poisson(rate=1, population=3).draw(3)
         array([0, 1, 2])
         """
-        return _tossed(whole(n, name="n", minimum=0), Fraction(self.rate), source)
+        return tossed(whole(n, name="n", minimum=0), Fraction(self.rate), source)
 
 
 @final
@@ -204,10 +199,10 @@ class TruncatedPoisson:
         2
         """
         self.check(n)
-        drawn = _tossed(n, Fraction(self.rate), source)
+        drawn = tossed(n, Fraction(self.rate), source)
         if drawn.size <= self.capacity:
             return drawn
-        return drawn[_subset(drawn.size, self.capacity, source)]
+        return drawn[subset(drawn.size, self.capacity, source)]
 
 
 @final
@@ -275,7 +270,7 @@ class WithoutReplacement:
         array([0, 1, 2])
         """
         self.check(n)
-        return _subset(n, self.size, source)
+        return subset(n, self.size, source)
 
 
 @final
@@ -360,45 +355,3 @@ def _check_public(n: int, population: int) -> None:
 def _halved(noise_multiplier: Number) -> GaussianLoss:
     multiplier = positive(noise_multiplier, name="noise_multiplier")
     return GaussianLoss(noise_multiplier=multiplier / 2)
-
-
-def _tossed(n: int, rate: Fraction, source: Source) -> Indices:
-    """Return those of ``n`` units whose coin, exactly of chance ``rate``, shows heads."""
-    blocks = [_heads(min(_BLOCK, n - start), rate, source) + start for start in range(0, n, _BLOCK)]
-    return np.concatenate(blocks) if blocks else np.empty(0, dtype=np.int64)
-
-
-def _heads(n: int, rate: Fraction, source: Source) -> Indices:
-    """Compare a random byte with the first eight bits of the rate; decide ties by the rest of it.
-
-    Pr[byte < t] + Pr[byte = t] * (256 rate - t) = rate for t = floor(256 rate), exactly. One byte
-    a unit is read instead of two, and one tie in 256 needs more.
-    """
-    threshold = int(rate * 256)
-    if threshold == 256:
-        return np.arange(n, dtype=np.int64)
-    drawn = words(source, n, "u1")
-    heads = drawn < threshold
-    ties = np.flatnonzero(drawn == threshold)
-    heads[ties] = bernoulli(rate * 256 - threshold, ties.size, source=source)
-    return np.flatnonzero(heads).astype(np.int64, copy=False)
-
-
-def _subset(n: int, size: int, source: Source) -> Indices:
-    """Return a uniformly random set of ``size`` of the numbers below ``n``, ascending.
-
-    The different values of a uniform sequence, in order of appearance, begin a uniformly random
-    permutation, by symmetry. Past one half it is quicker to draw those that stay out.
-    """
-    if 2 * size > n:
-        out = np.ones(n, dtype=np.bool_)
-        out[_subset(n, n - size, source)] = False
-        return np.flatnonzero(out).astype(np.int64, copy=False)
-    drawn = np.empty(0, dtype=np.int64)
-    while True:
-        values, first = np.unique(drawn, return_index=True)
-        if values.size >= size:
-            kept = values[np.argsort(first)[:size]]
-            return np.sort(kept)
-        more = (size - values.size) * 5 // 4 + 16
-        drawn = np.concatenate([drawn, uniform_integers(n, more, source=source)])

@@ -10,10 +10,10 @@ from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default_collate
 
 from discreet.errors import ParameterError
+from discreet.learn.choices.draws import Indices
 
 __all__ = ["Rows", "column_of", "moved", "rows_of"]
 
-Indices = npt.NDArray[np.int64]
 Collate = Callable[[list[Any]], Any]
 
 

@@ -9,6 +9,7 @@ import torch
 from discreet.errors import ParameterError
 from discreet.learn.choices.adaptive import AdaptiveState
 from discreet.learn.choices.clipping import Clipping
+from discreet.learn.choices.draws import Indices
 from discreet.learn.following.batch_tree import leaves
 from discreet.learn.gradients.cuda_graph import Replaying
 from discreet.learn.gradients.engine import GradientEngine
@@ -17,8 +18,8 @@ from discreet.learn.noise.grid_noise import add_noise_
 from discreet.learn.run.diagnostics import Monitor
 from discreet.learn.run.promise import Promise
 from discreet.learn.run.rows import Rows, moved
-from discreet.learn.run.team import Indices, Team, Weights
-from discreet.learn.run.units import EachRow, UnitRows
+from discreet.learn.run.team import Team
+from discreet.learn.run.units import EachRow, UnitRows, Weights
 from discreet.noise import Source
 
 __all__ = ["Stepping"]

@@ -16,12 +16,12 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from discreet.errors import SessionOver
+from discreet.learn.choices.draws import Indices
+from discreet.learn.run.units import Weights
 
 __all__ = ["Team"]
 
 T = TypeVar("T")
-Indices = npt.NDArray[np.int64]
-Weights = npt.NDArray[np.float32]
 
 
 @final

@@ -8,13 +8,13 @@ import numpy.typing as npt
 from torch import Tensor
 
 from discreet.errors import DataError, ParameterError
+from discreet.learn.choices.draws import Indices
 from discreet.learn.run.rows import column_of
 from discreet.noise import Source
 from discreet.noise.source import words
 
 __all__ = ["EachRow", "RowsById", "UnitRows", "rounded", "units_of"]
 
-Indices = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float32]
 
 
