@@ -10,19 +10,10 @@ True
 """
 
 from discreet.accounting.comparison import theorems
-from discreet.accounting.comparison.methods import (
-    MethodResult,
-    advanced,
-    basic,
-    best_method,
-    central_limit,
-    compare,
-    moments,
-    optimal,
-    pld,
-    renyi,
-    zcdp,
-)
+from discreet.accounting.comparison.divergences import moments, renyi, zcdp
+from discreet.accounting.comparison.methods import best_method, central_limit, compare, pld
+from discreet.accounting.comparison.result import MethodResult
+from discreet.accounting.comparison.stepwise import advanced, basic, optimal
 
 __all__ = [
     "MethodResult",
