@@ -11,8 +11,8 @@ from discreet.tables.model.bounds import Bounding, Groups, Norm, root_up, sensit
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Aggregate
 from discreet.tables.model.quotes import Expected
+from discreet.tables.pricing.inferences import LimitKind, declared_limit
 from discreet.tables.pricing.prepared import Prepared
-from discreet.tables.pricing.price import LimitKind, declared_limit
 
 __all__ = ["expected_errors"]
 

@@ -22,13 +22,12 @@ from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Groups, Norm
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query
 from discreet.tables.pricing.cell_layout import CellLayout
+from discreet.tables.pricing.inferences import Inference, NoiseKind, inferences_of
 
 __all__ = [
     "SIZE_SHARE",
-    "Inference",
     "Price",
     "best",
-    "declared_limit",
     "price",
     "prices",
     "size_noise",
@@ -39,27 +38,9 @@ INFERENCE_SHARE: Final = Fraction(1, 10)  # of epsilon, for all undeclared limit
 INFERENCE_SHARE_OF_TOTALS: Final = Fraction(1, 5)
 KEY_SHARE: Final = Fraction(1, 2)  # of delta, for unlisted keys beside Gaussian noise
 ALL_BUT_NOTHING: Final = 1 - Fraction(1, 10**6)  # leaves accountants something to round with
-SIZE_SHARE: Final = Fraction(
-    1, 10
-)  # of a quantile's price, to know whether a group is large enough
+SIZE_SHARE: Final = Fraction(1, 10)  # of a quantile's price, to know how large a group is
 MOST_GROUPS: Final = 10**6
 SPREAD: Final = 16  # over how many groups a unit's rows are taken to spread, if nothing is declared
-
-NoiseKind = Literal["laplace", "gaussian"]
-LimitKind = Literal["rows", "norm", "groups", "pairs"]
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inference:
-    """A limit on units, or the larger or smaller bound of a value, that is chosen privately.
-
-    >>> Inference(of="largest", value=0).value
-    0
-    """
-
-    of: Literal["rows", "norm", "groups", "pairs", "largest", "smallest"]
-    value: int | None = None
 
 
 @final
@@ -79,10 +60,6 @@ class Price:
     key_thresholds.md, weighted_quantiles.md and private_limits.md prove one each). Shares of
     epsilon add up by basic composition; all Gaussian parts together are one Gaussian, which is
     calibrated to their share of epsilon and to the delta that unlisted keys leave over.
-
-    >>> from discreet.tables.pricing.price import Price
-    >>> Price.__name__
-    'Price'
     """
 
     epsilon: Fraction
@@ -109,19 +86,7 @@ def price(
     delta: Fraction,
     bounding: Bounding | None = None,
 ) -> Price:
-    """Return the price with the smaller error, by Laplace or by Gaussian noise.
-
-    >>> from discreet.privacy import Neighbours, Unit
-    >>> from discreet.tables.pricing.cell_layout import lay_out
-    >>> from discreet.tables.model.query import Aggregate
-    >>> from discreet.tables.model.relation import Select
-    >>> query = Query(rows=Select.of("people", unit="id"), tables=("people",),
-    ...               aggregates=(Aggregate(kind="count"),))
-    >>> catalog = Catalog(unit=Unit.column("u"), neighbours=Neighbours.add_remove, rows=1)
-    >>> found = price(query, lay_out(query), catalog, epsilon=Fraction(1), delta=Fraction(0))
-    >>> found.noise.kind, found.inferences
-    ('laplace', ())
-    """
+    """Return the price with the smaller error, by Laplace or by Gaussian noise."""
     found = prices(query, layout, catalog, epsilon=epsilon, delta=delta, bounding=bounding)
     return best(found, query, catalog, bounding)
 
@@ -158,6 +123,26 @@ def prices(
     >>> [one.noise.kind for one in found]
     ['laplace', 'gaussian']
     """
+    made = tuple(
+        _spent(
+            kind,
+            query,
+            layout,
+            inferences_of(kind, query, layout, catalog, bounding),
+            epsilon=epsilon,
+            delta=delta,
+        )
+        for kind in _noise_kinds(query, layout, delta, bounding)
+    )
+    for one in made:
+        _check_noise(one, bounding)
+    return made
+
+
+def _noise_kinds(
+    query: Query, layout: CellLayout, delta: Fraction, bounding: Bounding | None
+) -> list[NoiseKind]:
+    """Return the kinds of noise that are possible; refuse a question that none is possible for."""
     if _number_of_groups(query) > MOST_GROUPS:
         raise ParameterError(
             f"the public keys have more than {MOST_GROUPS:,} combinations, which would all appear. "
@@ -181,21 +166,7 @@ def prices(
             "spent. Bound a norm of order 1, or give a delta.",
             parameter="bounding",
         )
-    made = tuple(
-        _spent(
-            kind,
-            query,
-            layout,
-            _inferences(kind, query, layout, catalog, bounding),
-            epsilon=epsilon,
-            delta=delta,
-        )
-        for kind in kinds
-        if kind == "laplace" or delta > 0
-    )
-    for one in made:
-        _check_noise(one, bounding)
-    return made
+    return [kind for kind in kinds if kind == "laplace" or delta > 0]
 
 
 def _check_noise(price: Price, bounding: Bounding | None) -> None:
@@ -218,53 +189,6 @@ def size_noise(rank_epsilon: Fraction) -> Noise:
     Fraction(20, 1)
     """
     return Noise(kind="laplace", multiplier=1 / (rank_epsilon * SIZE_SHARE))
-
-
-def declared_limit(of: LimitKind, query: Query, catalog: Catalog) -> Fraction | None:
-    """Return how much of a unit counts, where that is declared or clear; None: infer it.
-
-    >>> from discreet.privacy import Neighbours, Unit
-    >>> from discreet.tables.model.query import Aggregate
-    >>> from discreet.tables.model.relation import Select
-    >>> query = Query(rows=Select.of("people", unit="id"), tables=("people",),
-    ...               aggregates=(Aggregate(kind="count"),))
-    >>> catalog = Catalog(unit=Unit.column("u"), neighbours=Neighbours.add_remove, rows=20)
-    >>> declared_limit("rows", query, catalog), declared_limit("groups", query, catalog)
-    (Fraction(20, 1), Fraction(1, 1))
-    """
-    if query.unit_is_row or catalog.rows == 1:
-        return Fraction(1)
-    if of == "groups":
-        if not query.keys:
-            return Fraction(1)
-        return None if catalog.groups is None else Fraction(catalog.groups)
-    if of == "norm" and query.keys:
-        return None  # rows bound it, but are usually spread over several groups
-    return None if catalog.rows is None else Fraction(catalog.rows)
-
-
-def _inferences(
-    kind: NoiseKind, query: Query, layout: CellLayout, catalog: Catalog, bounding: Bounding | None
-) -> tuple[Inference, ...]:
-    """Return what must be chosen privately, limits before bounds."""
-    limits: list[tuple[LimitKind, int | None]] = []
-    if layout.families and bounding is None:
-        limits.append(("norm" if kind == "gaussian" and query.keys else "rows", None))
-    if layout.ranks and (bounding is None or (isinstance(bounding, Norm) and bounding.order == 2)):
-        limits.append(("rows", None))
-    if layout.with_units:
-        limits.append(("groups", None))
-    limits += [("pairs", value) for value in layout.distinct]
-    found = [
-        Inference(of=of, value=value)
-        for of, value in dict.fromkeys(limits)
-        if declared_limit(of, query, catalog) is None
-    ]
-    ranked = (query.aggregates[i].values[0] for i in layout.ranks)
-    for value in sorted({*layout.bounded_values, *ranked}):
-        if query.values[value].bounds is None:
-            found += [Inference(of="smallest", value=value), Inference(of="largest", value=value)]
-    return tuple(found)
 
 
 def _spent(

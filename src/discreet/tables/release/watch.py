@@ -21,7 +21,7 @@ from discreet.tables.model.query import Query
 from discreet.tables.model.scalar import ReleasedAggregate
 from discreet.tables.model.statements import Cells, Sums
 from discreet.tables.pricing.cell_layout import lay_out
-from discreet.tables.pricing.price import declared_limit
+from discreet.tables.pricing.inferences import declared_limit
 from discreet.tables.release import answer as answering
 from discreet.tables.sql.parse import parse
 

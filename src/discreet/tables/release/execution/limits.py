@@ -9,7 +9,7 @@ import numpy as np
 from discreet.tables.algorithms import limit_choice
 from discreet.tables.model.bounds import Bounding, Groups, Norm, root_up
 from discreet.tables.model.statements import Profile
-from discreet.tables.pricing.price import Inference, LimitKind, declared_limit
+from discreet.tables.pricing.inferences import Inference, LimitKind, declared_limit
 from discreet.tables.release.execution.context import RunContext
 
 __all__ = ["Limits", "choose_limits"]

@@ -1,0 +1,75 @@
+"""Limits on units and bounds of values: which are declared, and which are chosen privately."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, final
+
+from discreet.tables.model.bounds import Bounding, Norm
+from discreet.tables.model.catalog import Catalog
+from discreet.tables.model.query import Query
+from discreet.tables.pricing.cell_layout import CellLayout
+
+__all__ = ["Inference", "LimitKind", "NoiseKind", "declared_limit", "inferences_of"]
+
+NoiseKind = Literal["laplace", "gaussian"]
+LimitKind = Literal["rows", "norm", "groups", "pairs"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inference:
+    """A limit on units, or the larger or smaller bound of a value, that is chosen privately.
+
+    >>> Inference(of="largest", value=0).value
+    0
+    """
+
+    of: Literal["rows", "norm", "groups", "pairs", "largest", "smallest"]
+    value: int | None = None
+
+
+def declared_limit(of: LimitKind, query: Query, catalog: Catalog) -> Fraction | None:
+    """Return how much of a unit counts, where that is declared or clear; None: infer it.
+
+    >>> from discreet.privacy import Neighbours, Unit
+    >>> from discreet.tables.model.query import Aggregate
+    >>> from discreet.tables.model.relation import Select
+    >>> query = Query(rows=Select.of("people", unit="id"), tables=("people",),
+    ...               aggregates=(Aggregate(kind="count"),))
+    >>> catalog = Catalog(unit=Unit.column("u"), neighbours=Neighbours.add_remove, rows=20)
+    >>> declared_limit("rows", query, catalog), declared_limit("groups", query, catalog)
+    (Fraction(20, 1), Fraction(1, 1))
+    """
+    if query.unit_is_row or catalog.rows == 1:
+        return Fraction(1)
+    if of == "groups":
+        if not query.keys:
+            return Fraction(1)
+        return None if catalog.groups is None else Fraction(catalog.groups)
+    if of == "norm" and query.keys:
+        return None  # rows bound it, but are usually spread over several groups
+    return None if catalog.rows is None else Fraction(catalog.rows)
+
+
+def inferences_of(
+    kind: NoiseKind, query: Query, layout: CellLayout, catalog: Catalog, bounding: Bounding | None
+) -> tuple[Inference, ...]:
+    """Return what must be chosen privately, limits before bounds."""
+    limits: list[tuple[LimitKind, int | None]] = []
+    if layout.families and bounding is None:
+        limits.append(("norm" if kind == "gaussian" and query.keys else "rows", None))
+    if layout.ranks and (bounding is None or (isinstance(bounding, Norm) and bounding.order == 2)):
+        limits.append(("rows", None))
+    if layout.with_units:
+        limits.append(("groups", None))
+    limits += [("pairs", value) for value in layout.distinct]
+    found = [
+        Inference(of=of, value=value)
+        for of, value in dict.fromkeys(limits)
+        if declared_limit(of, query, catalog) is None
+    ]
+    ranked = (query.aggregates[i].values[0] for i in layout.ranks)
+    for value in sorted({*layout.bounded_values, *ranked}):
+        if query.values[value].bounds is None:
+            found += [Inference(of="smallest", value=value), Inference(of="largest", value=value)]
+    return tuple(found)
