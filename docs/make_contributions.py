@@ -142,6 +142,12 @@ CONTRIBUTIONS = [
         },
     ),
     Contribution(
+        title="an engine, of plain Python and without SQL",
+        folder="engine",
+        most=1,
+        lines={},
+    ),
+    Contribution(
         title="a layer rule: subtraction of a parameter",
         folder="layer_rule",
         most=2,
