@@ -752,21 +752,21 @@ class TestOpening:
         assert sorted(f.name for f in tmp_path.glob("new.db.key*")) == ["new.db.key"]
 
     def test_a_better_price_formula_does_not_condemn_old_entries(self, ledger, monkeypatch):
-        from discreet.ledger.checking import verification
+        from discreet.ledger.checking import replay
         from discreet.ledger.rules import hold as _holds
 
         account = pure(ledger)
         account.charge(TENTH, **ASK)
-        price = verification.price
+        price = replay.price
         monkeypatch.setattr(_holds, "PRICING", 2)
         cheaper = lambda loss, rules: tuple(n - n // 100 for n in price(loss, rules))  # noqa: E731
         dearer = lambda loss, rules: tuple(n + n // 100 for n in price(loss, rules))  # noqa: E731
-        monkeypatch.setattr(verification, "price", cheaper)
+        monkeypatch.setattr(replay, "price", cheaper)
         assert (
             ledger.verify().facts["budget/salaries/total"]
             == (ledger.history()[-1]["after"]["total"])
         )
-        monkeypatch.setattr(verification, "price", dearer)
+        monkeypatch.setattr(replay, "price", dearer)
         with pytest.raises(TamperingFound, match="balance") as found:
             ledger.verify()
         assert found.value.entry == 2

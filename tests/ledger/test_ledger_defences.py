@@ -39,7 +39,7 @@ from discreet.errors import (
     TamperingFound,
 )
 from discreet.ledger import Export, Ledger, Verification, Witness
-from discreet.ledger.checking.verification import _covers
+from discreet.ledger.checking.replay import _covers
 from discreet.ledger.log import keyring as _keyring
 from discreet.ledger.log.keyring import Keyring
 from discreet.ledger.log.keys import SigningKey
@@ -339,9 +339,9 @@ def remote(server, tmp_path):
 
 
 def packed(*parts: bytes) -> bytes:
-    from discreet.ledger.stores.postgres.store import _packed
+    from discreet.ledger.stores.packing import join
 
-    return _packed(parts)
+    return join(parts)
 
 
 @pytest.mark.needs("postgres")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import LedgerUnavailable
 from discreet.ledger.stores.sqlite import mailbox as _mailbox
+from discreet.ledger.stores.sqlite.futex import Sleeper
 from discreet.ledger.stores.sqlite.mailbox import AREA, SLOTS, Mailbox
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no mailbox on Windows")
@@ -321,7 +322,7 @@ def test_the_files_are_for_those_who_may_write_the_database(database):
 
 
 def test_without_a_futex_sleepers_queue_for_the_lock(database, monkeypatch):
-    monkeypatch.setattr(_mailbox._Sleeper, "over", staticmethod(lambda page: None))
+    monkeypatch.setattr(Sleeper, "over", staticmethod(lambda page, place: None))
     with closing(make(database)) as one, closing(make(database)) as two:
         with held(one) as batches:
             waiting = Waiting(two, [b"a"], upper)
@@ -333,7 +334,7 @@ def test_without_a_futex_sleepers_queue_for_the_lock(database, monkeypatch):
 @pytest.mark.parametrize("has_futex", [True, False])
 def test_racing_threads_all_get_their_own_answers(database, monkeypatch, has_futex):
     if not has_futex:
-        monkeypatch.setattr(_mailbox._Sleeper, "over", staticmethod(lambda page: None))
+        monkeypatch.setattr(Sleeper, "over", staticmethod(lambda page, place: None))
     busy = threading.Lock()
 
     def work(requests):

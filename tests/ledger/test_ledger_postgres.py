@@ -13,7 +13,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from store_conformance import StoreConformance, head, note_down, row, size_of, write
 
 from discreet.errors import (
     LedgerError,
@@ -22,13 +21,15 @@ from discreet.errors import (
     ParameterError,
     PrivacyWarning,
 )
+from discreet.ledger.stores.postgres import posts as _posts
 from discreet.ledger.stores.postgres import statements as _postgres_statements
 from discreet.ledger.stores.postgres import store as _postgres
-from discreet.ledger.stores.postgres.snapshot import explained
+from discreet.ledger.stores.postgres.errors import ConnectionLost, ServerError, explained
 from discreet.ledger.stores.postgres.store import PostgresStore
-from discreet.ledger.stores.postgres.wire import ConnectionLost, ServerError
 from discreet.ledger.stores.schema import VERSION, migrations
+from discreet.testing import StoreConformance
 from discreet.testing._postgres import PostgresServer
+from discreet.testing.stores.made_up import head, note_down, row, size_of, write
 
 pytestmark = pytest.mark.needs("postgres")
 
@@ -66,8 +67,8 @@ class TestPostgresStore(StoreConformance):
     def _address(self, server):
         self._url = server.url
 
-    def make_store(self, tmp_path):
-        schema = f"t_{sha256(bytes(tmp_path)).hexdigest()[:16]}"
+    def make_store(self, folder):
+        schema = f"t_{sha256(bytes(folder)).hexdigest()[:16]}"
         return PostgresStore(f"{self._url}?schema={schema}", create=True)
 
 
@@ -156,7 +157,7 @@ def test_what_is_too_large_to_post_waits_for_its_turn(store, url):
 
 
 def test_one_leader_carries_out_so_many_and_leaves_the_rest(store, url, monkeypatch):
-    monkeypatch.setattr(_postgres, "MOST_REQUESTS", 3)
+    monkeypatch.setattr(_posts, "MOST_REQUESTS", 3)
     others = [PostgresStore(url, create=False) for _ in range(6)]
     batches = []
 

@@ -96,7 +96,7 @@ def test_it_is_taken_wherever_a_charge_repeats(tmp_path, monkeypatch):
 )
 def test_it_lets_nothing_through(tmp_path, edit):
     """Edit one charge of many and make all hashes after it fit: only the content can tell."""
-    from discreet.ledger.checking.verification import Replay
+    from discreet.ledger.checking.replay import Replay
     from discreet.ledger.rules.entry import NOTHING_BEFORE, decode
     from discreet.ledger.stores.protocol import Row
     from discreet.ledger.verifier import leaf_hash

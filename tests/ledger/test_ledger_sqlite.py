@@ -14,12 +14,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from store_conformance import StoreConformance, head, note_down, put, row, size_of, write
 
 from discreet.errors import LedgerUnavailable
 from discreet.ledger.stores.schema import VERSION, VERSION_QUERY, migrations
 from discreet.ledger.stores.sqlite import store as _sqlite
 from discreet.ledger.stores.sqlite.store import SqliteStore
+from discreet.testing import StoreConformance
+from discreet.testing.stores.made_up import head, note_down, put, row, size_of, write
 
 LONG = 30.0  # seconds after which something that should happen will not
 HERE = str(Path(__file__).parent)
@@ -27,8 +28,8 @@ ON_POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals and forks
 
 
 class TestSqliteStore(StoreConformance):
-    def make_store(self, tmp_path):
-        return SqliteStore(tmp_path / "ledger.db", create=True)
+    def make_store(self, folder):
+        return SqliteStore(folder / "ledger.db", create=True)
 
 
 @pytest.fixture
@@ -108,7 +109,7 @@ def test_racing_processes_lose_and_double_nothing(path):
 KILLED = """
 import os, sys, time
 from pathlib import Path
-from store_conformance import note_down
+from discreet.testing.stores.made_up import note_down
 from discreet.ledger.stores.sqlite import mailbox as _mailbox
 from discreet.ledger.stores.sqlite.mailbox import Mailbox
 from discreet.ledger.stores.sqlite.store import SqliteStore
@@ -168,7 +169,7 @@ def test_whoever_serves_us_may_die_at_any_point(store, path, point):
 
 FORKED = """
 import os, sys
-from store_conformance import note_down, size_of
+from discreet.testing.stores.made_up import note_down, size_of
 from discreet.ledger.stores.sqlite.store import SqliteStore
 
 store = SqliteStore(sys.argv[1], create=True)
@@ -215,7 +216,7 @@ def test_a_fork_shares_nothing_but_the_file(path):
 
 IDLE_CHILD = """
 import os, sys
-from store_conformance import note_down
+from discreet.testing.stores.made_up import note_down
 from discreet.ledger.stores.sqlite.store import SqliteStore
 
 store = SqliteStore(sys.argv[1], create=True)
@@ -495,7 +496,7 @@ def test_a_lock_held_too_long_is_reported(path, monkeypatch):
 
 READ_ONLY = """
 import os, sys
-from store_conformance import note_down, size_of
+from discreet.testing.stores.made_up import note_down, size_of
 from discreet.errors import LedgerUnavailable
 from discreet.ledger.stores.sqlite.store import SqliteStore
 

@@ -30,12 +30,14 @@ from discreet.errors import (
     TamperingFound,
 )
 from discreet.ledger import Export, Ledger, Witness
-from discreet.ledger.checking import verification as verification_module
-from discreet.ledger.checking.verification import Replay, Verification
+from discreet.ledger.checking import verify as verify_module
+from discreet.ledger.checking.replay import Replay
+from discreet.ledger.checking.verification import Verification
 from discreet.ledger.log.keyring import Keyring
 from discreet.ledger.log.keys import SigningKey
 from discreet.ledger.log.notes import sign_checkpoint
 from discreet.ledger.log.tree import Tree, root
+from discreet.ledger.rules.table import RULES
 from discreet.ledger.stores.protocol import Row
 from discreet.ledger.verifier import NotProven, check_receipt, leaf_hash
 from discreet.mechanisms import DiscreteLaplace
@@ -121,7 +123,7 @@ def fill(ledger: Ledger, folder: Path) -> Original:
     visits.charge(PureLoss(epsilon=0.5), who="bo", purpose="count", periods=["2026-11-15"])
     ledger.export(folder / "log.ndjson")
     kinds = {entry["kind"] for entry in ledger.history()}
-    assert kinds == set(verification_module.RULES), "an attack is missing for a kind of entry"
+    assert kinds == set(RULES), "an attack is missing for a kind of entry"
     return Original(
         path=folder / "budget.db",
         key=folder / "budget.db.key",
@@ -389,7 +391,7 @@ def test_a_verifier_that_does_not_check_would_fail_these_tests(sqlite_site, rng,
         add(self, row)
 
     monkeypatch.setattr(Replay, "add", trusting)
-    monkeypatch.setattr(verification_module, "_check_facts", lambda replay, view: None)
+    monkeypatch.setattr(verify_module, "_check_facts", lambda replay, view: None)
     attacks = random_edits(sqlite_site, rng, any_byte=False)
     missed = survivors(sqlite_site, attacks)
     edited = [attack for attack in attacks if attack.name.startswith(("entries.body", "facts."))]
@@ -818,7 +820,7 @@ def test_a_statement_of_a_witness_about_another_log_is_found(restored, original)
             fork["salaries"].charge(LaplaceLoss(noise_multiplier=40), who="eve", purpose="x")
         place = fork.size
         taken = {name: statement[name] for name in ("kind", "note", "vkey")}
-        fork._submit({**taken, "key": "taken"})  # as somebody with the key could
+        fork._session.submit({**taken, "key": "taken"})  # as somebody with the key could
         with pytest.raises(TamperingFound) as error:
             fork.verify()
         assert error.value.entry == place

@@ -11,7 +11,8 @@ from discreet.errors import LedgerError, ParameterError
 from discreet.ledger import custody
 from discreet.ledger.accounts.account import Account
 from discreet.ledger.accounts.creation import account_entry
-from discreet.ledger.checking.verification import Verification, verify
+from discreet.ledger.checking.verification import Verification
+from discreet.ledger.checking.verify import verify
 from discreet.ledger.checking.witness import Witness
 from discreet.ledger.log.proofs import Log
 from discreet.ledger.receipts import Receipt

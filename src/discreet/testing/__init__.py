@@ -1,4 +1,4 @@
-"""Helpers for tests, yours and ours: a source, a ledger, a server, and checks of a law.
+"""Helpers for tests, yours and ours: a source, a ledger, a server, suites, and checks of a law.
 
 Nothing here is for production. A seeded source is predictable, and says so wherever it shows.
 """
@@ -9,11 +9,13 @@ from discreet.testing._postgres import PostgresServer
 from discreet.testing._seeded import SeededSource
 from discreet.testing._tables import temporary_tables
 from discreet.testing.engines.conformance import EngineConformance
+from discreet.testing.stores.conformance import StoreConformance
 
 __all__ = [
     "EngineConformance",
     "PostgresServer",
     "SeededSource",
+    "StoreConformance",
     "cdf_gap",
     "dkw_band",
     "temporary_account",

@@ -15,7 +15,7 @@ from discreet.ledger.accounts.releases import (
     read_answer_document,
     write_answer_document,
 )
-from discreet.ledger.checking.verification import check_answer
+from discreet.ledger.checking.verify import check_answer
 from discreet.ledger.receipts import Receipt
 from discreet.ledger.rules.entry import decode
 from discreet.ledger.writing.request import text

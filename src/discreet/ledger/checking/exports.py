@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, final
 
 from discreet.errors import LedgerError, ParameterError, TamperingFound
-from discreet.ledger.checking.verification import Replay, Verification, check_answer
+from discreet.ledger.checking.replay import Replay
+from discreet.ledger.checking.verification import Verification
+from discreet.ledger.checking.verify import check_answer
 from discreet.ledger.log.proofs import Log
 from discreet.ledger.log.tree import Tree
 from discreet.ledger.rules.entry import decode

@@ -2,62 +2,23 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import starmap
-from typing import Any, Final
+from typing import Any
 
-from discreet.errors import LedgerError, LedgerUnavailable
+from discreet.errors import LedgerUnavailable
 from discreet.ledger.stores.postgres import statements as sql
-from discreet.ledger.stores.postgres.wire import (
+from discreet.ledger.stores.postgres.errors import (
     ConnectionLost,
-    Parameter,
-    Question,
     ServerError,
-    Session,
-    Statement,
-    number,
-    numbers,
-    text,
-    texts,
+    explained,
     unavailable,
-    values,
 )
+from discreet.ledger.stores.postgres.values import Parameter, number, numbers, text, texts, values
+from discreet.ledger.stores.postgres.wire import BoundStatement, Session, Statement
 from discreet.ledger.stores.protocol import Head, Row
 
-__all__ = [
-    "ADVICE",
-    "LOCK_NOT_AVAILABLE",
-    "NO_PRIVILEGE",
-    "READ_ONLY",
-    "PostgresSnapshot",
-    "PostgresTransaction",
-    "explained",
-    "head_of",
-]
+__all__ = ["PostgresSnapshot", "PostgresTransaction", "head_of"]
 
 PAGE = 500  # rows fetched at a time when going through many
-
-LOCK_NOT_AVAILABLE, NO_PRIVILEGE, READ_ONLY = "55P03", "42501", "25006"
-
-ADVICE: Final = {
-    "53100": "the server's disk is full. Free some space there and try again.",
-    READ_ONLY: "the server lets this user only read. Connect to the primary server, as a user "
-    "without default_transaction_read_only, or open the ledger read_only.",
-    NO_PRIVILEGE: "this user has no permission for it. Ask its owner to GRANT it.",
-    "42P01": "tables are missing. Restore them from a backup.",
-    "3F000": "the schema is gone. Restore it from a backup.",
-    "53200": "the server has no memory left. Try again later.",
-}
-
-
-def explained(refused: ServerError, where: object) -> LedgerError:
-    """Return the error for a user to what the server refused."""
-    if refused.code in ADVICE:
-        return unavailable(ADVICE[refused.code], where)
-    if refused.code.startswith("23"):
-        return LedgerError(
-            f"the ledger in {where} refused an entry that would contradict another one "
-            f"({refused}). Nothing was written."
-        )
-    return unavailable(f"the server refused: {refused}.", where)
 
 
 class PostgresSnapshot:
@@ -156,7 +117,7 @@ class PostgresTransaction(PostgresSnapshot):
     ) -> None:
         super().__init__(session, where, head)
         self._known = dict(facts)
-        self._pending: list[Question] = []
+        self._pending: list[BoundStatement] = []
         self._has_begun = False
         self.asked: list[str] = []  # which facts were of interest
 
@@ -166,7 +127,7 @@ class PostgresTransaction(PostgresSnapshot):
             self._open.ask(*self._begun(), *pending)
         return self._open.ask((statement, parameters))[0]
 
-    def _begun(self) -> list[Question]:
+    def _begun(self) -> list[BoundStatement]:
         if self._has_begun:
             return []
         self._has_begun = True
@@ -206,7 +167,7 @@ class PostgresTransaction(PostgresSnapshot):
         if kept:
             self._pending.append((sql.PUT_ANSWERS, [numbers(kept), values(kept.values())]))
 
-    def commit(self, *then: Question) -> None:
+    def commit(self, *then: BoundStatement) -> None:
         """Make everything durable, together with what comes ``then``, and let go of the lock."""
         last = [*self._pending, *then]
         if last or self._has_begun:
@@ -224,6 +185,7 @@ class PostgresTransaction(PostgresSnapshot):
 
 
 def head_of(found: list[tuple[Any, ...]]) -> Head | None:
+    """Read the row that says where the log ends."""
     for size, clock, last, frontier, note in found:
         return Head(size=size, time=clock, last=last, frontier=frontier, note=note)
     return None

@@ -17,44 +17,38 @@ the server must pool sessions, not transactions.
 
 import contextlib
 import os
-import re
 import secrets
-import struct
 import threading
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
-from itertools import accumulate, islice
-from typing import NamedTuple, NoReturn, final
+from itertools import islice
+from typing import NoReturn, final
 
-from discreet.errors import LedgerError, LedgerUnavailable, ParameterError, PrivacyWarning
+from discreet.errors import LedgerError, LedgerUnavailable, PrivacyWarning
+from discreet.ledger.stores.packing import join, split
 from discreet.ledger.stores.postgres import statements as sql
-from discreet.ledger.stores.postgres.snapshot import (
+from discreet.ledger.stores.postgres.address import Address, split_schema
+from discreet.ledger.stores.postgres.errors import (
     ADVICE,
     LOCK_NOT_AVAILABLE,
     NO_PRIVILEGE,
     READ_ONLY,
+    ConnectionLost,
+    ServerError,
+    explained,
+    unavailable,
+)
+from discreet.ledger.stores.postgres.posts import Post, replies, some
+from discreet.ledger.stores.postgres.snapshot import (
     PostgresSnapshot,
     PostgresTransaction,
-    explained,
     head_of,
 )
-from discreet.ledger.stores.postgres.wire import (
-    Address,
-    ConnectionLost,
-    Question,
-    ServerError,
-    Session,
-    Statement,
-    number,
-    numbers,
-    text,
-    texts,
-    unavailable,
-    values,
-)
+from discreet.ledger.stores.postgres.values import number, text, texts
+from discreet.ledger.stores.postgres.wire import BoundStatement, Session, Statement
 from discreet.ledger.stores.protocol import Head, Snapshot, Work
 from discreet.ledger.stores.schema import VERSION, VERSION_QUERY, check_version, migrations
 
@@ -63,40 +57,8 @@ __all__ = ["PostgresStore"]
 PATIENCE = 30.0  # seconds to wait for a server that went away
 IDLE_READERS = 4  # connections kept for the next reader
 MOST_POSTS = 256  # looked at by one leader
-MOST_REQUESTS = 2_000  # of others in one transaction: a bound on how long one commit keeps all
 LARGEST_POST = 64 * 1024  # bytes; larger batches have enough in them to pay for a commit
 MOST_HOT = 200  # facts fetched along with the head because they were asked for lately
-DEFAULT_SCHEMA = "discreet_ledger"
-
-# Several requests, or answers, in one value
-
-_LENGTH = struct.Struct("<I")
-
-
-def _packed(parts: Sequence[bytes]) -> bytes:
-    """Join byte strings so that they can be told apart again.
-
-    >>> _unpacked(_packed([b"a", b"", b"bc"]))
-    [b'a', b'', b'bc']
-    """
-    return b"".join([piece for part in parts for piece in (_LENGTH.pack(len(part)), part)])
-
-
-def _unpacked(joined: bytes) -> list[bytes]:
-    parts, at = [], 0
-    while at + 4 <= len(joined):
-        end = at + 4 + _LENGTH.unpack_from(joined, at)[0]
-        parts.append(joined[at + 4 : end])
-        at = end
-    return parts
-
-
-class _Post(NamedTuple):
-    """What another client wants done."""
-
-    slot: int
-    ticket: int
-    requests: list[bytes]
 
 
 @final
@@ -114,7 +76,7 @@ and begins with a letter, but not with pg_.
     """
 
     def __init__(self, url: str, *, create: bool, read_only: bool = False) -> None:
-        url, self._schema = _split_schema(url)
+        url, self._schema = split_schema(url)
         self._address = Address(url)
         self._read_only = read_only
         # Locks are numbers, one space per database.
@@ -216,7 +178,7 @@ and begins with a letter, but not with pg_.
 
     def _commit_together(self, session: Session, requests: list[bytes], work: Work) -> list[bytes]:
         """Return the answers that somebody else gave, or give them."""
-        post, key = _packed(requests), self._key
+        post, key = join(requests), self._key
         ticket = number(secrets.randbits(62))
         try:
             if len(post) > LARGEST_POST:
@@ -224,7 +186,7 @@ and begins with a letter, but not with pg_.
                 return self._lead(session, requests, work, has_posted=False)
             ((has_posted, answer),) = session.ask((sql.TURN, [key, ticket, post]))[0]
             if answer is not None:
-                answers = _unpacked(answer)
+                answers = split(answer) or []
                 # Whoever can write the table can write anything: seals tell, numbers must fit.
                 return (answers + [b""] * len(requests))[: len(requests)]
             return self._lead(session, requests, work, has_posted=has_posted)
@@ -237,13 +199,13 @@ and begins with a letter, but not with pg_.
         self, session: Session, requests: list[bytes], work: Work, *, has_posted: bool
     ) -> list[bytes]:
         """Carry out a batch: we hold the lock. If it fails, try again without what others want."""
-        own: list[Question] = [(sql.WITHDRAW, ())] if has_posted else []
+        own: list[BoundStatement] = [(sql.WITHDRAW, ())] if has_posted else []
         try:
             heads, found, hot = session.ask(
                 (sql.HEAD, ()), (sql.POSTED, [number(MOST_POSTS)]), (sql.FACTS, [texts(self._hot)])
             )
             state = head_of(heads), {**dict.fromkeys(self._hot), **dict(hot)}
-            posts = _some([_Post(slot, ticket, _unpacked(post)) for slot, ticket, post in found])
+            posts = some([Post(slot, ticket, split(post) or []) for slot, ticket, post in found])
             try:
                 return self._carry_out(session, state, requests, posts, work, own)
             except ConnectionLost:
@@ -253,7 +215,7 @@ and begins with a letter, but not with pg_.
                     raise
             # What cannot be done together is left to whom it belongs, and taken off the table,
             # so that it does not spoil the next batch as well.
-            declined = _replies((post, None) for post in posts)
+            declined = replies((post, None) for post in posts)
             return self._carry_out(session, state, requests, [], work, [*own, declined])
         except BaseException:
             if session.is_usable:
@@ -266,9 +228,9 @@ and begins with a letter, but not with pg_.
         session: Session,
         state: tuple[Head | None, Mapping[str, str | None]],
         requests: list[bytes],
-        posts: list[_Post],
+        posts: list[Post],
         work: Work,
-        closing: list[Question],
+        closing: list[BoundStatement],
     ) -> list[bytes]:
         """Carry out requests and posts in one transaction, and let go of the lock."""
         transaction = PostgresTransaction(session, self._where, *state)
@@ -281,7 +243,7 @@ and begins with a letter, but not with pg_.
             mine = list(islice(rest, len(requests)))
             theirs = [(post, list(islice(rest, len(post.requests)))) for post in posts]
             if theirs:
-                closing = [*closing, _replies((post, _packed(each)) for post, each in theirs)]
+                closing = [*closing, replies((post, join(each)) for post, each in theirs)]
             transaction.commit(*closing)
         except BaseException:
             transaction.roll_back()
@@ -391,7 +353,7 @@ and begins with a letter, but not with pg_.
         steps = [step for _, steps in migrations("postgresql", found=found) for step in steps]
         if not session.ask((sql.HAS_SCHEMA, [text(self._schema)]))[0]:
             steps.insert(0, f"CREATE SCHEMA {self._schema}")
-        questions: list[Question] = [(Statement("", step), ()) for step in steps]
+        questions: list[BoundStatement] = [(Statement("", step), ()) for step in steps]
         session.ask(*questions, (sql.COMMIT, ()), (sql.UNLOCK, ()))
 
     # Odds and ends
@@ -432,38 +394,3 @@ class _Patience:
         time.sleep(self._pause)
         self._pause = min(1.0, 2 * self._pause or 0.02)
         return True
-
-
-def _some(posts: list[_Post]) -> list[_Post]:
-    """Return as many posts as one transaction should carry out."""
-    ends = accumulate(len(post.requests) for post in posts)
-    return [post for post, end in zip(posts, ends, strict=True) if end <= MOST_REQUESTS]
-
-
-def _replies(answers: Iterable[tuple[_Post, bytes | None]]) -> Question:
-    posts, bodies = zip(*answers, strict=True)
-    return sql.REPLY, [
-        numbers(post.slot for post in posts),
-        numbers(post.ticket for post in posts),
-        values(bodies),
-    ]
-
-
-def _split_schema(url: str) -> tuple[str, str]:
-    """Take the schema out of an address, for libpq does not know it.
-
-    >>> _split_schema("postgresql://host/db?sslmode=require&schema=hr")
-    ('postgresql://host/db?sslmode=require', 'hr')
-    """
-    base, _, query = url.partition("?")
-    options = [option for option in query.split("&") if option]
-    named = [option.partition("=")[2] for option in options if option.startswith("schema=")]
-    schema = named[-1] if named else DEFAULT_SCHEMA
-    if not re.fullmatch("[a-z][a-z0-9_]{0,62}", schema) or schema.startswith("pg_"):
-        raise ParameterError(
-            "a schema is named by small letters, digits and _, at most 63, and begins with a "
-            "letter, but not with pg_.",
-            parameter="schema",
-        )
-    rest = "&".join(option for option in options if not option.startswith("schema="))
-    return (f"{base}?{rest}" if rest else base), schema

@@ -7,33 +7,17 @@ cursors wait at every synchronisation point, and spend more time per statement t
 
 import os
 import select
-import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
-from discreet.errors import LedgerError, LedgerUnavailable, MissingExtra, ParameterError
+from discreet.ledger.stores.postgres.errors import ConnectionLost, ServerError
+from discreet.ledger.stores.postgres.values import Parameter, rows
 
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGresult
 
-__all__ = [
-    "Address",
-    "ConnectionLost",
-    "Parameter",
-    "Question",
-    "ServerError",
-    "Session",
-    "Statement",
-    "number",
-    "numbers",
-    "text",
-    "texts",
-    "unavailable",
-    "values",
-]
-
-Parameter = bytes | None  # in PostgreSQL's binary format
+__all__ = ["BoundStatement", "Session", "Statement"]
 
 
 class Statement(NamedTuple):
@@ -43,183 +27,7 @@ class Statement(NamedTuple):
     sql: str
 
 
-Question = tuple[Statement, Sequence[Parameter]]
-
-
-class ConnectionLost(Exception):
-    """The server did not answer. ``sent`` is false where it cannot have got the question."""
-
-    def __init__(self, reason: str, *, sent: bool) -> None:
-        self.reason, self.sent = reason, sent
-        super().__init__(reason)
-
-
-class ServerError(Exception):
-    """The server answered with an error; its DETAIL, which may show values, is left out."""
-
-    def __init__(self, code: str, reason: str) -> None:
-        self.code, self.reason = code, reason
-        super().__init__(f"{reason} ({code})")
-
-
-# Values to and from the binary format
-
-_INT2, _INT4, _INT8, _LENGTH = (struct.Struct(f">{letter}") for letter in "hiqi")
-_ARRAY = struct.Struct(">iiIii")  # dimensions, has nulls, type of the elements, length, first index
-_BOOL_OID, _BYTEA_OID, _INT8_OID, _INT2_OID, _INT4_OID, _TEXT_OID = 16, 17, 20, 21, 23, 25
-_NULL = _LENGTH.pack(-1)
-_DECODE: Final[dict[int, Callable[[bytes], Any]]] = {
-    _BOOL_OID: lambda value: value == b"\x01",
-    _BYTEA_OID: bytes,
-    _INT8_OID: lambda value: _INT8.unpack(value)[0],
-    _INT2_OID: lambda value: _INT2.unpack(value)[0],
-    _INT4_OID: lambda value: _INT4.unpack(value)[0],
-    _TEXT_OID: lambda value: value.decode(),
-    2278: lambda _: None,  # void
-}
-
-
-def number(value: int) -> bytes:
-    r"""Return a ``bigint``.
-
-    >>> number(258)[-2:]
-    b'\x01\x02'
-    """
-    return _INT8.pack(value)
-
-
-def text(value: str) -> bytes:
-    """Return a ``text``.
-
-    >>> text("a" + chr(0))
-    Traceback (most recent call last):
-    discreet.errors.LedgerError: PostgreSQL keeps no text with the character U+0000. Nothing \
-was written. Use a name without it.
-    """
-    if "\x00" in value:
-        raise LedgerError(
-            "PostgreSQL keeps no text with the character U+0000. Nothing was written. Use a name "
-            "without it."
-        )
-    return value.encode()
-
-
-def _array(oid: int, elements: Sequence[Parameter]) -> bytes:
-    has_nulls = any(element is None for element in elements)
-    parts = [_ARRAY.pack(1, has_nulls, oid, len(elements), 1)]
-    for element in elements:
-        if element is None:
-            parts.append(_NULL)
-        else:
-            parts.append(_LENGTH.pack(len(element)))
-            parts.append(element)
-    return b"".join(parts)
-
-
-def numbers(elements: Iterable[int]) -> bytes:
-    """Return a ``bigint[]``.
-
-    >>> len(numbers([1, 2]))
-    44
-    """
-    return _array(_INT8_OID, [number(element) for element in elements])
-
-
-def texts(elements: Iterable[str | None]) -> bytes:
-    r"""Return a ``text[]``.
-
-    >>> texts(["a", None])[-9:]
-    b'\x00\x00\x00\x01a\xff\xff\xff\xff'
-    """
-    return _array(_TEXT_OID, [None if each is None else text(each) for each in elements])
-
-
-def values(elements: Iterable[bytes | None]) -> bytes:
-    r"""Return a ``bytea[]``.
-
-    >>> values([b"ab"])[-6:]
-    b'\x00\x00\x00\x02ab'
-    """
-    return _array(_BYTEA_OID, list(elements))
-
-
-# Connections
-
-
-def _psycopg() -> Any:
-    try:
-        import psycopg
-    except ImportError:
-        raise MissingExtra(room="discreet.ledger", needs="psycopg", extra="postgres") from None
-    return psycopg
-
-
-@final
-class Address:
-    """Where a server is and how to get in. Nothing that it says shows the password.
-
-    >>> Address("postgresql://ana:secret@db.example/budget")
-    Address(budget on db.example)
-    >>> Address("postgresql://ana:secret@db.example:port/budget")
-    Traceback (most recent call last):
-    discreet.errors.ParameterError: this is no address of a PostgreSQL database. Write \
-postgresql://user:password@host:port/database, with signs like @ and / in the password \
-written as %40 and %2F.
-    """
-
-    def __init__(self, url: str) -> None:
-        psycopg = _psycopg()
-        try:
-            self._options: dict[str, Any] = psycopg.conninfo.conninfo_to_dict(url)
-            int(self._options.get("port") or 0)
-        except (psycopg.Error, ValueError):
-            # What libpq says of a bad address repeats it, with the password.
-            raise ParameterError(
-                "this is no address of a PostgreSQL database. Write "
-                "postgresql://user:password@host:port/database, with signs like @ and / in the "
-                "password written as %40 and %2F.",
-                parameter="location",
-            ) from None
-
-    def __repr__(self) -> str:
-        return f"Address({self})"
-
-    def __str__(self) -> str:
-        host = self._options.get("host") or self._options.get("hostaddr") or "this machine"
-        port = f":{self._options['port']}" if "port" in self._options else ""
-        return f"{self._options.get('dbname') or 'the default database'} on {host}{port}"
-
-    def connect(self, settings: Mapping[str, str]) -> "Session":
-        """Open a session with these settings, or raise ConnectionLost."""
-        psycopg = _psycopg()
-        defaults = {
-            "application_name": "discreet ledger",
-            "connect_timeout": "10",
-            # A server whose machine vanished says nothing; give up on it after half a minute.
-            "keepalives_idle": "10",
-            "keepalives_interval": "5",
-            "keepalives_count": "4",
-            "tcp_user_timeout": "30000",
-        }
-        certain = {"autocommit": True, "client_encoding": "utf8"}
-        try:
-            connection = psycopg.connect(**{**defaults, **self._options, **certain})
-        except psycopg.Error as error:
-            raise ConnectionLost(self._without_password(str(error)), sent=False) from None
-        try:
-            session = Session(connection)
-            session.ask(
-                *((Statement("", f"SET {name} = {value}"), ()) for name, value in settings.items())
-            )
-        except BaseException:
-            connection.close()
-            raise
-        return session
-
-    def _without_password(self, message: str) -> str:
-        password = self._options.get("password")
-        message = " ".join(message.split())
-        return message.replace(password, "***") if password else message
+BoundStatement = tuple[Statement, Sequence[Parameter]]
 
 
 # After these the session is gone, or will be: the server stops, was killed, or threw us out.
@@ -232,19 +40,19 @@ class Session:
     """One connection. After ConnectionLost, or an interruption, it is of no more use."""
 
     def __init__(self, connection: Any) -> None:
-        from psycopg import pq
+        from psycopg import Error, pq
 
         self._pid = os.getpid()
         self._connection = connection
         self._pg = connection.pgconn
         self._status = pq.ExecStatus
         self._field = pq.DiagnosticField
-        self._lost: tuple[type[Exception], ...] = (_psycopg().Error, OSError)
+        self._lost: tuple[type[Exception], ...] = (Error, OSError)
         self._is_bad = pq.ConnStatus.BAD
         self._prepared: set[str] = set()
         self._generation = 0
 
-    def ask(self, *questions: Question) -> list[list[tuple[Any, ...]]]:
+    def ask(self, *questions: BoundStatement) -> list[list[tuple[Any, ...]]]:
         """Send statements in one go; return the rows that each of them gave, in order.
 
         At the first error the server leaves out the rest. Without BEGIN and COMMIT among them, the
@@ -259,7 +67,7 @@ class Session:
             self._pg.pipeline_sync()
             sent = True
             self._flush()
-            rows, error = self._receive(wanted)
+            found, error = self._receive(wanted)
             self._pg.exit_pipeline_mode()
         except self._lost as lost:
             self.close()
@@ -275,7 +83,7 @@ class Session:
                 self.close()
                 raise ConnectionLost(error.reason, sent=True)
             raise error
-        return rows
+        return found
 
     def close(self) -> None:
         """End the session; that of a parent process is left alone."""
@@ -324,7 +132,7 @@ class Session:
     def _receive(
         self, wanted: Iterable[bool]
     ) -> tuple[list[list[tuple[Any, ...]]], ServerError | None]:
-        rows: list[list[tuple[Any, ...]]] = []
+        found: list[list[tuple[Any, ...]]] = []
         error: ServerError | None = None
         expected, status = iter(wanted), self._status
         while True:
@@ -337,13 +145,13 @@ class Session:
                     raise OSError("the server closed the connection")
                 continue
             if result.status == status.PIPELINE_SYNC:
-                return rows, error
+                return found, error
             if result.status == status.FATAL_ERROR:
                 if not result.error_field(self._field.SQLSTATE):  # libpq itself noticed
                     raise OSError(result.get_error_message())
                 error = error or self._refused(result)
             if next(expected):
-                rows.append(_rows(result) if result.status == status.TUPLES_OK else [])
+                found.append(rows(result) if result.status == status.TUPLES_OK else [])
 
     def _refused(self, result: "PGresult") -> ServerError:
         code = result.error_field(self._field.SQLSTATE) or b"?"
@@ -362,28 +170,3 @@ def _wait(socket: int, *, also_to_write: bool = False) -> bool:
     poll = select.poll()
     poll.register(socket, select.POLLIN | (select.POLLOUT if also_to_write else 0))
     return any(event & ~select.POLLOUT for _, event in poll.poll())
-
-
-def _rows(result: "PGresult") -> list[tuple[Any, ...]]:
-    decoders = [_DECODE[result.ftype(column)] for column in range(result.nfields)]
-    get = result.get_value
-    rows = []
-    for row in range(result.ntuples):
-        found = []
-        for column, decode in enumerate(decoders):
-            value = get(row, column)
-            found.append(None if value is None else decode(value))
-        rows.append(tuple(found))
-    return rows
-
-
-def unavailable(problem: str, where: object, *, may_be_recorded: bool = False) -> LedgerUnavailable:
-    """Return the error for a user: what happened, whether anything was written, what to do."""
-    outcome = (
-        "Whether the last step was recorded is not known; ask again with the same key."
-        if may_be_recorded
-        else "Nothing was written."
-    )
-    return LedgerUnavailable(
-        f"the ledger in {where}: {problem} {outcome}", may_be_recorded=may_be_recorded
-    )

@@ -15,7 +15,6 @@ files may be deleted while nobody has the ledger open.
 """
 
 import contextlib
-import ctypes
 import errno
 import mmap
 import os
@@ -28,6 +27,8 @@ from typing import NamedTuple, final
 from zlib import crc32
 
 from discreet.errors import LedgerUnavailable
+from discreet.ledger.stores.packing import join, split
+from discreet.ledger.stores.sqlite.futex import Sleeper
 
 if sys.platform != "win32":
     import fcntl
@@ -41,8 +42,6 @@ AREA = 64 * 1024  # bytes for the requests of a slot, and as many for the answer
 MOST_REQUESTS = 2_000  # of others in one transaction: a bound on how long one commit keeps all
 # How long, in nanoseconds, whoever holds the lock goes on serving others after serving itself.
 LONGEST_SERVICE = 5_000_000
-# Whoever sleeps looks again after this time: all that happens after the holder of the lock died.
-LONGEST_NAP = 20_000_000
 
 # The first page: what the file is; a word that changes whenever sleepers have a reason to look;
 # for each slot a byte that its owner changes with every post, a byte that the holder of the lock
@@ -51,7 +50,6 @@ _MAGIC = b"discreet mailbox 1\n"
 _TURN, _POSTED, _DONE, _PIDS, _PAGE = 60, 64, 128, 192, 4096
 _AREA_HEAD = struct.Struct("<16sII")  # ticket, checksum, length of what follows
 _WORD = struct.Struct("<I")
-_TIME = struct.Struct("@ll")
 
 
 class _Post(NamedTuple):
@@ -84,7 +82,7 @@ class Mailbox:
         self._lock = -1 if sys.platform == "win32" else _open_beside(like, "-lock")
         self._file = -1
         self._page: mmap.mmap | None = None
-        self._sleeper: _Sleeper | None = None
+        self._sleeper: Sleeper | None = None
         self._slot: int | None = None
         self._number = 0  # of the last post
         self._turns = 0
@@ -348,7 +346,7 @@ class Mailbox:
             os.close(file)
             raise
         self._file = file
-        self._sleeper = _Sleeper.over(self._page)
+        self._sleeper = Sleeper.over(self._page, _TURN)
 
     def _store(self, data: bytes | bytearray, at: int) -> bool:
         try:
@@ -358,10 +356,7 @@ class Mailbox:
         return True
 
     def _write_area(self, slot: int, shift: int, ticket: bytes, items: Sequence[bytes]) -> bool:
-        parts: list[bytes] = []
-        for item in items:
-            parts += (_WORD.pack(len(item)), item)
-        text = b"".join(parts)
+        text = join(items)
         if len(text) > AREA - _AREA_HEAD.size:
             return False
         head = _AREA_HEAD.pack(ticket, _checksum(ticket, text), len(text))
@@ -381,12 +376,8 @@ class Mailbox:
         text = start[_AREA_HEAD.size : end]
         if len(text) != length or _checksum(ticket, text) != checksum:
             return None  # torn: its owner is still writing, or somebody writes who should not
-        items, at = [], 0
-        while at + 4 <= length:
-            (size,) = _WORD.unpack_from(text, at)
-            items.append(text[at + 4 : at + 4 + size])
-            at += 4 + size
-        return (ticket, items) if at == length else None
+        items = split(text)
+        return None if items is None else (ticket, items)
 
 
 def _checksum(ticket: bytes, text: bytes) -> int:
@@ -420,60 +411,3 @@ def _open_beside(like: Path, suffix: str) -> int:
         if os.geteuid() == 0:
             os.fchown(file, same.st_uid, same.st_gid)
     return file
-
-
-# futex(2) by architecture, for 64-bit processes; elsewhere sleepers queue for the lock itself.
-_FUTEX_CALL = {
-    "x86_64": 202,
-    "aarch64": 98,
-    "riscv64": 98,
-    "loongarch64": 98,
-    "ppc64le": 221,
-    "s390x": 238,
-}
-_FUTEX_WAIT, _FUTEX_WAKE = 9, 10  # of those who share a bit
-
-
-@final
-class _Sleeper:
-    """Sleep until a word in a shared file changes, and wake all who do.
-
-    Why not simply queue for the lock: the kernel wakes those who queue one after the other, each
-    of them only to find its answer and unlock again, while newcomers slip in between and commit
-    alone. A futex wakes all at once, and they need no lock to read their answers.
-    """
-
-    def __init__(self, page: mmap.mmap, call: int) -> None:
-        self._word = ctypes.c_uint32.from_buffer(page, _TURN)
-        self._address = ctypes.addressof(self._word)
-        self._call = call
-        library = ctypes.CDLL(None)
-        self._syscall = library.syscall
-        self._syscall.restype = ctypes.c_long
-        self._syscall.argtypes = [
-            ctypes.c_long,
-            ctypes.c_void_p,
-            ctypes.c_int,
-            ctypes.c_uint32,
-            ctypes.c_void_p,
-            ctypes.c_void_p,
-            ctypes.c_uint32,
-        ]
-
-    @staticmethod
-    def over(page: mmap.mmap) -> "_Sleeper | None":
-        if sys.platform != "linux" or struct.calcsize("P") != 8:
-            return None
-        call = _FUTEX_CALL.get(os.uname().machine)
-        return None if call is None else _Sleeper(page, call)
-
-    def value(self) -> int:
-        return self._word.value
-
-    def sleep(self, seen: int, slot: int) -> None:
-        """Sleep while the word is ``seen``; also wake for a signal, and after a while."""
-        until = _TIME.pack(*divmod(time.monotonic_ns() + LONGEST_NAP, 1_000_000_000))
-        self._syscall(self._call, self._address, _FUTEX_WAIT, seen, until, None, 1 << slot % 32)
-
-    def wake(self, bits: int) -> None:
-        self._syscall(self._call, self._address, _FUTEX_WAKE, 0x7FFFFFFF, None, None, bits)

@@ -19,6 +19,7 @@ from typing import final
 from discreet.errors import LedgerUnavailable
 from discreet.ledger.stores.protocol import Head, Snapshot, Work
 from discreet.ledger.stores.schema import VERSION, VERSION_QUERY, check_version, migrations
+from discreet.ledger.stores.sqlite import files
 from discreet.ledger.stores.sqlite.errors import (
     ADVICE,
     BUSY,
@@ -139,7 +140,7 @@ class SqliteStore:
             self._forget_parent()
         self._check_open()
         self._check_same_file()
-        stamp = self._stamp() if self._is_frozen else None
+        stamp = files.stamp(self._path) if self._is_frozen else None
         connection = self._borrow()
         snapshot = SqliteSnapshot(connection, self._path)
         is_sound = False
@@ -147,7 +148,7 @@ class SqliteStore:
             snapshot._all("BEGIN")
             snapshot.head()  # the first look fixes it
             yield snapshot
-            if stamp is not None and self._stamp() != stamp:
+            if stamp is not None and files.stamp(self._path) != stamp:
                 raise LedgerUnavailable(
                     f"the ledger {self._path} was written by somebody else while it was being "
                     "read without a lock. Read it again from a folder you may write, or copy it."
@@ -182,32 +183,11 @@ class SqliteStore:
         removed again if it fails.
         """
         path = Path(target).absolute()
-        try:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        except OSError as error:
-            raise LedgerUnavailable(
-                f"the backup {path} could not be made ({error.strerror}). "
-                "Give the path of a file that does not exist yet, in a folder you may write."
-            ) from error
-        try:
-            with self.read() as snapshot:
-                source = snapshot._db if isinstance(snapshot, SqliteSnapshot) else None
-                if not isinstance(source, sqlite3.Connection):
-                    raise TypeError("a backup needs the connections of sqlite3")
-                copy = sqlite3.connect(path.as_uri(), uri=True, isolation_level=None)
-                try:
-                    copy.execute("PRAGMA synchronous=FULL")
-                    source.backup(copy)
-                except sqlite3.Error as error:
-                    fail(error, path)
-                finally:
-                    copy.close()
-            _sync(path)
-            _sync(path.parent)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                path.unlink()
-            raise
+        with files.new_file(path), self.read() as snapshot:
+            source = snapshot._db if isinstance(snapshot, SqliteSnapshot) else None
+            if not isinstance(source, sqlite3.Connection):
+                raise TypeError("a backup needs the connections of sqlite3")
+            files.copy_database(source, path)
 
     # Writing
 
@@ -280,9 +260,9 @@ class SqliteStore:
         # Looked at before anything is opened for writing: a file that is something else must
         # stay as it is.
         if is_there and not self._read_only:
-            self._free_companions()
+            files.free_companions(self._path)
         found = self._found_version() if is_there else 0
-        if not found and is_there and 0 < self._stamp()[1] < SMALLEST:
+        if not found and is_there and 0 < files.stamp(self._path)[1] < SMALLEST:
             raise LedgerUnavailable(f"the file {self._path} {ADVICE[NOTADB]}.")
         if not found and not create:
             raise LedgerUnavailable(f"the file {self._path} is empty. It is not a ledger.")
@@ -290,15 +270,7 @@ class SqliteStore:
             self._mailbox = self._open_mailbox(create=create)
             if found < VERSION:
                 self._migrate()
-        self._identity = self._identify()
-
-    def _free_companions(self) -> None:
-        """Make the files beside it writable that were made while the ledger itself was not."""
-        mode = os.stat(self._path).st_mode & 0o666
-        for suffix in ("-wal", "-shm", "-lock", "-mailbox"):
-            with contextlib.suppress(OSError):
-                if mode & 0o200 and not os.stat(f"{self._path}{suffix}").st_mode & 0o200:
-                    os.chmod(f"{self._path}{suffix}", mode)
+        self._identity = files.identity(self._path)
 
     def _found_version(self) -> int:
         # For writing where that is allowed: a power cut may have left work to be undone first.
@@ -309,7 +281,11 @@ class SqliteStore:
             # On a read-only medium the files that coordinate readers and writers cannot be made.
             # There are no writers either, unless they have a log.
             was_refused = code_of(error.__cause__ or error) in (CANTOPEN, READONLY)
-            if self._is_frozen or not (was_refused and self._read_only) or self._stamp()[2]:
+            if (
+                self._is_frozen
+                or not (was_refused and self._read_only)
+                or files.stamp(self._path)[2]
+            ):
                 raise
             self._is_frozen = True
         finally:
@@ -334,7 +310,7 @@ class SqliteStore:
                 fail(error, self._path)
             finally:
                 _close(connection)
-            _sync(self._path.parent)
+            files.sync(self._path.parent)
 
     def _open_mailbox(self, *, create: bool = False) -> Mailbox:
         try:
@@ -418,26 +394,10 @@ class SqliteStore:
                 f"the ledger {self._path} is closed. Nothing was written. Open it again."
             )
 
-    def _identify(self) -> tuple[int, int]:
-        try:
-            found = os.stat(self._path)
-        except OSError:
-            return (0, 0)
-        return (found.st_dev, found.st_ino)
-
-    def _stamp(self) -> tuple[int, int, int]:
-        """Return what changes when somebody writes: time and size of the file, size of the log."""
-        found = os.stat(self._path)
-        try:
-            log = os.stat(f"{self._path}-wal").st_size
-        except OSError:
-            log = 0
-        return found.st_mtime_ns, found.st_size, log
-
     def _check_same_file(self) -> None:
         # Whoever writes to a file that was moved away, or replaced by a backup, spends from a
         # budget that nobody else sees.
-        if self._identify() != self._identity:
+        if files.identity(self._path) != self._identity:
             raise LedgerUnavailable(
                 f"the ledger {self._path} was moved or replaced while it was open. Nothing was "
                 "written. Open it again."
@@ -468,13 +428,3 @@ def _close(connection: Connection) -> None:
     # Closing only tidies up; what it could report was reported when it mattered.
     with contextlib.suppress(Exception):
         connection.close()
-
-
-def _sync(path: Path) -> None:
-    """Flush a file, or the entries of a folder, to the disk."""
-    with contextlib.suppress(PermissionError):  # folders of Windows cannot be opened
-        file = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(file)
-        finally:
-            os.close(file)
