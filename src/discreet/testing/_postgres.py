@@ -10,7 +10,6 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, Self, final
 
 from discreet.errors import DiscreetError, MissingExtra
@@ -18,7 +17,7 @@ from discreet.errors import DiscreetError, MissingExtra
 __all__ = ["PostgresServer", "postgres_programs"]
 
 _LOOPBACK = "127.0.0.1"
-_PATIENCE = 30.0  # seconds for a server to start or stop; it needs one
+_PATIENCE = 120.0  # seconds for a server to start or stop; it needs one, and more on a busy disk
 # A second server on the same data while children of a killed one are still leaving:
 _STILL_LEAVING = "still in use"
 _PORT_TAKEN = "could not create any TCP/IP sockets"
@@ -77,16 +76,11 @@ class PostgresServer:
             self._initialise(self._folder)
             self.start()
         except BaseException:
-            self.__exit__(None, None, None)
+            self.__exit__()
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop(mode="immediate")  # the data goes anyway
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)

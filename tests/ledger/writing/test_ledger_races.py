@@ -142,14 +142,6 @@ def check(location: object, key: Path, told: list[str], *, fitting: int) -> None
         assert ledger.size == verified.size
 
 
-@pytest.fixture(scope="module")
-def server():
-    from discreet.testing._postgres import PostgresServer
-
-    with PostgresServer() as running:
-        yield running
-
-
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.needs("postgres"))])
 def place(request, tmp_path) -> tuple[object, Path]:
     if request.param == "sqlite":

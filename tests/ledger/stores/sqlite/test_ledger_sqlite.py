@@ -23,7 +23,6 @@ from discreet.testing import StoreConformance
 from discreet.testing.stores.made_up import head, note_down, put, row, size_of, write
 
 LONG = 30.0  # seconds after which something that should happen will not
-HERE = str(Path(__file__).parent)
 ON_POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals and forks of POSIX")
 
 
@@ -50,7 +49,7 @@ def run(script, *arguments, **options):
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([HERE, *filter(None, sys.path)])},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         **options,
     )
 
