@@ -19,6 +19,7 @@ from faulty_vfs import Disk
 from discreet.accounting import PureLoss
 from discreet.ledger import Ledger
 from discreet.ledger.log.keyring import Keyring
+from discreet.ledger.session import LedgerSession
 from discreet.ledger.stores.sqlite.store import SqliteStore
 from discreet.ledger.writing import opening
 from discreet.privacy import Guarantee, Unit
@@ -219,7 +220,7 @@ def on_disk(
             is_new = not view.facts(["ledger"])
         if is_new:
             opening.found(store, keyring, testing=False, name=None)
-        yield Ledger(store, keyring, read_only=False)
+        yield Ledger(LedgerSession(store, keyring, read_only=False))
     finally:
         store.close()
 

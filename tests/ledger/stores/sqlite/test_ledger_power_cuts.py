@@ -10,7 +10,7 @@ from ledger_crashes import LOSS, WHO, after_cut, check, copied, on_disk
 
 from discreet.errors import LedgerError
 from discreet.ledger import Ledger
-from discreet.ledger.stores.sqlite import store as sqlite_module
+from discreet.ledger.stores.sqlite import files
 from discreet.mechanisms import DiscreteLaplace
 
 
@@ -83,13 +83,13 @@ def test_a_power_cut_while_a_ledger_is_founded(tmp_path, rng, monkeypatch):
     place.parent.mkdir()
     disk = Disk(rng)
     is_made = False
-    sync = sqlite_module._sync
+    sync = files.sync
 
     def folder_synced(path):
         sync(path)
         disk.folder_synced()
 
-    monkeypatch.setattr(sqlite_module, "_sync", folder_synced)
+    monkeypatch.setattr(files, "sync", folder_synced)
 
     broken = []
 
