@@ -13,7 +13,7 @@ from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.sql.parse import parse
 from discreet.tables.sql.question.refusals import CATALOGUE
 
-CASES = Path(__file__).parent / "cases" / "refusals"
+CASES = Path(__file__).parents[1] / "cases" / "refusals"
 
 PEOPLE = Table(
     name="people",
