@@ -15,6 +15,8 @@ from discreet.errors import (
 )
 from discreet.ledger import Ledger
 
+pytestmark = pytest.mark.lengthy
+
 
 def content(path: object) -> object:
     """Return all that a ledger says, or why it cannot be read. Its version is no part of that."""

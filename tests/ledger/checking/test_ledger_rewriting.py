@@ -18,6 +18,8 @@ from discreet.ledger.log.tree import Tree, root
 from discreet.ledger.stores.protocol import Row
 from discreet.ledger.verifier import leaf_hash
 
+pytestmark = pytest.mark.lengthy
+
 
 def rewritten(site, bodies: list[dict], key: SigningKey | None) -> list:
     """Return statements that install a log whose chain, tree and state fit, as far as they can.

@@ -15,6 +15,8 @@ from discreet.errors import (
 from discreet.ledger import Export, Ledger, Witness
 from discreet.ledger.verifier import NotProven, check_receipt
 
+pytestmark = pytest.mark.lengthy
+
 
 def logical(text: bytes) -> object:
     """Return what an export says, whatever way the lines that are not hashed are written."""

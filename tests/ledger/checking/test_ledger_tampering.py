@@ -27,6 +27,8 @@ from discreet.ledger.checking.replay import Replay
 from discreet.ledger.stores.protocol import Row
 from discreet.ledger.verifier import leaf_hash
 
+pytestmark = pytest.mark.lengthy
+
 
 def test_an_edit_of_any_field_of_any_row_is_found(sqlite_site, rng):
     look(sqlite_site.location)  # sound before

@@ -15,7 +15,8 @@ from discreet.accounting import PureLoss
 from discreet.errors import BudgetExceeded, ParameterError
 from discreet.ledger import Ledger
 from discreet.privacy import Guarantee, Unit
-from discreet.testing import PostgresServer
+
+pytestmark = pytest.mark.lengthy
 
 ANALYSTS = ("ana", "bob")
 PURPOSES = ("report", "model")
@@ -226,14 +227,12 @@ TestStories.settings = settings(
 
 @pytest.mark.needs("postgres")
 class TestStoriesOnPostgreSQL:
-    def test_they_end_alike(self):
-        with PostgresServer() as server:
+    def test_they_end_alike(self, server):
+        class OnServer(Stories):
+            def make(self):
+                self.folder = Path(tempfile.mkdtemp())
+                return server.new_database(), str(self.folder / "ledger.key")
 
-            class OnServer(Stories):
-                def make(self):
-                    self.folder = Path(tempfile.mkdtemp())
-                    return server.new_database(), str(self.folder / "ledger.key")
-
-            case = OnServer.TestCase
-            case.settings = settings(TestStories.settings, max_examples=8)
-            case("runTest").runTest()
+        case = OnServer.TestCase
+        case.settings = settings(TestStories.settings, max_examples=8)
+        case("runTest").runTest()

@@ -14,6 +14,8 @@ from discreet.errors import (
 from discreet.ledger import Ledger, Witness
 from discreet.privacy import Guarantee
 
+pytestmark = pytest.mark.lengthy
+
 COLUMNS = {
     "entries": ("account", "key", "body", "hashes"),
     "facts": ("name", "value"),

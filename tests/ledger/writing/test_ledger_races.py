@@ -21,6 +21,8 @@ from discreet.ledger import Ledger
 from discreet.ledger.writing import scribe
 from discreet.privacy import Guarantee, Unit
 
+pytestmark = pytest.mark.lengthy
+
 EACH = Fraction(1, 7)  # no float is a seventh
 LOSS = PureLoss(epsilon=EACH)
 

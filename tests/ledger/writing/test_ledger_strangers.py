@@ -121,6 +121,8 @@ class TestWithoutTheKeyInTheMailbox:
                 has_entered.set()
                 wait_until(lambda: posted(box))
                 return [b""] * len(batch)
+            if forgeries_made:  # whoever is lied to three times in a row gives up
+                raise ValueError("one lie is enough")
             forgeries_made.extend(batch)
             return [forged(request) for request in batch]
 

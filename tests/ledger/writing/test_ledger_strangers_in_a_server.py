@@ -18,6 +18,8 @@ from discreet.accounting import PureLoss
 from discreet.ledger import Ledger
 from discreet.privacy import Guarantee
 
+pytestmark = pytest.mark.lengthy
+
 
 @pytest.fixture
 def remote(server, tmp_path):

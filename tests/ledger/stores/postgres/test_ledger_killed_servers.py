@@ -10,6 +10,8 @@ from discreet.errors import LedgerUnavailable
 from discreet.ledger import Ledger
 from discreet.testing import PostgresServer
 
+pytestmark = pytest.mark.lengthy
+
 
 @pytest.fixture(scope="module")
 def mortal():

@@ -30,7 +30,7 @@ from discreet.ledger.stores.schema import VERSION, migrations
 from discreet.testing import PostgresServer, StoreConformance
 from discreet.testing.stores.made_up import head, note_down, row, size_of, write
 
-pytestmark = pytest.mark.needs("postgres")
+pytestmark = [pytest.mark.needs("postgres"), pytest.mark.lengthy]
 
 spawning = multiprocessing.get_context("spawn")
 PASSWORD = "open sesame"

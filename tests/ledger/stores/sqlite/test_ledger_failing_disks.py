@@ -12,6 +12,8 @@ from discreet.errors import LedgerUnavailable
 from discreet.ledger import Ledger, Witness
 from discreet.mechanisms import DiscreteLaplace
 
+pytestmark = pytest.mark.lengthy
+
 
 class Script:
     """A few requests, each of which may fail, and what was said about them."""

@@ -10,6 +10,8 @@ from ledger_crashes import check, found, kill_rounds, killed
 
 from discreet.ledger import Ledger
 
+pytestmark = pytest.mark.lengthy
+
 
 def test_a_killed_process_loses_nothing_that_it_acknowledged(tmp_path, rng):
     found(tmp_path / "budget.db")

@@ -13,6 +13,8 @@ from discreet.ledger import Ledger
 from discreet.ledger.stores.sqlite import files
 from discreet.mechanisms import DiscreteLaplace
 
+pytestmark = pytest.mark.lengthy
+
 
 def cuts(
     place: Path, folder: Path, rng: random.Random, *, every: int = 1, **options: object

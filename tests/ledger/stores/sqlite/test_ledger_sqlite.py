@@ -86,6 +86,7 @@ def race(path, number, turns, start):
     store.close()
 
 
+@pytest.mark.lengthy
 def test_racing_processes_lose_and_double_nothing(path):
     processes, turns = 8, 200
     context = multiprocessing.get_context("spawn")
@@ -206,6 +207,7 @@ print("well")
 
 
 @ON_POSIX
+@pytest.mark.lengthy
 def test_a_fork_shares_nothing_but_the_file(path):
     program = run(FORKED, path)
     assert finish(program) == "well\n"
@@ -700,6 +702,7 @@ def test_a_failed_commit_does_not_come_back_after_a_crash(faulty, path):
 # The write-ahead log
 
 
+@pytest.mark.lengthy
 def test_the_log_stays_small_and_shrinks_again_after_a_long_view(store, path):
     log = path.with_name("ledger.db-wal")
 
