@@ -35,6 +35,8 @@ from discreet.learn import (
 )
 from discreet.testing import SeededSource, dkw_band
 
+pytestmark = pytest.mark.lengthy
+
 FALSE_ALARM = 1e-9  # chance that a correct trainer fails an audit
 SOME, MANY = 400, 1_000  # samples of each of two neighbouring datasets
 SLOWLY = 1e-3  # how fast an adaptive norm moves

@@ -156,6 +156,7 @@ CLIPPINGS = [
 ]
 
 
+@pytest.mark.lengthy
 @given(
     sampling=st.sampled_from(SAMPLINGS),
     clipping=st.sampled_from(CLIPPINGS),
@@ -372,6 +373,7 @@ def _open_jobs(account):
     return reserved - settled
 
 
+@pytest.mark.lengthy
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9")
 def test_a_run_that_is_killed_again_and_again_is_never_undercounted(tmp_path):
     seed = secrets.randbits(64)

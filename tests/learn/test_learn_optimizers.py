@@ -85,6 +85,7 @@ def test_the_second_moment_is_unbiased_where_adams_is_not():
     assert plain - signal**2 > 0.9 * noise**2
 
 
+@pytest.mark.lengthy
 def test_small_and_large_signals_move_alike_where_adam_follows_the_noise():
     # What Adam is for: the same speed for parameters whose gradients differ in size.
     signals = torch.tensor([0.1, 1.0], dtype=torch.float64)

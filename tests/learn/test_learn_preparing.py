@@ -35,6 +35,7 @@ from discreet.learn.run.units import rounded
 
 
 class TestPreparing:
+    @pytest.mark.lengthy
     def test_noise_is_just_enough_for_epsilon(self):
         private = begin(epsilon=2, epochs=3, batch_size=10)
         assert private.steps_planned == 30
@@ -45,6 +46,7 @@ class TestPreparing:
         assert private.spent.epsilon <= 2
         assert private.spent.epsilon == pytest.approx(2, rel=1e-4)
 
+    @pytest.mark.lengthy
     @pytest.mark.parametrize("sampling", ["truncated", "without_replacement", "full"])
     def test_every_sampling_is_calibrated(self, sampling):
         size = {} if sampling != "full" else {"batch_size": None}

@@ -85,6 +85,7 @@ class TestStep:
         ]
         assert (ends[0] != ends[1]).any()
 
+    @pytest.mark.lengthy
     def test_it_learns(self):
         data = make_data(4_000)
         model = make_model()
@@ -286,6 +287,7 @@ class TestReports:
         assert html.startswith("<table>")
         assert "Fraction(1, 5)" in html
 
+    @pytest.mark.lengthy
     def test_it_is_a_table_and_a_plot(self, tmp_path):
         from rich.console import Console
 
@@ -318,6 +320,7 @@ class TestReports:
         assert "protects nobody" in str(begin().spent)
 
 
+@pytest.mark.lengthy
 @settings(max_examples=10)
 @given(steps=st.integers(1, 6), stop=st.integers(0, 6))
 def test_spent_counts_what_was_begun(steps, stop):

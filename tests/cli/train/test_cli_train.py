@@ -19,6 +19,8 @@ from discreet.ledger import Ledger
 from discreet.privacy import Guarantee, Unit
 from discreet.tables import protect
 
+pytestmark = pytest.mark.lengthy
+
 COLUMNS = {
     "age": {"bounds": (0, 100)},
     "hours": {"bounds": (0, 80)},

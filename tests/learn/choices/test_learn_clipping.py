@@ -210,6 +210,7 @@ def test_one_unit_moves_the_tally_by_one_half(norms, cut):
         assert halves == (1 if norms[i] <= 2 else -1)
 
 
+@pytest.mark.lengthy
 def test_the_count_has_the_noise_it_states_and_another_scale_would_show():
     n, sigma, expected = 20_000, 3.0, 10
     state = Adaptive(initial=1, count_noise=sigma).start()

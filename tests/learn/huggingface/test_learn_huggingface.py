@@ -14,6 +14,8 @@ from discreet.learn import prepare, resume
 from discreet.learn.huggingface import make_trainer, per_example_loss, privacy_callback
 from discreet.testing import SeededSource
 
+pytestmark = pytest.mark.lengthy
+
 VOCABULARY, LENGTH, ROWS = 13, 6, 60
 
 

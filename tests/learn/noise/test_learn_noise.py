@@ -124,6 +124,7 @@ EDGES = sorted(
 )
 
 
+@pytest.mark.lengthy
 def test_the_window_covers_the_error_of_doubles_and_of_missing_bits():
     """The heart of the proof, tried at the edges of every case and at random."""
     random = np.frombuffer(os.urandom(16 * 3000), dtype="<u8")
@@ -213,6 +214,7 @@ vectors = hnp.arrays(
 )
 
 
+@pytest.mark.lengthy
 @given(x=vectors, direction=vectors, ties=st.booleans(), sensitivity=st.floats(0.01, 100))
 @settings(max_examples=300)
 def test_rounding_moves_neighbours_apart_by_no_more_than_claimed(x, direction, ties, sensitivity):

@@ -131,6 +131,7 @@ class TestRecipes:
         recipes.loss(model, batch).sum().backward()
         assert all((p.grad == 0).all() for p in model.parameters())
 
+    @pytest.mark.lengthy
     @pytest.mark.parametrize("recipe", [recipes.LOGISTIC, recipes.MLP])
     def test_privately_it_learns_what_is_easy(self, recipe):
         # A step's noise has a deviation of 0.64 / 500 in each weight, and the gradient of the
@@ -154,6 +155,7 @@ class TestRecipes:
         )
         assert correct(twin, separable(1000)).mean() > 0.9
 
+    @pytest.mark.lengthy
     @pytest.mark.parametrize("neighbours", ["add_remove", "replace_one"])
     def test_batches_fit_the_relation_of_the_account(self, neighbours):
         with temporary_account(epsilon=30, delta=1e-4) as other:

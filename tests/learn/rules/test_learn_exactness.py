@@ -317,7 +317,13 @@ def assert_exact(model: nn.Module, batch: Any, *, units: int, loss_fn: Any = los
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
 @pytest.mark.parametrize("are_kept", [True, False], ids=["formed", "from norms"])
-@pytest.mark.parametrize("kind", LAYERS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=pytest.mark.lengthy) if kind == "compiled model" else kind
+        for kind in LAYERS
+    ],
+)
 def test_clipped_sums_are_those_of_single_examples(kind, are_kept, monkeypatch):
     if not are_kept:  # as if they were too large to be formed
         for module in (contributions, convolution):
@@ -486,6 +492,7 @@ def test_what_can_not_be_handled_is_named(model, word):
         )
 
 
+@pytest.mark.lengthy
 def test_nothing_of_a_step_outlives_it():
     model, batch = positions(), batch_of(TOKENS)
     engine = GradientEngine(model, clipping=Flat(norm=1.0))

@@ -11,10 +11,13 @@ from discreet.learn import Adaptive
 from discreet.ledger import Ledger
 from discreet.privacy import Guarantee, Unit
 
-pytestmark = pytest.mark.skipif(
-    not torch.distributed.is_available() or not torch.distributed.is_gloo_available(),
-    reason="needs torch.distributed with gloo",
-)
+pytestmark = [
+    pytest.mark.lengthy,
+    pytest.mark.skipif(
+        not torch.distributed.is_available() or not torch.distributed.is_gloo_available(),
+        reason="needs torch.distributed with gloo",
+    ),
+]
 
 
 def run(folder: Path, **options: object) -> list[dict[str, object]]:

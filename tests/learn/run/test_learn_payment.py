@@ -149,6 +149,7 @@ class TestAccount:
                 begin(account=account, **options)
             assert not [e for e in account.history() if e["kind"] == "reserve"]
 
+    @pytest.mark.lengthy
     def test_accounts_of_users_and_of_replacement_fit_what_they_promise(self):
         with temporary_ledger() as ledger:
             guarantee = Guarantee(epsilon=20, delta=1e-5)

@@ -56,6 +56,7 @@ class TestUsers:
         parted = weights(train(begin(data=data, micro_batch_size=micro, **options)).model)
         torch.testing.assert_close(parted, whole, rtol=0, atol=1e-4)
 
+    @pytest.mark.lengthy
     @given(
         sizes=st.lists(st.integers(1, 9), min_size=1, max_size=12),
         each=st.integers(1, 6),
