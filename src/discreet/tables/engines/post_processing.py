@@ -12,12 +12,13 @@ from discreet.tables.model.scalar import ColumnRef
 
 if TYPE_CHECKING:
     import duckdb
+    import numpy as np
+    import numpy.typing as npt
     import pyarrow as pa
 
-__all__ = ["ROW", "PostProcessor"]
+__all__ = ["PostProcessor"]
 
-ROW: Final = "released_row"
-"""The column of an evaluated output that says which released row it was."""
+_ROW: Final = "released_row"
 
 
 @final
@@ -28,14 +29,16 @@ class PostProcessor:
     >>> from discreet.tables.model.scalar import Call, ReleasedAggregate
     >>> half = Call("divide", (ReleasedAggregate(0), ReleasedAggregate(1)))
     >>> evaluate = PostProcessor(Output(columns=(("ratio", half),)), keys=())
-    >>> evaluate(pa.table({"aggregate_0": [1.0], "aggregate_1": [4.0]})).to_pylist()
-    [{'ratio': 0.25, 'released_row': 0}]
+    >>> shown, rows = evaluate(pa.table({"aggregate_0": [1.0], "aggregate_1": [4.0]}))
+    >>> shown.to_pylist(), rows
+    ([{'ratio': 0.25}], array([0]))
     >>> evaluate.close()
     """
 
     def __init__(self, output: Output, keys: Sequence[Key]) -> None:
-        row = ColumnRef(ROW)
-        shown = replace(output, columns=(*output.columns, (ROW, row)))
+        row = ColumnRef(_ROW, source="released")
+        shown = replace(output, columns=(*output.columns, (_ROW, row)))
+        self._names = output.names
         everything = Output(columns=shown.columns, order=(Order(row),))
         self._shown, self._everything = (output_sql(one, DUCKDB) for one in (shown, everything))
         self._keys = [
@@ -43,18 +46,26 @@ class PostProcessor:
         ]
         self._opened: duckdb.DuckDBPyConnection | None = None
 
-    def __call__(self, released: "pa.Table", *, is_shown: bool = True) -> "pa.Table":
-        """Return the output's columns: what is shown, or of all rows as they were released."""
+    def __call__(
+        self, released: "pa.Table", *, is_shown: bool = True
+    ) -> "tuple[pa.Table, npt.NDArray[np.int64]]":
+        """Return the output's columns, and which of the released rows these are.
+
+        What is shown, in its order, or all rows as they were released.
+        """
         import numpy as np
         import pyarrow as pa
 
-        arrived = released.append_column(ROW, pa.array(np.arange(released.num_rows)))
+        arrived = released.append_column(_ROW, pa.array(np.arange(released.num_rows)))
         others = [name for name in arrived.column_names if not name.startswith("key_")]
         typed = f"SELECT {', '.join([*self._keys, *others])} FROM arrived"  # noqa: S608
         connection = self._connection()
         connection.register("arrived", arrived)
         connection.execute(f"CREATE OR REPLACE VIEW released AS {typed}")
-        return connection.sql(self._shown if is_shown else self._everything).to_arrow_table()
+        found = connection.sql(self._shown if is_shown else self._everything).to_arrow_table()
+        # By position: a question may give a column any name.
+        *shown, rows = found.columns
+        return pa.table(shown, names=self._names), rows.to_numpy().astype(np.int64)
 
     def close(self) -> None:
         """Let go of the database. Calling it twice does no harm."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.tables.algorithms.propagation import Array
-from discreet.tables.engines.post_processing import ROW, PostProcessor
+from discreet.tables.engines.post_processing import PostProcessor
 from discreet.tables.model.query import Query
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.release.estimated import Estimates
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["Columns", "columns_of"]
+
+Integers = npt.NDArray[np.int64]
 
 
 @final
@@ -41,8 +43,7 @@ def columns_of(prepared: Prepared, released: Released, *, confidence: Fraction) 
     estimates = Estimates(prepared=prepared, released=released, confidence=confidence)
     shown = estimates.with_intervals()
     with closing(_Evaluation(query, released)) as evaluate:
-        answer = evaluate([one.value for one in shown], is_shown=True)
-        order = answer[ROW].to_numpy().astype(np.int64)
+        answer, order = evaluate([one.value for one in shown], is_shown=True)
         plain = query.output.plain
         columns = Columns(plain=plain, values={}, errors={}, lows={}, highs={}, reliable={})
         for name in query.names:
@@ -70,8 +71,8 @@ class _Evaluation:
         self._evaluate = PostProcessor(query.output, query.keys)
         self.close = self._evaluate.close
 
-    def __call__(self, values: Sequence[Array], *, is_shown: bool) -> "pa.Table":
-        """Return the output's columns: what is shown, or of all groups as they were released."""
+    def __call__(self, values: Sequence[Array], *, is_shown: bool) -> "tuple[pa.Table, Integers]":
+        """Return the output's columns, and which of the groups these are."""
         import pyarrow as pa
 
         output = self.query.output
@@ -80,12 +81,13 @@ class _Evaluation:
             shown = {
                 name: pa.array(values[i], from_pandas=True) for name, i in output.plain.items()
             }
-            return pa.table({**shown, ROW: pa.array([0])})
+            return pa.table(shown), np.zeros(1, dtype=np.int64)
         return self._evaluate(self._table(values), is_shown=is_shown)
 
     def numbers(self, name: str, values: Sequence[Array]) -> Array:
         """Return one column of the output as numbers; what is no number has no error bar."""
-        listed = self(values, is_shown=False)[name].to_pylist()
+        everything, _ = self(values, is_shown=False)
+        listed = everything[name].to_pylist()
         return np.array([_number(value) for value in listed], dtype=np.float64)
 
     def _table(self, values: Sequence[Array]) -> "pa.Table":

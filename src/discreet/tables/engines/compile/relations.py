@@ -56,7 +56,7 @@ def output_sql(output: Output, dialect: Dialect) -> str:
     >>> from discreet.tables.engines.duckdb.dialect import DUCKDB
     >>> from discreet.tables.model.scalar import ReleasedAggregate
     >>> output_sql(Output(columns=(("n", ReleasedAggregate(0)),), limit=3), DUCKDB)
-    'SELECT aggregate_0 AS "n" FROM released LIMIT 3'
+    'SELECT released.aggregate_0 AS "n" FROM released LIMIT 3'
     """
     columns = ", ".join(
         f"{scalar_sql(node, dialect)} AS {quoted(name)}" for name, node in output.columns

@@ -60,9 +60,9 @@ def scalar_sql(node: Scalar, dialect: Dialect) -> str:
             inner = "*" if node.value is None else scalar_sql(node.value, dialect)
             return _FOLDS[node.function].format(inner)
         case ReleasedKey():
-            return f"key_{node.index}"
+            return f"released.key_{node.index}"
         case ReleasedAggregate():
-            return f"aggregate_{node.index}"
+            return f"released.aggregate_{node.index}"
 
 
 def _literal(node: Literal, dialect: Dialect) -> str:

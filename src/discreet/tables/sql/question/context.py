@@ -75,11 +75,13 @@ class ReadingContext:
 
 
 def fold(name: str) -> str:
-    """Return a name as DuckDB compares names: without regard to case, in ASCII only.
+    """Return a name as names are compared: without regard to case, in ASCII only.
 
     >>> fold("ÜBER_Age")
     'Über_age'
     """
+    if name.isascii():  # nearly always, and many times faster
+        return name.lower()
     return "".join(c.lower() if c.isascii() else c for c in name)
 
 
