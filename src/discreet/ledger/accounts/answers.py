@@ -38,13 +38,12 @@ def answer(
     asked: dict[str, Any],
 ) -> Release[Any]:
     """See :meth:`Account.answer`; ``asked`` says who, what for, and of which data."""
+    data = {"version": asked["version"], "periods": asked["periods"]}
+    question = None if query is None else fingerprint(account, query, **data)
     error = float(mechanism.error(confidence=confidence))
-    if query is not None:
+    if question is not None:
         whose = {"who": asked["who"], "purpose": asked["purpose"]}
-        data = {"version": asked["version"], "periods": asked["periods"]}
-        known = recall(
-            account, fingerprint(account, query, **data), **whose, within=(error, confidence)
-        )
+        known = recall(account, question, **whose, within=(error, confidence))
         if known is not None:
             return known
     plan = f"{type(mechanism).__name__}: {query or ''}"
