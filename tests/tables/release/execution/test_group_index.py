@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import DataError
-from discreet.tables.release.execution.group_index import Shown, plain
+from discreet.tables.release.execution.group_index import GroupIndex, plain
 
 BEYOND = pa.array([19_000, 2**31 - 1, 2**31 - 2, None], pa.int32()).cast(pa.date32())
 decimals = st.decimals(allow_nan=False, allow_infinity=False, places=3)
@@ -32,21 +32,21 @@ def test_decimals_next_to_each_other_stay_different(start, step):
 def test_decimals_are_found_where_declarations_write_numbers():
     keys = pa.array([Decimal("0.10"), Decimal("2.00"), Decimal(2**60)], pa.decimal128(38, 2))
     found = pa.table({"key_0": keys, "cell_0": [1, 2, 3]})
-    assert Shown([(2**60,), (0.1,), (2,)]).aligned(found).tolist() == [[3], [1], [2]]
+    assert GroupIndex([(2**60,), (0.1,), (2,)]).aligned(found).tolist() == [[3], [1], [2]]
 
 
 def test_cells_of_large_decimals_do_not_replace_each_other():
     """With two keys, groups are looked up one by one."""
     keys = pa.array([Decimal(2**60), Decimal(2**60 + 1)], pa.decimal128(38, 0))
     found = pa.table({"key_0": keys, "key_1": ["a", "a"], "cell_0": [5000, 1]})
-    assert Shown(found.select([0, 1])).aligned(found).tolist() == [[5000], [1]]
+    assert GroupIndex(found.select([0, 1])).aligned(found).tolist() == [[5000], [1]]
 
 
 @pytest.mark.parametrize("keys", [1, 2])
 def test_dates_beyond_python_are_groups_like_others(keys):
     table = pa.table({"key_0": BEYOND, "key_1": ["a"] * 4, "cell_0": [1, 2, 3, 4]})
     found = table if keys == 2 else table.drop_columns(["key_1"])
-    shown = Shown(found.select(range(keys)))
+    shown = GroupIndex(found.select(range(keys)))
     assert shown.aligned(found).tolist() == [[1], [2], [3], [4]]
     assert len(set(shown.groups)) == 4
     assert shown.groups[0][0] == "2022-01-08"
@@ -54,7 +54,7 @@ def test_dates_beyond_python_are_groups_like_others(keys):
 
 def test_no_error_shows_a_key():
     texts = pa.array([b"ok", b"\xff\xfesecret"], pa.binary()).view(pa.string())
-    shown = Shown(pa.table({"key_0": texts, "key_1": [1, 2]}))
+    shown = GroupIndex(pa.table({"key_0": texts, "key_1": [1, 2]}))
     with pytest.raises(DataError) as caught:
         _ = shown.groups
     assert "secret" not in str(caught.value)
@@ -64,7 +64,7 @@ def test_no_error_shows_a_key():
 
 def test_groups_that_were_not_found_are_zero():
     found = pa.table({"key_0": ["b", "z"], "cell_0": [7, 9]})
-    assert Shown([("a",), ("b",)]).aligned(found).tolist() == [[0], [7]]
-    assert Shown([]).aligned(found).shape == (0, 1)
-    assert Shown([()]).aligned(pa.table({"cell_0": [3]})).tolist() == [[3]]
-    assert isinstance(Shown([("a",)]).places(found), np.ndarray)
+    assert GroupIndex([("a",), ("b",)]).aligned(found).tolist() == [[0], [7]]
+    assert GroupIndex([]).aligned(found).shape == (0, 1)
+    assert GroupIndex([()]).aligned(pa.table({"cell_0": [3]})).tolist() == [[3]]
+    assert isinstance(GroupIndex([("a",)]).indices(found), np.ndarray)

@@ -14,7 +14,7 @@ from discreet.errors import DataError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Group", "Shown", "cells_of"]
+__all__ = ["Group", "GroupIndex", "cells_of"]
 
 _WHOLE = 1 << 53  # doubles hold every whole number up to here
 Integers = npt.NDArray[np.int64]
@@ -22,22 +22,22 @@ Group = tuple[object, ...]
 
 
 @final
-class Shown:
+class GroupIndex:
     """Groups in the order of the answer: public ones as a list, selected ones as columns.
 
     >>> import pyarrow as pa
-    >>> shown = Shown([("north",), ("south",)])
+    >>> shown = GroupIndex([("north",), ("south",)])
     >>> shown.aligned(pa.table({"key_0": ["south"], "cell_0": [3]}))
     array([[0],
            [3]])
     """
 
-    __slots__ = ("_groups", "_places", "table")
+    __slots__ = ("_groups", "_indices", "table")
 
     def __init__(self, groups: "Sequence[Group] | pa.Table") -> None:
         self.table: pa.Table | None = None if isinstance(groups, Sequence) else groups
         self._groups: Sequence[Group] | None = groups if isinstance(groups, Sequence) else None
-        self._places: dict[Group, int] | None = None
+        self._indices: dict[Group, int] | None = None
 
     @property
     def groups(self) -> Sequence[Group]:
@@ -50,21 +50,21 @@ class Shown:
     def __len__(self) -> int:
         return len(self._groups) if self.table is None else int(self.table.num_rows)  # type: ignore[arg-type]
 
-    def places(self, table: "pa.Table") -> Integers:
+    def indices(self, table: "pa.Table") -> Integers:
         """Return which group each row of the engine's table belongs to; -1 where it is not shown.
 
         >>> import pyarrow as pa
-        >>> Shown([(1,), (None,)]).places(pa.table({"key_0": [None, 7], "cell_0": [1, 1]}))
+        >>> GroupIndex([(1,), (None,)]).indices(pa.table({"key_0": [None, 7], "cell_0": [1, 1]}))
         array([ 1, -1])
         """
         if self.table is not None and self.table.num_columns == 1:
-            return _places_of(self.table.column(0), table.column(0))
-        if self._places is None:
-            self._places = {_plain_group(group): i for i, group in enumerate(self.groups)}
+            return _indices_of(self.table.column(0), table.column(0))
+        if self._indices is None:
+            self._indices = {_plain_group(group): i for i, group in enumerate(self.groups)}
         keys = len(self.groups[0]) if len(self) else 0
         if keys == 0 and len(self):
             return np.zeros(table.num_rows, dtype=np.int64)
-        found = (self._places.get(group, -1) for group in _tuples(table, keys))
+        found = (self._indices.get(group, -1) for group in _tuples(table, keys))
         return np.fromiter(found, dtype=np.int64, count=table.num_rows)
 
     def aligned(self, table: "pa.Table") -> Integers:
@@ -74,17 +74,17 @@ class Shown:
         out = np.zeros((len(self), cells.shape[1]), dtype=np.int64)
         if not len(self):
             return out
-        places = self.places(table)
-        out[places[places >= 0]] = cells[places >= 0]
+        indices = self.indices(table)
+        out[indices[indices >= 0]] = cells[indices >= 0]
         return out
 
 
-def _places_of(keys: "pa.ChunkedArray", found: "pa.ChunkedArray") -> Integers:
+def _indices_of(keys: "pa.ChunkedArray", found: "pa.ChunkedArray") -> Integers:
     """Return where each key that was found is among the selected ones; -1 if nowhere."""
     import pyarrow.compute as pc
 
-    places = pc.index_in(found.combine_chunks(), value_set=keys.combine_chunks())
-    return np.asarray(places.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+    indices = pc.index_in(found.combine_chunks(), value_set=keys.combine_chunks())
+    return np.asarray(indices.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def cells_of(table: "pa.Table", *, keys: int) -> Integers:

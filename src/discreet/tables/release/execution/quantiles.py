@@ -17,7 +17,7 @@ from discreet.tables.model.query import Aggregate
 from discreet.tables.model.statements import Cells, Sums, ValueGrid
 from discreet.tables.pricing.price import SIZE_SHARE, size_noise
 from discreet.tables.release.execution.context import RunContext
-from discreet.tables.release.execution.group_index import Shown
+from discreet.tables.release.execution.group_index import GroupIndex
 from discreet.tables.release.execution.limits import Limits
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Ranked:
         )
 
 
-def draw_ranked(limits: Limits, shown: Shown) -> dict[int, Ranked]:
+def draw_ranked(limits: Limits, shown: GroupIndex) -> dict[int, Ranked]:
     """Choose quantiles, or nearly extremes, in every group that is shown: by aggregate.
 
     Claim: the draws of one aggregate in all groups, with the sizes that come along, cost what
@@ -107,7 +107,7 @@ def _placed(limits: Limits, grid: ValueGrid) -> "pa.Table":
 
 
 def _ranked(
-    limits: Limits, aggregate: Aggregate, grid: ValueGrid, table: "pa.Table", shown: Shown
+    limits: Limits, aggregate: Aggregate, grid: ValueGrid, table: "pa.Table", shown: GroupIndex
 ) -> Ranked:
     """Draw one aggregate in every group."""
     context, bounding = limits.context, limits.of_ranks()
@@ -119,7 +119,7 @@ def _ranked(
         group_size=context.catalog.unit.size,
         is_single=not context.query.keys,
     )
-    at, weights = shown.places(table), table["cell_0"].to_numpy()
+    at, weights = shown.indices(table), table["cell_0"].to_numpy()
     parts = by_group(at, table["place"].to_numpy(), weights, count=len(shown))
     steps = np.zeros(len(shown), dtype=np.int64)
     np.add.at(steps, at[at >= 0], weights[at >= 0])

@@ -15,7 +15,7 @@ from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.release.execution.context import RunContext
-from discreet.tables.release.execution.group_index import Group, Shown
+from discreet.tables.release.execution.group_index import Group, GroupIndex
 from discreet.tables.release.execution.limits import choose_limits
 from discreet.tables.release.execution.quantiles import Ranked, draw_ranked
 from discreet.tables.release.execution.sums import (
@@ -38,7 +38,7 @@ class Released:
     used; where they were inferred, they are released, too.
     """
 
-    shown: Shown
+    shown: GroupIndex
     families: tuple[Noisy, ...]
     units: Noisy | None
     distinct: dict[int, Noisy]
@@ -91,7 +91,7 @@ def run(
         salt=token_hex(16),  # fresh, and never shown: who is dropped must not be chosen
     )
     limits = choose_limits(context)
-    known = Selection(shown=Shown(context.groups or ((),))) if query.has_known_keys else None
+    known = Selection(shown=GroupIndex(context.groups or ((),))) if query.has_known_keys else None
     units, families = None, tuple[Noisy, ...]()
     if layout.selector == "units":
         known, units = count_units(limits, known)

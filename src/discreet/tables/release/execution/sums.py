@@ -15,7 +15,7 @@ from discreet.tables.algorithms.propagation import Noisy
 from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Norm
 from discreet.tables.model.statements import Cells, Distinct, Sums
 from discreet.tables.release.execution.context import RunContext
-from discreet.tables.release.execution.group_index import Shown, cells_of
+from discreet.tables.release.execution.group_index import GroupIndex, cells_of
 from discreet.tables.release.execution.limits import Limits
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ Integers = npt.NDArray[np.int64]
 class Selection:
     """The groups that are shown: public ones, or those that reached a ``threshold``, in rows."""
 
-    shown: Shown
+    shown: GroupIndex
     threshold: Fraction | None = None
 
 
@@ -85,7 +85,7 @@ def count_units(limits: Limits, known: Selection | None) -> tuple[Selection, Noi
     return known, _noised(context, cells, known.shown.aligned(table), reach)
 
 
-def count_distinct(limits: Limits, value: int, shown: Shown) -> Noisy:
+def count_distinct(limits: Limits, value: int, shown: GroupIndex) -> Noisy:
     """Count distinct values; a unit names so many, which may all be in one group."""
     context, most = limits.context, int(limits.of("pairs", value))
     statement = Distinct(
@@ -127,7 +127,7 @@ def _selected(
         deviation=noise.deviation(sensitivity=reach),
     )
     steps = cells_of(kept.drop_columns(["noisy"]), keys=len(keys))
-    return Selection(shown=Shown(kept.select(keys)), threshold=least), counted, steps
+    return Selection(shown=GroupIndex(kept.select(keys)), threshold=least), counted, steps
 
 
 def _noisy(
