@@ -12,7 +12,7 @@ from discreet.tables.model.relation import Scan, Select
 from discreet.tables.model.scalar import ColumnRef, Scalar
 from discreet.tables.sql.aggregate_calls import has_aggregate
 from discreet.tables.sql.expressions.arguments import need
-from discreet.tables.sql.expressions.operators import conjuncts, in_order
+from discreet.tables.sql.expressions.logic import conjuncts, in_order
 from discreet.tables.sql.expressions.term import Term, tidy, total_column
 from discreet.tables.sql.joins import Relation, attach
 from discreet.tables.sql.question.context import ReadingContext, fold, nearest, short_sql

@@ -8,7 +8,7 @@ from sqlglot import exp
 from discreet.tables.model.relation import UNIT, Joined
 from discreet.tables.model.scalar import Call, ColumnRef, Scalar
 from discreet.tables.sql.expressions.arguments import need
-from discreet.tables.sql.expressions.operators import conjuncts, in_order
+from discreet.tables.sql.expressions.logic import conjuncts, in_order
 from discreet.tables.sql.question.context import ReadingContext, fold
 from discreet.tables.sql.scopes import FromItem, RowScope
 

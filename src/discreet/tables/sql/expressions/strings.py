@@ -7,13 +7,8 @@ from sqlglot import exp
 
 from discreet.tables.model.scalar import Call, Function, Literal
 from discreet.tables.sql.expressions.arguments import Rule, need, whole_literal, written_text
-from discreet.tables.sql.expressions.operators import conjuncts
-from discreet.tables.sql.expressions.term import (
-    Scope,
-    Term,
-    boolean,
-    text,
-)
+from discreet.tables.sql.expressions.logic import conjuncts
+from discreet.tables.sql.expressions.term import Scope, Term, boolean, text
 
 __all__ = ["ANONYMOUS", "RULES"]
 

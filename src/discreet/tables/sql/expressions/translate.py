@@ -5,11 +5,14 @@ from typing import Final
 from sqlglot import exp
 
 from discreet.errors import Refused
-from discreet.tables.sql.expressions import casts as _casts
-from discreet.tables.sql.expressions import numeric as _functions
-from discreet.tables.sql.expressions import operators as _operators
-from discreet.tables.sql.expressions import strings as _texts
-from discreet.tables.sql.expressions import temporal as _dates
+from discreet.tables.sql.expressions import (
+    arithmetic,
+    casts,
+    logic,
+    numeric,
+    strings,
+    temporal,
+)
 from discreet.tables.sql.expressions.arguments import Rule
 from discreet.tables.sql.expressions.term import Scope, Term
 from discreet.tables.sql.question.context import nearest, short_sql
@@ -17,16 +20,17 @@ from discreet.tables.sql.question.context import nearest, short_sql
 __all__ = ["translate"]
 
 _RULES: Final[dict[type[exp.Expression], Rule]] = {
-    **_casts.RULES,
-    **_operators.RULES,
-    **_functions.RULES,
-    **_texts.RULES,
-    **_dates.RULES,
+    **casts.RULES,
+    **arithmetic.RULES,
+    **logic.RULES,
+    **numeric.RULES,
+    **strings.RULES,
+    **temporal.RULES,
 }
 _ANONYMOUS: Final[dict[str, Rule]] = {
-    **_functions.ANONYMOUS,
-    **_texts.ANONYMOUS,
-    **_dates.ANONYMOUS,
+    **numeric.ANONYMOUS,
+    **strings.ANONYMOUS,
+    **temporal.ANONYMOUS,
 }
 
 _LONGEST: Final = 100_000  # characters, about

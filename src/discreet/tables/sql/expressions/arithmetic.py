@@ -1,0 +1,134 @@
+"""Arithmetic of numbers, dates and intervals."""
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Final
+
+from sqlglot import exp
+
+from discreet.tables.model.scalar import Call, Cast, Function, Literal
+from discreet.tables.sql.expressions import intervals
+from discreet.tables.sql.expressions.arguments import Rule, is_tidy, need
+from discreet.tables.sql.expressions.intervals import Interval
+from discreet.tables.sql.expressions.literals import number_literal
+from discreet.tables.sql.expressions.term import Scope, Term, as_double, in_range, number
+
+__all__ = ["RULES"]
+
+Range = Callable[[Interval, Interval], Interval]
+_DIVISIONS: Final[dict[type[exp.Expression], str]] = {
+    exp.Div: "/",
+    exp.IntDiv: "//",
+    exp.Mod: "%",
+}
+
+_ARITHMETIC: Final[dict[type[exp.Expression], tuple[str, Function, Range]]] = {
+    exp.Add: ("+", "add", intervals.add),
+    exp.Sub: ("-", "subtract", intervals.subtract),
+    exp.Mul: ("*", "multiply", intervals.multiply),
+}
+
+
+def _negate(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this")
+    term = need(scope, node.this, "number", word="-")
+    if term.is_literal and term.interval[0] is not None:
+        return number_literal(-term.interval[0])
+    return number(
+        Call("negate", (as_double(term),)),
+        interval=intervals.negate(term.interval),
+        is_whole=term.is_whole,
+        is_nullable=term.is_nullable,
+        is_tidy=is_tidy(term),
+    )
+
+
+def _arithmetic(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this", "expression")
+    sign, function, span = _ARITHMETIC[type(node)]
+    times = _time_arithmetic(node, scope) if sign != "*" else None
+    if times is not None:
+        return times
+    left = need(scope, node.this, "number", word=sign)
+    right = need(scope, node.expression, "number", word=sign)
+    return number(
+        Call(function, (as_double(left), as_double(right))),
+        interval=span(left.interval, right.interval),
+        is_whole=left.is_whole and right.is_whole,
+        is_nullable=left.is_nullable or right.is_nullable,
+    )
+
+
+def _time_arithmetic(node: exp.Expression, scope: Scope) -> Term | None:
+    """Translate date + INTERVAL, date - INTERVAL and date - date."""
+    sign, _, _ = _ARITHMETIC[type(node)]
+    left, right = node.this, node.expression
+    if sign == "+" and isinstance(left, exp.Interval):
+        left, right = right, left
+    if isinstance(right, exp.Interval):
+        moment = need(scope, left, "date", "timestamp", word=sign)
+        count, unit = _interval(right, scope)
+        steps = Literal(count if sign == "+" else -count, "int32")
+        return in_range(Call("shift", (moment.node, steps, Literal(unit, "text"))), "timestamp")
+    if sign == "-":
+        one, other = scope.term(left), scope.term(right)
+        if one.kind == "date" and other.kind == "date":
+            days = Call("date_diff", (Literal("day", "text"), other.node, one.node))
+            return number(Cast(days, "double", widens=True), is_whole=True, is_tidy=True)
+    return None
+
+
+def _interval(node: exp.Interval, scope: Scope) -> tuple[int, str]:
+    unit = str(node.args["unit"]).upper().rstrip("S") if node.args.get("unit") else ""
+    count = node.this
+    written = str(count.this) if isinstance(count, exp.Literal) else ""
+    units = {"YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"}
+    # Years 1 to 9999 moved by this much stay far inside what a TIMESTAMP can hold.
+    if unit not in units or not re.fullmatch(r"\d{1,4}", written):
+        raise scope.question.refuse(
+            "literal", node, word="an INTERVAL", what="a small whole number and its unit",
+            example="INTERVAL 7 DAY",
+        )  # fmt: skip
+    return int(written), unit.lower()
+
+
+def _division(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this", "expression", "typed", "safe")
+    sign = _DIVISIONS[type(node)]
+    left = need(scope, node.this, "number", word=sign)
+    right = need(scope, node.expression, "number", word=sign)
+    sides = (as_double(left), as_double(right))
+    is_nullable = left.is_nullable or right.is_nullable or not _never_zero(right)
+    if sign == "%":
+        # NaN only for an infinite x, which tidy() of whatever uses it turns into NULL.
+        top = intervals.absolute(right.interval)[1]
+        low = Fraction(0) if left.interval[0] is not None and left.interval[0] >= 0 else None
+        span = (low if low is not None or top is None else -top, top)
+        is_whole = left.is_whole and right.is_whole
+        return number(
+            Call("remainder", sides), interval=span, is_whole=is_whole, is_nullable=is_nullable
+        )
+    span = intervals.divide(left.interval, right.interval)
+    share = Call("divide", sides)
+    if sign == "//":
+        return number(
+            Call("trunc", (share,)),
+            interval=intervals.rounded(span), is_whole=True, is_nullable=is_nullable,
+        )  # fmt: skip
+    return number(share, interval=span, is_nullable=is_nullable)
+
+
+def _never_zero(term: Term) -> bool:
+    return term.is_literal and term.interval[0] is not None and term.interval[0] != 0
+
+
+RULES: Final[dict[type[exp.Expression], Rule]] = {
+    exp.Neg: _negate,
+    exp.Add: _arithmetic,
+    exp.Sub: _arithmetic,
+    exp.Mul: _arithmetic,
+    exp.Div: _division,
+    exp.IntDiv: _division,
+    exp.Mod: _division,
+}
