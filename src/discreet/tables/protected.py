@@ -261,7 +261,7 @@ class Protected:
             raise ParameterError(
                 f"the protected tables are {', '.join(names)}, not {name!r}.", parameter="name"
             )
-        return Question(table=name or names[0], source=self)
+        return Question(table=name or names[0], tables=self)
 
     def refresh(self) -> bool:
         """Look whether the data changed, and if so register its new version. Costs nothing.

@@ -26,7 +26,7 @@ class Question:
     :meth:`Protected.where`, ``group_by`` and ``agg`` begin one. ``sql`` is what it says in SQL.
 
     >>> from discreet.tables import count, mean
-    >>> asked = Question(table="people", source=None).where("age >= 18").group_by("region")
+    >>> asked = Question(table="people").where("age >= 18").group_by("region")
     >>> print(asked.agg(n=count(), pay=mean("income", bounds=(0, 200_000))).sql)
     SELECT region, COUNT(*) AS "n", AVG(CLAMP(income, 0, 200000)) AS "pay"
     FROM "people"
@@ -35,7 +35,7 @@ class Question:
     """
 
     table: str
-    source: "Protected | None"
+    tables: "Protected | None" = None
     conditions: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     asks: tuple[tuple[str, Ask], ...] = ()
@@ -45,7 +45,7 @@ class Question:
     def where(self, condition: str) -> "Question":
         """Keep the rows that fulfil a condition, written as in SQL.
 
-        >>> Question(table="people", source=None).where("age >= 18").conditions
+        >>> Question(table="people").where("age >= 18").conditions
         ('age >= 18',)
         """
         return replace(self, conditions=(*self.conditions, _text(condition, "condition")))
@@ -55,7 +55,7 @@ class Question:
     ) -> "Question":
         """Group by columns or expressions; ``keys`` lists the values of some, which all appear.
 
-        >>> asked = Question(table="people", source=None)
+        >>> asked = Question(table="people")
         >>> asked.group_by("region", keys={"region": ["north", "south"]}).conditions
         ("region IN ('north', 'south')",)
         """
@@ -76,7 +76,7 @@ class Question:
         """Ask for aggregates, by the names they shall have in the answer.
 
         >>> from discreet.tables import count
-        >>> [name for name, _ in Question(table="people", source=None).agg(n=count()).asks]
+        >>> [name for name, _ in Question(table="people").agg(n=count()).asks]
         ['n']
         """
         for name, ask in aggregates.items():
@@ -90,7 +90,7 @@ class Question:
     def order_by(self, *columns: str) -> "Question":
         """Sort the answer, by released values or keys: ``order_by("n DESC")``.
 
-        >>> Question(table="people", source=None).order_by("n DESC").order
+        >>> Question(table="people").order_by("n DESC").order
         ('n DESC',)
         """
         return replace(self, order=(*self.order, *(_text(one, "column") for one in columns)))
@@ -98,7 +98,7 @@ class Question:
     def limit(self, most: int) -> "Question":
         """Return only so many rows of the answer.
 
-        >>> Question(table="people", source=None).limit(3).most
+        >>> Question(table="people").limit(3).most
         3
         """
         return replace(self, most=int(most))
@@ -132,7 +132,7 @@ class Question:
         ...     T.agg(n=count()).quote(epsilon=0.5).fits
         True
         """
-        return self._tables().quote(self, offer, **fields)
+        return self._asked().quote(self, offer, **fields)
 
     def release(
         self,
@@ -149,12 +149,12 @@ class Question:
         ...     T.group_by("sex").agg(n=count()).release(epsilon=0.5)["sex"].tolist()
         ['female', 'male']
         """
-        return self._tables().sql(self, offer, source=source, **fields)
+        return self._asked().sql(self, offer, source=source, **fields)
 
-    def _tables(self) -> "Protected":
-        if self.source is None:
-            raise ParameterError("this question belongs to no table.", parameter="source")
-        return self.source
+    def _asked(self) -> "Protected":
+        if self.tables is None:
+            raise ParameterError("this question belongs to no table.", parameter="tables")
+        return self.tables
 
 
 def _text(value: object, name: str) -> str:
