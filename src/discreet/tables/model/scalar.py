@@ -3,6 +3,8 @@
 Every expression is *total*: whatever the data, evaluating it never raises, so that no failure can
 tell what is in a table. Functions return NULL where an argument is NULL, unless said otherwise;
 numbers are doubles, whose arithmetic may overflow to an infinity and, from infinities, make NaN.
+Only arithmetic, rounding, ``exp``, ``power`` and ``not_nan`` are ever given a NaN, and all but the
+last return it; whatever compares, sorts, converts or stores a number has been rid of it before.
 
 | function | result |
 |---|---|
