@@ -82,8 +82,9 @@ def use_psycopg() -> None:
 
 
 def client(
-    kind: str, url: str, key: str, threads: int, seconds: float, gate: Any, told: Any
+    kind: str, place: tuple[str, str], threads: int, seconds: float, gate: Any, told: Any
 ) -> None:
+    url, key = place
     if kind == "psycopg":
         use_psycopg()
     with Ledger.open(url, key=key) as ledger:
@@ -121,7 +122,7 @@ def measure(kind: str, mode: str, url: str, key: str, seconds: float) -> tuple[f
     ]
     for each in running:
         each.start()
-    found = [told.get() for _ in running]
+    found = [told.get(timeout=seconds + 120) for _ in running]
     for each in running:
         each.join()
     charges = sum(count for count, _ in found)
