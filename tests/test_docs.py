@@ -23,12 +23,14 @@ def blocks():
             yield pytest.param(match[1], id=name)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("code", list(blocks()))
 def test_every_code_block_runs_on_its_own(code, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "<block>", "exec"), {"__name__": "__main__"})
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
 def test_every_example_runs_and_says_something(script, tmp_path):
     run = subprocess.run(

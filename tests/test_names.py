@@ -5,6 +5,8 @@ from collections import defaultdict
 from importlib import import_module
 from pathlib import Path
 
+import pytest
+
 import discreet
 
 SOURCE = Path(discreet.__file__).parent
@@ -20,6 +22,7 @@ def classes():
     return places
 
 
+@pytest.mark.lengthy
 def test_no_two_classes_share_a_name():
     assert {name: places for name, places in classes().items() if len(places) > 1} == {}
 

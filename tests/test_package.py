@@ -30,6 +30,7 @@ def test_importing_the_root_loads_nothing_heavy():
     assert loaded == "[]"
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     "room",
     [
@@ -50,6 +51,7 @@ def test_rooms_load_scipy_and_the_terminal_only_when_used(room):
     assert loaded == "[]"
 
 
+@pytest.mark.lengthy
 def test_learning_loads_torch_and_nothing_else_that_is_heavy():
     heavy = [name for name in HEAVY if name not in ("numpy", "torch")]
     loaded = run(
@@ -99,6 +101,7 @@ def entered():
                         yield door
 
 
+@pytest.mark.lengthy
 def test_rooms_are_entered_by_front_doors_and_listed_side_doors():
     page = SOURCE.parents[1].joinpath("docs/ARCHITECTURE.md").read_text()
     listed = set(re.findall(r"^\| `(discreet\.[a-z._]+)` \|", page, re.M))

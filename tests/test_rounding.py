@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import mpmath
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,6 +26,7 @@ def test_exponentials_bracket_the_truth_tightly(x):
         assert high - low <= truth * mpmath.mpf("1e-34")
 
 
+@pytest.mark.lengthy
 @given(x=st.fractions(min_value=-(10**9), max_value=-5001))
 def test_far_below_every_float_the_bracket_is_wide_but_sound(x):
     assert exp_lower(x) == 0

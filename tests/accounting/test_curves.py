@@ -29,6 +29,7 @@ def normal_cdf(x):
     return math.erfc(-x / math.sqrt(2)) / 2
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     "loss",
     [
@@ -51,6 +52,7 @@ def test_a_profile_is_above_the_lower_bound_and_near_single_evaluations(loss):
     assert (np.diff(found) <= 0).all()
 
 
+@pytest.mark.lengthy
 @settings(max_examples=15, deadline=None)
 @given(multiplier=st.floats(20, 200), steps=st.integers(2, 2000), first=st.floats(0, 3))
 def test_many_gaussians_and_one_more_loss_stay_above_gaussians_alone(multiplier, steps, first):
@@ -103,6 +105,7 @@ def test_a_composed_curve_is_close_below_that_of_the_limit():
     assert found == pytest.approx(limit, abs=2e-3)
 
 
+@pytest.mark.lengthy
 @settings(max_examples=20, deadline=None)
 @given(
     a=st.floats(0, 1),
@@ -158,6 +161,7 @@ class Axes:
         return lambda *args, **named: None
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("plot", PLOTS)
 def test_a_plot_has_one_line_for_each_loss(plot, tmp_path, monkeypatch):
     axes = Axes()
@@ -180,6 +184,7 @@ def test_a_plot_has_one_line_for_each_loss(plot, tmp_path, monkeypatch):
     assert all(len(x) == len(y) for x, y, _ in axes.lines)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("plot", PLOTS)
 def test_a_real_picture(plot, tmp_path):
     written = plot(GaussianLoss(noise_multiplier=1), path=tmp_path / "x.png")

@@ -56,6 +56,7 @@ def test_delta_falls_as_epsilon_grows(loss, low, more):
     assert 0 <= second <= first * (1 + 1e-11) <= 1 + 1e-11
 
 
+@pytest.mark.lengthy
 @settings(deadline=None)
 @given(loss=losses, target=st.floats(1e-300, 0.99))
 def test_epsilon_is_certified_by_its_own_delta(loss, target):
@@ -65,6 +66,7 @@ def test_epsilon_is_certified_by_its_own_delta(loss, target):
     assert found <= epsilon(loss, delta=0)
 
 
+@pytest.mark.lengthy
 @settings(deadline=None)
 @given(loss=losses, e=st.floats(0.01, 40))
 def test_epsilon_inverts_delta(loss, e):
@@ -73,6 +75,7 @@ def test_epsilon_inverts_delta(loss, e):
         assert epsilon(loss, delta=at) <= e * (1 + 1e-9)
 
 
+@pytest.mark.lengthy
 @settings(deadline=None)
 @given(loss=losses, targets=st.tuples(st.floats(1e-300, 0.99), st.floats(1e-300, 0.99)))
 def test_epsilon_falls_as_delta_grows(loss, targets):

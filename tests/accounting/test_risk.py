@@ -33,6 +33,7 @@ def test_success_is_that_of_the_guarantee(e, d, prior):
     )
 
 
+@pytest.mark.lengthy
 @settings(max_examples=30, deadline=None)
 @given(e=EPSILONS, d=DELTAS, alarms=SHARES)
 def test_detection_is_that_of_the_guarantee(e, d, alarms):
@@ -51,6 +52,7 @@ def test_posterior_is_that_of_the_guarantee(e, d, prior):
     )
 
 
+@pytest.mark.lengthy
 @settings(max_examples=30, deadline=None)
 @given(e=EPSILONS, baseline=SHARES)
 def test_reconstruction_from_a_pure_loss(e, baseline):
@@ -61,6 +63,7 @@ def test_reconstruction_from_a_pure_loss(e, baseline):
     assert found >= bound - 1e-15
 
 
+@pytest.mark.lengthy
 def test_a_whole_profile_says_less_risk_than_one_of_its_points():
     loss = GaussianLoss(noise_multiplier=4).sampled(rate=0.01) * 10_000
     guarantee = Guarantee(epsilon=epsilon(loss, delta=1e-5), delta=1e-5)

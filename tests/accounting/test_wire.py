@@ -49,6 +49,7 @@ singles = st.one_of(
 )
 
 
+@pytest.mark.lengthy
 @given(parts=st.lists(st.tuples(singles, st.integers(1, 10**6)), min_size=1, max_size=4))
 def test_losses_come_back_equal(parts):
     loss = sum((part * times for part, times in parts), start=PureLoss(epsilon=0) * 0)

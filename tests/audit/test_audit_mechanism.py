@@ -49,6 +49,7 @@ def test_an_honest_laplace_passes_and_nearly_all_of_its_epsilon_shows():
     assert found.passed
 
 
+@pytest.mark.lengthy
 def test_a_laplace_ten_percent_short_is_caught():
     # True epsilon 1.111; standard error about 0.008 at this size, bound at 6 of them.
     found = run(laplace(0.9), samples=1_000_000)
@@ -135,6 +136,7 @@ def test_two_fair_coins_show_log_three():
     assert 0.95 < found.epsilon_lower <= math.log(3)
 
 
+@pytest.mark.lengthy
 def test_false_alarms_stay_within_the_stated_rate():
     # An exactly 1-DP mechanism audited 600 times at 90% fails with probability at most 0.1 each
     # time. By Chernoff, more than 115 failures have probability below exp(-600 KL(0.19, 0.1)),

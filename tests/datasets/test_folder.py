@@ -40,6 +40,7 @@ def test_a_file_is_no_folder(tmp_path):
         folder(tmp_path / "y")
 
 
+@pytest.mark.lengthy
 def test_words_and_demo_data_load_nothing_heavy():
     code = (
         "import sys, discreet.privacy, discreet.datasets\n"

@@ -304,6 +304,7 @@ def spends(account) -> int:
 
 
 class TestAccounts:
+    @pytest.mark.lengthy
     def test_lost_steps_stay_paid_and_are_paid_again(self, tmp_path):
         with temporary_account(epsilon=20, delta=1e-5) as account:
             lost = train(begin(account=account, steps=6), steps=3)
@@ -317,6 +318,7 @@ class TestAccounts:
             assert spends(account) == again.spent.steps == 8
             account.ledger.verify()
 
+    @pytest.mark.lengthy
     def test_resuming_often_reserves_only_what_is_missing(self, tmp_path):
         with temporary_account(epsilon=40, delta=1e-5) as account:
             train(begin(account=account, steps=5), steps=1).save(tmp_path / "run.pt")

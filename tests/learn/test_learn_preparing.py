@@ -57,6 +57,7 @@ class TestPreparing:
         )
         assert private.steps_planned == (2 if sampling == "full" else 10)
 
+    @pytest.mark.lengthy
     def test_less_is_spent_by_fewer_steps(self):
         private = train(begin(epsilon=2, epochs=3), steps=4)
         step = GaussianLoss(noise_multiplier=private.noise_multiplier).sampled(rate=0.2)

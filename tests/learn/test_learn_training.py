@@ -35,6 +35,7 @@ FALSE_ALARM = 1e-9
 
 
 class TestStep:
+    @pytest.mark.lengthy
     @pytest.mark.parametrize("sampling", ["poisson", "truncated", "without_replacement", "full"])
     @pytest.mark.parametrize("micro", [None, 7])
     def test_the_sum_is_that_of_one_example_at_a_time(self, sampling, micro):
@@ -56,6 +57,7 @@ class TestStep:
             assert len(drawn) != 20
             assert (realised - wanted).abs().max() > 2 * tolerance(clip)
 
+    @pytest.mark.lengthy
     def test_micro_batches_do_not_change_the_result(self):
         ends = []
         for micro in (None, 1, 3, 1000):

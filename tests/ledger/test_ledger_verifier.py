@@ -277,6 +277,7 @@ def meaning(document):
     return json.loads(document.decode(), object_pairs_hook=pairs)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("indent", [None, 1])
 def test_no_byte_can_change(indent):
     document = json.dumps(CASE.receipt, indent=indent).encode()
@@ -297,6 +298,7 @@ def test_no_byte_can_change(indent):
     assert survivors < len(document) / 10
 
 
+@pytest.mark.lengthy
 @given(st.data())
 def test_no_stretch_can_be_cut_doubled_or_overwritten(data):
     document = json.dumps(CASE.receipt).encode()
@@ -326,6 +328,7 @@ def paths(value, here=()):
 STRANGE = [None, True, 0, -1, 1.0, 2**80, "", "x", "\ud800", [], {}, [[]], {"a": 1}, "=", "AA=="]
 
 
+@pytest.mark.lengthy
 def test_every_member_replaced_or_removed_is_noticed():
     for path in paths(CASE.receipt):
         for strange in STRANGE:

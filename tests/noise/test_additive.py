@@ -53,6 +53,7 @@ LAWS = {
 }
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("scale", [1.0, 3.7, 40.0, 100.0, 1e4, 1e6])
 @pytest.mark.parametrize("name", LAWS)
 def test_samples_follow_the_law_and_a_wrong_scale_would_show(name, scale):
@@ -79,6 +80,7 @@ def test_small_scales_are_mostly_zero_in_the_right_proportion(name):
     assert not getattr(noise, name)(1e-300, 1000).any()
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("kind", [{}, {"smooth": True}, {"one_sided": True}])
 @pytest.mark.parametrize("shape", ["laplace", "gaussian"])
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(7), Fraction(100), Fraction(12345)])
@@ -101,6 +103,7 @@ def test_the_integer_sampler_alone_follows_the_law(shape, smooth):
     assert cdf_gap(draws, law(50.0)) <= dkw_band(count, false_alarm=FALSE_ALARM)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("one_sided", [False, True])
 @pytest.mark.parametrize("shape", ["laplace", "gaussian"])
 def test_the_tail_slot_has_the_tail_s_law(shape, one_sided):
@@ -136,6 +139,7 @@ def test_huge_scales_give_unbounded_integers():
     assert abs(share - 0.6827) <= np.sqrt(np.log(2 / FALSE_ALARM) / (2 * 2000))
 
 
+@pytest.mark.lengthy
 @given(
     scale=st.fractions(min_value=Fraction(1, 50), max_value=10**9, max_denominator=10**6),
     shape=st.sampled_from(["laplace", "gaussian"]),

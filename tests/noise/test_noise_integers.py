@@ -45,6 +45,7 @@ def test_single_draws_and_huge_bounds():
     assert cdf_gap(ones, uniform_cdf(5)) <= dkw_band(20_000, false_alarm=FALSE_ALARM)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     "weights",
     [

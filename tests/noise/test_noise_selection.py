@@ -37,6 +37,7 @@ def is_clearly_apart(one, two):
 SCORES = np.array([0.0, 3.0, 6.0, 8.0])
 
 
+@pytest.mark.lengthy
 def test_race_follows_its_law_and_a_wrong_rate_would_show():
     law = race_law(SCORES, 0.25)
     draws = [exponential_race(SCORES, rate=Fraction(1, 4)) for _ in range(SAMPLES)]
@@ -49,6 +50,7 @@ def test_race_follows_its_law_and_a_wrong_rate_would_show():
 COUNTS = np.array([9, 1, 0, 2], dtype=np.int64)
 
 
+@pytest.mark.lengthy
 def test_race_with_multiplicity_follows_its_law_and_a_wrong_rate_would_show():
     law = race_law(SCORES, 0.25, COUNTS)
     draws = [
@@ -61,6 +63,7 @@ def test_race_with_multiplicity_follows_its_law_and_a_wrong_rate_would_show():
         assert gap(draws, wrong) > BAND
 
 
+@pytest.mark.lengthy
 def test_integers_alone_follow_the_same_law(monkeypatch):
     monkeypatch.setattr(_selection, "_race_in_doubles", lambda *_: None)
     draws = [
@@ -95,6 +98,7 @@ scores_and_counts = st.lists(
 ).filter(lambda pairs: any(count for _, count in pairs))
 
 
+@pytest.mark.lengthy
 @settings(max_examples=300, deadline=None)
 @given(
     pairs=scores_and_counts,
@@ -168,6 +172,7 @@ def flip_law(scores, rate):
     return law
 
 
+@pytest.mark.lengthy
 def test_permute_and_flip_follows_its_law_and_a_wrong_rate_would_show():
     law = flip_law(SCORES, 0.25)
     draws = [permute_and_flip(SCORES, rate=Fraction(1, 4)) for _ in range(SAMPLES)]

@@ -64,6 +64,7 @@ def test_a_fork_that_python_did_not_see_is_noticed_by_its_process_id(monkeypatch
     assert stream.cipher is not key
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_multiprocessing_children_have_their_own_bytes(method):

@@ -82,6 +82,7 @@ def test_posterior_is_bayes_rule_on_randomized_response(epsilon, prior):
     assert prior <= posterior(g, prior=prior) <= 1
 
 
+@pytest.mark.lengthy
 @given(e=st.fractions(0, 30), p=st.fractions(0, 1))
 def test_bounds_round_towards_more_risk(e, p):
     g = Guarantee(epsilon=e)

@@ -90,6 +90,7 @@ CASES = [  # source, target, admissible, ignored, doubled: the six claims, in th
 ]
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(("source", "target", "admissible", "ignored", "doubled"), CASES)
 @given(data=st.data())
 def test_no_mechanism_contradicts_a_conversion(source, target, admissible, ignored, doubled, data):

@@ -31,6 +31,7 @@ def test_repr_builds_the_same_unit(unit):
     assert eval(repr(unit), {"Unit": Unit}) == unit
 
 
+@pytest.mark.lengthy
 @given(unit=units(), other=units())
 def test_equal_units_are_interchangeable(unit, other):
     assert (unit == other) == (unit.to_dict() == other.to_dict())

@@ -111,6 +111,7 @@ def test_composed_cost_is_what_was_asked(case, types):
     assert certified_epsilon(found.loss, delta=found.delta) <= float(found.epsilon) * (1 + 1e-9)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("case", CASES, ids=named)
 def test_answer(case, types, engine, monkeypatch):
     """Without noise, the answer is the oracle's."""

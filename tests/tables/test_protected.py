@@ -142,6 +142,7 @@ def test_a_budget_without_delta_gives_pure_answers_and_lists_only(place):
             tables.sql("SELECT sex, COUNT(*) AS n FROM p GROUP BY sex", epsilon=1)
 
 
+@pytest.mark.lengthy
 def test_the_builder_asks_the_same_as_sql(people):
     asked = (
         people.where("age >= 18")
@@ -167,6 +168,7 @@ def test_the_builder_asks_the_same_as_sql(people):
         people.agg(n="COUNT(*)")
 
 
+@pytest.mark.lengthy
 def test_sources_of_every_kind_give_the_same_answer(tmp_path):
     table = pa.table(PEOPLE)
     pq.write_table(table, tmp_path / "people.parquet")
@@ -238,6 +240,7 @@ def test_bounding_by_groups_counts_at_most_so_many(visits):
     }  # fmt: skip
 
 
+@pytest.mark.lengthy
 def test_a_plan_shares_what_questions_have_in_common(people):
     texts = [
         "SELECT COUNT(*) AS n FROM people WHERE age >= 18",
@@ -260,6 +263,7 @@ def test_a_plan_shares_what_questions_have_in_common(people):
     assert sum(float(part.price.epsilon) for _, part in plan.parts) >= 0.999
 
 
+@pytest.mark.lengthy
 def test_a_plan_gives_more_to_what_weighs_more_and_fits_whole_or_not(people):
     texts = [COUNT, "SELECT COUNT(*) AS n FROM people WHERE age > 3"]
     plan = people.plan(texts, epsilon=1, weights=[8, 1])
@@ -294,6 +298,7 @@ def test_a_watch_pays_for_its_alerts_in_the_beginning(people):
     assert people.account.used == pytest.approx(1 / 3)
 
 
+@pytest.mark.lengthy
 def test_a_declaration_is_saved_and_opened_again_with_the_same_budget(tmp_path, monkeypatch):
     pq.write_table(pa.table(PEOPLE), tmp_path / "people.parquet")
     with protect(
@@ -315,6 +320,7 @@ def test_a_declaration_is_saved_and_opened_again_with_the_same_budget(tmp_path, 
         assert len(again.sql("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", epsilon=1)) == 2
 
 
+@pytest.mark.lengthy
 def test_appended_rows_are_a_new_version_of_the_same_account(tmp_path):
     path = tmp_path / "people.parquet"
     table = pa.table(PEOPLE)
@@ -366,6 +372,7 @@ def test_versions_in_the_log_tell_nothing_about_the_data(tmp_path):
     assert versions[0] != versions[1]
 
 
+@pytest.mark.lengthy
 def test_units_of_other_kinds(place):
     with protect(
         PEOPLE, name="households", unit=Unit.household("household_id"), rows=6,
@@ -394,6 +401,7 @@ def test_units_of_other_kinds(place):
             tables.sql("SELECT COUNT(*) AS n FROM days", epsilon=50)
 
 
+@pytest.mark.lengthy
 def test_a_larger_unit_and_a_stronger_relation_get_more_noise(tmp_path):
     errors = []
     for i, (unit, neighbours) in enumerate(

@@ -67,6 +67,7 @@ def test_a_column_of_no_use_is_refused_by_its_type(tables):
         read_rows(protected, ["bytes"], table="t")
 
 
+@pytest.mark.lengthy
 def test_public_rows_come_from_files_that_are_not_protected(tables, tmp_path):
     (tmp_path / "own.csv").write_text("who,age\na,1\nb,2\n")
     (tmp_path / "other.csv").write_text("age,more\n7,x\n8,y\n")
@@ -82,6 +83,7 @@ def test_public_rows_come_from_files_that_are_not_protected(tables, tmp_path):
             read_public(protected, ["who"], table="t", place=str(tmp_path / "other.csv"))
 
 
+@pytest.mark.lengthy
 def test_rows_that_changed_are_registered_first(tables, tmp_path):
     path = tmp_path / "own.csv"
     path.write_text("who,age\na,1\n")

@@ -130,6 +130,7 @@ def pair(tmp_path_factory):
         one.close()
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_neighbours_get_the_same_words(question, pair):
     """Whether something fails, and in which words, does not depend on who is in the table."""
@@ -143,6 +144,7 @@ def test_neighbours_get_the_same_words(question, pair):
     assert quotes[0] == quotes[1]
 
 
+@pytest.mark.lengthy
 def test_tracebacks_show_no_values(pair):
     for question in QUESTIONS:
         try:
@@ -152,6 +154,7 @@ def test_tracebacks_show_no_values(pair):
             assert not any(canary in shown for canary in CANARIES)
 
 
+@pytest.mark.lengthy
 def test_columns_with_nothing_usable_answer_like_any_other(tmp_path, pair):
     """A column of NULLs, or an empty table, is answered with noise, not with an error."""
     empty = rows(with_canaries=True).slice(0, 0)
@@ -233,6 +236,7 @@ def test_a_refused_question_charges_nothing(fresh):
     assert (fresh.account.used, engine.calls, kinds(fresh)) == (0, 0, ["account"])
 
 
+@pytest.mark.lengthy
 def test_a_budget_that_is_too_small_touches_no_data(fresh):
     fresh._engine = engine = Broken(fresh._engine, None)
     with pytest.raises(BudgetExceeded) as caught:
@@ -277,6 +281,7 @@ def test_impossible_terms_are_refused_before_anything_is_charged(fresh, terms):
     assert (fresh.account.used, engine.calls, kinds(fresh)) == (0, 0, ["account"])
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("question", "rows_limit", "terms"),
     [
@@ -301,6 +306,7 @@ def test_limits_beyond_reason_are_carried_out_or_refused_for_free(
             assert one.account.used > 0
 
 
+@pytest.mark.lengthy
 def test_records_with_secret_keys_are_answered(tmp_path):
     with protect(
         rows(with_canaries=True),
@@ -352,6 +358,7 @@ def written(path, table):
     return str(path)
 
 
+@pytest.mark.lengthy
 def test_appended_rows_are_a_new_version_of_the_same_account(tmp_path):
     path = tmp_path / "t.parquet"
     table = rows(with_canaries=False)
@@ -429,6 +436,7 @@ def test_a_file_that_is_gone_charges_nothing(tmp_path):
         assert one.account.used == 0
 
 
+@pytest.mark.lengthy
 def test_a_broken_file_tells_nothing_of_its_data(tmp_path):
     path = tmp_path / "t.parquet"
     with opened(tmp_path, written(path, rows(with_canaries=True)), rows=1) as one:
@@ -439,6 +447,7 @@ def test_a_broken_file_tells_nothing_of_its_data(tmp_path):
         assert not any(canary in words + said for canary in CANARIES)
 
 
+@pytest.mark.lengthy
 def test_csv_fields_that_do_not_fit_are_null_and_not_told(tmp_path):
     lines = ["person,x", *(f"{i},{i}.5" for i in range(30))]
     path = tmp_path / "t.csv"

@@ -34,6 +34,7 @@ def scalar_truth(variance, shift, e):
         )
 
 
+@pytest.mark.lengthy
 @settings(max_examples=80, deadline=None)
 @given(
     sigma=st.fractions(Fraction(1, 10), 12, max_denominator=30),
@@ -47,6 +48,7 @@ def test_small_sigma_is_exact(sigma, shift, e):
     assert bound <= truth * (1 + TIGHT) + 1e-322
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("tail", "shift"),
     [*itertools.product([0, 2, 8, 20, 36], [1, 7, 400, 6000]), (-3, 6000), (-7.5, 6000)],
@@ -110,6 +112,7 @@ def vector_truth(sigma, shift, e):
     return float(np.sum(mass * np.maximum(0, -np.expm1(e - loss))))
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("sigma", [2.0, 2.5, 4.0])
 @pytest.mark.parametrize("squared", [2, 3])
 def test_no_vector_shift_costs_more_than_claimed_and_the_worst_costs_as_much(sigma, squared):

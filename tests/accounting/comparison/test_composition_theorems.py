@@ -80,6 +80,7 @@ def test_binomial_logarithms_are_within_their_stated_error(n, p, where, depth):
         assert abs(mp.mpf(float(found[0])) - exact) <= error[0]
 
 
+@pytest.mark.lengthy
 @settings(max_examples=40, deadline=None)
 @given(n=st.integers(1, 200), p=st.floats(1e-3, 0.999), depth=st.floats(0.5, 60))
 def test_window_leaves_out_no_more_than_it_says(n, p, depth):
@@ -160,6 +161,7 @@ def test_no_closed_form_is_below_the_optimum(epsilon, steps, slack):
     assert advanced(epsilon=epsilon, steps=steps, slack=slack).epsilon >= best * (1 - 1e-12)
 
 
+@pytest.mark.lengthy
 @settings(deadline=None)
 @given(
     total=st.floats(1e-3, 50),
@@ -181,6 +183,7 @@ def test_figure_of_optimal_composition():
     assert found == pytest.approx(4.37638, abs=5e-6)
 
 
+@pytest.mark.lengthy
 @settings(max_examples=60, deadline=None)
 @given(epsilon=st.floats(1e-5, 6), delta=deltas, steps=st.integers(1, 8), share=st.floats(0, 1))
 def test_optimal_delta_is_that_of_the_enumeration(epsilon, delta, steps, share):
@@ -190,6 +193,7 @@ def test_optimal_delta_is_that_of_the_enumeration(epsilon, delta, steps, share):
     assert truth * (1 - mp.mpf(10) ** -40) <= found <= truth * (1 + 1e-9) + 1e-14 * epsilon
 
 
+@pytest.mark.lengthy
 @settings(max_examples=25, deadline=None)
 @given(epsilon=st.floats(1e-3, 1), steps=st.integers(1, 400), target=st.floats(1e-12, 0.3))
 def test_optimal_epsilon_is_tight(epsilon, steps, target):
@@ -221,6 +225,7 @@ def test_failures_of_the_steps_use_up_the_target():
     assert optimal_mixed([], target_delta=0.1) == 0
 
 
+@pytest.mark.lengthy
 @settings(max_examples=40, deadline=None)
 @given(
     parts=st.lists(st.tuples(st.floats(1e-3, 4), deltas), min_size=1, max_size=6),

@@ -100,6 +100,7 @@ LOSSES = SHARP | st.one_of(
 )
 
 
+@pytest.mark.lengthy
 @settings(max_examples=10, deadline=None)
 @given(first=SHARP, second=SHARP, times=st.integers(1, 30))
 def test_no_method_that_claims_a_bound_is_below_the_truth(first, second, times):
@@ -183,6 +184,7 @@ def test_pure_steps_are_counted_exactly(each, budget):
     assert (n + 1) * each > budget or epsilon(PureLoss(epsilon=each) * (n + 1), delta=0) > budget
 
 
+@pytest.mark.lengthy
 def test_steps_may_come_with_a_fixed_part():
     def run(steps):
         return DP_SGD * steps + LaplaceLoss(noise_multiplier=4)

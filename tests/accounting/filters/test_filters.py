@@ -132,6 +132,7 @@ def test_renyi_costs_are_upper_bounds_and_tight(e, a):
             assert bound <= exact * (1 + mpmath.mpf(10) ** -3) + 1e-14 * (x + 4 / (o - 1))
 
 
+@pytest.mark.lengthy
 @given(loss=losses)
 def test_a_renyi_filter_never_charges_more_than_a_zcdp_filter_of_the_same_loss(loss):
     a = Filter(PROMISE, kind="renyi")
@@ -177,6 +178,7 @@ def test_a_training_run_is_charged_as_a_whole_to_zcdp_and_step_by_step_to_renyi(
 # Sums
 
 
+@pytest.mark.lengthy
 @settings(max_examples=60)
 @given(sequence=st.lists(losses, max_size=8), kind=kinds, data=st.data())
 def test_order_and_grouping_do_not_matter(sequence, kind, data):
@@ -191,6 +193,7 @@ def test_order_and_grouping_do_not_matter(sequence, kind, data):
         assert all(0 <= a - w <= len(sequence) for a, w in zip(apart, whole, strict=True))
 
 
+@pytest.mark.lengthy
 @given(epsilons=st.lists(st.fractions(0, 1, max_denominator=10**6), min_size=1, max_size=30))
 def test_sums_are_exact_to_the_unit(epsilons):
     promise = Guarantee(epsilon=31)
@@ -244,6 +247,7 @@ def together(plan):
     return total
 
 
+@pytest.mark.lengthy
 @settings(max_examples=30, deadline=None)
 @given(multipliers=st.lists(st.floats(2, 30), min_size=30, max_size=60), kind=kinds)
 def test_gaussians_that_fill_a_filter_keep_the_guarantee_as_a_fixed_plan(multipliers, kind):
@@ -286,6 +290,7 @@ def test_a_filter_of_one_order_holds_against_the_adversary(game, order):
     assert 0.8 * game.PROMISE.delta < found <= 0.875 * game.PROMISE.delta
 
 
+@pytest.mark.lengthy
 def test_going_on_while_some_order_still_fits_breaks_the_guarantee(game):
     assert true_delta(game, game.SomeOrderFits(game.ORDERS), game.ORDERS) > 1.5 * game.PROMISE.delta
 
@@ -366,6 +371,7 @@ def test_negative_costs_nan_and_strangers_are_refused(loss):
     assert f.used == 0
 
 
+@pytest.mark.lengthy
 @settings(max_examples=40)
 @given(sequence=st.lists(losses, max_size=6), later=losses, kind=kinds)
 def test_a_restored_filter_goes_on_as_if_nothing_had_happened(sequence, later, kind):

@@ -60,6 +60,7 @@ def gaussian_truth(multiplier, e):
     return mp.ncdf(1 / (2 * m) - e * m) - mp.exp(e) * mp.ncdf(-1 / (2 * m) - e * m)
 
 
+@pytest.mark.lengthy
 @given(multiplier=multipliers, e=small_epsilons)
 def test_gaussian_is_exact_down_to_the_deepest_tail(multiplier, e):
     with mp.workdps(400):
@@ -136,6 +137,7 @@ def discrete_laplace_law(scale, centre, reach):
     return {k: q ** abs(k - centre) * (1 - q) / (1 + q) for k in range(-reach, reach + 1)}
 
 
+@pytest.mark.lengthy
 @settings(max_examples=60, deadline=None)
 @given(
     multiplier=st.fractions(Fraction(1, 8), 4, max_denominator=12),
@@ -163,6 +165,7 @@ def test_discrete_laplace_of_sensitivity_one_is_randomized_response(multiplier, 
     assert delta(noise, epsilon=e) == pytest.approx(delta(coins, epsilon=e), rel=1e-12, abs=0)
 
 
+@pytest.mark.lengthy
 @given(multiplier=st.floats(0.2, 5), shift=st.integers(1, 50), share=st.floats(0, 0.99))
 def test_discrete_laplace_is_no_better_than_the_continuous_one(multiplier, shift, share):
     e = share / multiplier
@@ -238,6 +241,7 @@ def test_the_exponential_mechanism_of_the_textbook_has_its_printed_probabilities
 # zCDP
 
 
+@pytest.mark.lengthy
 @settings(max_examples=60, deadline=None)
 @given(rho=st.floats(1e-9, 100), share=st.floats(0.5, 40))
 def test_zcdp_finds_the_best_order(rho, share):

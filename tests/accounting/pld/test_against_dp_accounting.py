@@ -65,6 +65,7 @@ def their_epsilon(theirs, steps, delta, relation):
     return accountant.get_epsilon(delta)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("seed", range(200))
 def test_a_random_setting_agrees(seed):
     dice = random.Random(seed)

@@ -113,6 +113,7 @@ def test_sampled_randomized_response_composes_as_binomials(each, rate, n, remove
 # Against exact rational convolution -------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 @given(
     weights=st.integers(2, 3).flatmap(
         lambda size: st.tuples(
@@ -147,6 +148,7 @@ def test_small_finite_pairs_against_enumeration(weights, n, at):
 # The table of hard cases ------------------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("rate", "multiplier", "steps", "low", "high", "width"),
     [
@@ -181,6 +183,7 @@ LOSSES = {
 }
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("name", LOSSES)
 def test_composition_keeps_order(name):
     """More operations cost more, a bracket is ordered, and a single one agrees with its profile."""
@@ -208,6 +211,7 @@ def test_once_by_the_engine_is_the_exact_profile(name):
             assert got >= exact * (1 - 1e-9)
 
 
+@pytest.mark.lengthy
 def test_mixed_losses():
     loss = GaussianLoss(noise_multiplier=4).sampled(rate=0.01) * 10_000 + LaplaceLoss(
         noise_multiplier=2
@@ -249,6 +253,7 @@ def test_relations_do_not_mix():
         (central * 10).sampled(rate=0.5)
 
 
+@pytest.mark.lengthy
 def test_calibration_of_a_training_run():
     def run(multiplier):
         return GaussianLoss(noise_multiplier=multiplier).sampled(rate=0.01) * 10_000
@@ -258,6 +263,7 @@ def test_calibration_of_a_training_run():
     assert discreet.delta(run(found * 0.9999), epsilon=3) > 1e-5
 
 
+@pytest.mark.lengthy
 def test_calibration_of_a_sampling_rate_finds_the_largest():
     def run(rate):
         return GaussianLoss(noise_multiplier=2).sampled(rate=rate) * 100

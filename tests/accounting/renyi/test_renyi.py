@@ -75,6 +75,7 @@ def test_laplace_is_its_integral(multiplier, order):
     assert renyi.laplace(noise_multiplier=multiplier, order=order) == pytest.approx(float(truth))
 
 
+@pytest.mark.lengthy
 @settings(deadline=None)
 @given(epsilon=epsilons, order=orders, categories=st.integers(2, 50))
 def test_randomized_response_is_its_sum(epsilon, order, categories):
@@ -90,6 +91,7 @@ def test_pure_is_below_both_of_the_usual_bounds(epsilon, order):
     assert bound <= min(epsilon, order * epsilon**2 / 2) * (1 + TIGHT)
 
 
+@pytest.mark.lengthy
 @settings(max_examples=30, deadline=None)
 @given(multiplier=st.floats(0.2, 30), order=orders, shift=st.integers(1, 12))
 def test_discrete_laplace_is_its_sum(multiplier, order, shift):
@@ -139,6 +141,7 @@ def sampled_gaussian_truth(s, q, order, *, reverse=False):
     return mp.log1p(moment) / (a - 1)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("s", "q", "order"),
     [
@@ -165,6 +168,7 @@ def sampled_gaussian_sum(s, q, order):
     return mp.log(moment) / (order - 1)
 
 
+@pytest.mark.lengthy
 @settings(max_examples=40, deadline=None)
 @given(
     s=st.floats(0.1, 100),
@@ -177,6 +181,7 @@ def test_sampled_gaussian_is_the_binomial_sum_at_whole_orders(s, q, order):
     assert_tight_upper(bound, truth)
 
 
+@pytest.mark.lengthy
 def test_sampled_gaussian_at_extreme_orders_and_rates():
     truth = sampled_gaussian_sum(4, 1e-9, 10_000)
     assert_tight_upper(renyi.sampled_gaussian(noise_multiplier=4, rate=1e-9, order=10_000), truth)
@@ -212,6 +217,7 @@ def test_generic_sampling_bounds_are_above_the_exact_ones(epsilon, q, order):
     assert exact * (1 - TIGHT) <= bound <= renyi.pure(epsilon=epsilon, order=order) * (1 + TIGHT)
 
 
+@pytest.mark.lengthy
 @settings(max_examples=40, deadline=None)
 @given(
     epsilon=st.floats(0.01, 4), n=st.integers(2, 6), order=st.floats(1.1, 12), other=st.booleans()
@@ -237,6 +243,7 @@ laws = st.lists(st.floats(0.02, 1), min_size=4, max_size=4).map(
 )
 
 
+@pytest.mark.lengthy
 @settings(max_examples=60, deadline=None)
 @given(p=laws, q=laws, other=laws, rate=st.floats(1e-3, 0.95), order=st.integers(2, 8))
 def test_generic_sampling_bounds_hold_for_any_laws(p, q, other, rate, order):
@@ -350,6 +357,7 @@ def test_classic_moments_figures():
     assert renyi.moments_epsilon(steps=40_000, **setting) == pytest.approx(2.55, abs=0.03)
 
 
+@pytest.mark.lengthy
 @settings(deadline=None)
 @given(rho=st.floats(1e-4, 20), delta=st.floats(1e-12, 1e-2))
 def test_search_over_orders_finds_the_optimum_of_a_line(rho, delta):

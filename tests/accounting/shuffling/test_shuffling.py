@@ -110,6 +110,7 @@ def test_delta_is_that_of_the_pair(epsilon0, n, year, share):
     assert found <= truth * (1 + 1e-9) + 1e-14 * math.exp(epsilon0)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("n", "year", "table"),
     [
@@ -126,6 +127,7 @@ def test_published_table(n, year, table):
         assert published - last_digit <= found <= published * 1.0005
 
 
+@pytest.mark.lengthy
 def test_epsilon_of_sixty_people_is_tight():
     # Every number of clones has its own row at this size, so nothing is lost but rounding.
     for year in (2021, 2023):
@@ -134,6 +136,7 @@ def test_epsilon_of_sixty_people_is_tight():
         assert exact_delta(1, 60, year, epsilon * (1 - 1e-8)) > 1e-3 * (1 - 1e-6)
 
 
+@pytest.mark.lengthy
 @settings(max_examples=15, deadline=None)
 @given(epsilon0=st.floats(0.1, 4), n=st.integers(2, 3000), year=years, share=st.floats(0, 0.9))
 def test_the_pair_of_arrays_has_that_delta_in_both_directions(epsilon0, n, year, share):
@@ -191,6 +194,7 @@ def randomizers(draw):
     return channel / channel.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.lengthy
 @settings(max_examples=150, deadline=None)
 @given(
     channel=randomizers(),
@@ -261,6 +265,7 @@ def test_every_decomposition_is_below_the_extreme_one(epsilon0, n, t, share):
 # How it behaves
 
 
+@pytest.mark.lengthy
 @settings(max_examples=12, deadline=None)
 @given(
     epsilon0=st.floats(0.05, 5),
@@ -303,6 +308,7 @@ def test_epsilons_too_small_for_a_float_tilt(epsilon0, year):
     assert np.sum(pair.masses) == pytest.approx(1, abs=1e-8)
 
 
+@pytest.mark.lengthy
 def test_deep_deltas_are_not_cut_off():
     # The largest loss needs all n reports to agree: far below the usual depth, yet not 0.
     found = shuffle_delta(epsilon0=1, n=200, epsilon=0.9)
@@ -329,6 +335,7 @@ def test_without_replacement_figures_and_ends():
     assert without_replacement_pure(epsilon=2000, rate=0.5) == pytest.approx(2000 - math.log(2))
 
 
+@pytest.mark.lengthy
 @settings(max_examples=60, deadline=None)
 @given(channel=randomizers(), n=st.integers(2, 5))
 def test_without_replacement_holds_for_real_mechanisms(channel, n):

@@ -81,6 +81,7 @@ def test_an_infinite_epsilon_is_null_and_said():
     assert "infinite" in run("epsilon", "--noise-multiplier", 1, "--delta", 0).stdout
 
 
+@pytest.mark.lengthy
 def test_calibration_is_safe_as_printed():
     args = ("calibrate", "--epsilon", 3, "--delta", "1e-5", "--rate", 0.01, "--steps", 1000)
     said = facts(*args)
@@ -110,6 +111,7 @@ def test_tradeoff_in_the_terminal_and_as_json():
     assert said["advantage"] == pytest.approx(0.3829, abs=1e-4)
 
 
+@pytest.mark.lengthy
 def test_tradeoff_as_a_picture(tmp_path):
     file = tmp_path / "curve.png"
     result = run("tradeoff", "--noise-multiplier", 1, "--plot", file)
@@ -175,6 +177,7 @@ def test_help_teaches_by_example(command):
     assert "--mechanism" in page
 
 
+@pytest.mark.lengthy
 def test_help_loads_no_accountant():
     code = (
         "import sys, discreet.cli\n"

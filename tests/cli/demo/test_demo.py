@@ -22,6 +22,7 @@ def run(*args, **environment):
     return CliRunner().invoke(app, ["demo", *map(str, args)], env=environment)
 
 
+@pytest.mark.lengthy
 def test_the_page_goes_from_protecting_to_verifying():
     result = run("--rows", 20_000)
     assert result.exit_code == 0, result.output
@@ -41,6 +42,7 @@ def test_the_page_goes_from_protecting_to_verifying():
     assert len(re.findall(r"\d \N{PLUS-MINUS SIGN} \d", result.stdout)) >= 20
 
 
+@pytest.mark.lengthy
 def test_a_terminal_of_plain_ascii_can_show_it():
     class Ascii:
         encoding = "ascii"
@@ -60,6 +62,7 @@ def test_a_terminal_of_plain_ascii_can_show_it():
     assert "+/-" in file.written
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("rows", [1, 2, 50])
 def test_tiny_tables_end_well(rows):
     assert run("--rows", rows).exit_code == 0
@@ -73,6 +76,7 @@ def data(tmp_path):
     return tmp_path
 
 
+@pytest.mark.lengthy
 def test_own_data_by_option_and_by_variable(data):
     for result in (run("--data", data), run(DISCREET_DATA=str(data))):
         assert result.exit_code == 0, result.output

@@ -94,6 +94,7 @@ def test_delta_is_judged_in_three_steps():
     assert "Too much" in page_of("--epsilon", 1, "--delta", 0.5, "--n", 1)
 
 
+@pytest.mark.lengthy
 def test_no_privacy_loss_means_no_change_of_belief():
     page = page_of("--epsilon", 0)
     assert "1% 1% 10% 10% 50% 50%" in page
@@ -106,6 +107,7 @@ def test_no_privacy_loss_means_no_change_of_belief():
     assert "29% 52.7%" in page_of("--epsilon", 1, "--prior", "0.29")
 
 
+@pytest.mark.lengthy
 @settings(max_examples=40, deadline=None)
 @given(
     epsilon=st.floats(0, 1e300) | st.integers(0, 10**400),
@@ -152,6 +154,7 @@ def test_bad_input_gets_one_line_and_exit_code_2(args, hint):
     assert hint in result.stderr
 
 
+@pytest.mark.lengthy
 def test_as_a_module_and_through_a_pipe():
     ran = subprocess.run([*COMMAND, "explain", "--epsilon", "1"], capture_output=True, text=True)
     assert ran.returncode == 0
@@ -159,6 +162,7 @@ def test_as_a_module_and_through_a_pipe():
     assert "\x1b" not in ran.stdout  # no colours where nobody sees them
 
 
+@pytest.mark.lengthy
 def test_a_terminal_that_knows_ascii_only():
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     ran = subprocess.run(
@@ -170,6 +174,7 @@ def test_a_terminal_that_knows_ascii_only():
     assert ran.stdout.isascii()
 
 
+@pytest.mark.lengthy
 def test_explaining_needs_no_mechanisms():
     code = (
         "import sys; sys.argv = ['discreet', 'explain', '--epsilon', '1', '--json']\n"

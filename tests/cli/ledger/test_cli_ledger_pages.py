@@ -92,6 +92,7 @@ def test_history_tells_who_paid_what_and_how_much_was_used_after(spent):
     assert did("ledger", "history", "--last", 1, COLUMNS="60").startswith("entry 8\n")
 
 
+@pytest.mark.lengthy
 def test_a_long_history_shows_its_end_and_says_so(book):
     did("ledger", "create", "long", "--unit", "record", "--epsilon", 1000)
     with Ledger.open(book) as ledger:
@@ -105,6 +106,7 @@ def test_a_long_history_shows_its_end_and_says_so(book):
     assert len(did("ledger", "history", "--last", LONG + 2, COLUMNS="100").splitlines()) > LONG + 3
 
 
+@pytest.mark.lengthy
 def test_no_value_query_or_key_is_ever_printed(spent, tmp_path):
     pages = [
         did("ledger", *command, *more)
@@ -155,6 +157,7 @@ def test_an_entry_cannot_move_the_cursor(spent):
     assert r"\x1b[2J" in page
 
 
+@pytest.mark.lengthy
 def test_an_empty_ledger(book):
     assert "No account yet" in did("ledger", "accounts")
     assert facts("ledger", "accounts")["accounts"] == []
@@ -173,6 +176,7 @@ def test_a_ledger_for_tests_says_so():
     assert "protect nobody" in did("ledger", "show", "a")
 
 
+@pytest.mark.lengthy
 def test_the_burn_down_of_a_long_account_is_thinned_and_ends_where_the_account_is(book):
     did("ledger", "create", "long", "--unit", "record", "--epsilon", 1000)
     with Ledger.open(book) as ledger:
@@ -212,6 +216,7 @@ def test_bars_never_round_away_a_little():
     assert {len(bar(n / 97)) for n in range(98)} == {10}
 
 
+@pytest.mark.lengthy
 def test_a_plot(spent, tmp_path):
     result = did("ledger", "show", "salaries", "--plot", "burn.png")
     assert "Wrote burn.png" in result
@@ -230,6 +235,7 @@ def test_a_plot_without_matplotlib(spent, monkeypatch):
     assert len(refused.stderr.splitlines()) == 1
 
 
+@pytest.mark.lengthy
 def test_a_plot_of_a_name_that_fonts_and_formulas_do_not_know(book, tmp_path):
     did("ledger", "create", "$工资_{$", "--unit", "record", "--epsilon", 1)
     did("ledger", "show", "$工资_{$", "--plot", "burn.png")

@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 from pathlib import Path
 
+import pytest
 from command_line import did, facts, run
 from typer.testing import CliRunner
 
@@ -64,6 +65,7 @@ def test_a_state_of_ones_own(spent, tmp_path):
     assert run("ledger", "verify", "--incremental", "--state", "mine.json").exit_code == 2
 
 
+@pytest.mark.lengthy
 def test_pinned_checkpoints_and_public_keys(spent):
     shutil.copy(spent, "old.db")
     did("ledger", "create", "more", "--unit", "record", "--epsilon", 1)
@@ -83,6 +85,7 @@ def test_pinned_checkpoints_and_public_keys(spent):
         assert "public key" in wrong.stderr
 
 
+@pytest.mark.lengthy
 def test_a_checkpoint_is_printed_as_it_was_signed(spent, tmp_path):
     did("ledger", "checkpoint", "--out", "now.txt", "--public", "now.pub")
     printed = CliRunner().invoke(app, ["ledger", "checkpoint"]).stdout_bytes

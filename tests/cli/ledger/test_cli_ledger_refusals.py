@@ -74,6 +74,7 @@ def as_nobody():
         os.seteuid(me)
 
 
+@pytest.mark.lengthy
 def test_bad_input_gets_one_line_and_exit_code_2(spent):
     for args, hint in BAD:
         result = run(*args)

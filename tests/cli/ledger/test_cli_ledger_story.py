@@ -19,6 +19,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.lengthy
 def test_from_the_first_entry_to_a_receipt_that_a_stranger_checks(tmp_path):
     did("ledger", "init", "--name", "example.com/budget")
     did("ledger", "create", "salaries", "--unit", "record", "--epsilon", 5, "--delta", "1e-6")
@@ -102,6 +103,7 @@ def test_units_periods_policies_and_kinds(book):
     assert facts("ledger", "show", "days")["kind"] == "zcdp"
 
 
+@pytest.mark.lengthy
 def test_export_import_backup(spent, tmp_path):
     assert "9 entries" in did("ledger", "export", "all.ndjson")
     said = facts("ledger", "verify", "all.ndjson")
@@ -148,6 +150,7 @@ def test_help_of_the_group_and_of_verify():
     assert "discreet verify receipt.json" in did("verify", "--help", COLUMNS="120")
 
 
+@pytest.mark.lengthy
 def test_help_loads_no_ledger():
     code = (
         "import sys, discreet.cli\n"

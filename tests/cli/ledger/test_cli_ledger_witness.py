@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import pytest
 from command_line import did, facts, run
 
 
@@ -19,6 +20,7 @@ def test_a_witness_beside_the_ledger(spent):
     assert run("ledger", "witness", "--witness", "w1", "--name", "example.org/w2").exit_code == 2
 
 
+@pytest.mark.lengthy
 def test_a_witness_that_only_files_reach_also_after_the_key_was_rotated(spent, tmp_path):
     there = ("--witness", "w1", "--out", "note.txt")
     for turn in range(3):

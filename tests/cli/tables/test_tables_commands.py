@@ -42,6 +42,7 @@ def test_protect_writes_a_declaration_and_opens_an_account(folder):
         assert ledger["people"].guarantee.epsilon == 3
 
 
+@pytest.mark.lengthy
 def test_the_engine_is_named(folder):
     protect("--engine", "duckdb")
     run("query", "people", "SELECT COUNT(*) FROM people", "--epsilon", "0.5")
@@ -62,6 +63,7 @@ def test_the_relation_that_was_asked_for_is_the_one_of_the_account(folder, how):
         assert ledger["people"].neighbours == "replace_one"
 
 
+@pytest.mark.lengthy
 def test_quote_is_free_and_query_pays(folder):
     protect("--rows", 1)
     question = "SELECT COUNT(*) AS n FROM people"
@@ -75,6 +77,7 @@ def test_quote_is_free_and_query_pays(folder):
         assert ledger["people"].used == pytest.approx(1 / 6)
 
 
+@pytest.mark.lengthy
 def test_a_receipt_and_a_card_come_along(folder):
     protect("--rows", 1)
     asked = ["SELECT COUNT(*) AS n FROM people", "--share", "5%", "--explain"]
@@ -86,6 +89,7 @@ def test_a_receipt_and_a_card_come_along(folder):
     assert json.loads((folder / "c.json").read_text())["privacy"]["neighbours"] == "add_remove"
 
 
+@pytest.mark.lengthy
 def test_it_works_from_another_folder(folder, tmp_path_factory, monkeypatch):
     protect("--rows", 1)
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
@@ -93,6 +97,7 @@ def test_it_works_from_another_folder(folder, tmp_path_factory, monkeypatch):
     assert "95%" in run("query", folder / "people.toml", *asked).stdout
 
 
+@pytest.mark.lengthy
 def test_several_tables_share_a_budget(folder):
     log = visits(5000, users=300)
     pq.write_table(pa.table({"person_id": log["user_id"], "place": log["place"]}), "visits.parquet")
@@ -126,6 +131,7 @@ def test_bad_input_is_one_line(folder, args, words):
     assert not (folder / "p.toml").exists()
 
 
+@pytest.mark.lengthy
 def test_questions_are_refused_with_position_and_remedy(folder):
     protect("--rows", 1)
     result = run("query", "people", "SELECT * FROM people", "--epsilon", "1", code=2)
@@ -135,6 +141,7 @@ def test_questions_are_refused_with_position_and_remedy(folder):
     assert "exactly one of epsilon=, share= and within=" in result.stderr
 
 
+@pytest.mark.lengthy
 def test_protecting_twice_mints_no_new_budget(folder):
     protect("--rows", 1)
     assert "is there already" in protect(code=2).stderr

@@ -31,6 +31,7 @@ def exact_products(factors: torch.Tensor, norms: torch.Tensor) -> list[Fraction]
     ]
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @given(
     bound=bounds | st.fractions(Fraction(1, 100), 100),
@@ -45,6 +46,7 @@ def test_flat_factors_never_let_a_norm_exceed_the_bound(dtype, bound, norms, sca
     assert all(product <= Fraction(bound) for product in exact_products(factors, values))
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @given(bound=bounds, stability=bounds, norms=st.lists(singles, min_size=1))
 def test_automatic_factors_never_let_a_norm_exceed_the_bound(dtype, bound, stability, norms):
@@ -54,6 +56,7 @@ def test_automatic_factors_never_let_a_norm_exceed_the_bound(dtype, bound, stabi
     assert all(product <= Fraction(bound) for product in exact_products(factors, values))
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @given(
     table=st.lists(st.tuples(bounds, singles), min_size=1, max_size=6),

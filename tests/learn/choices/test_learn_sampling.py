@@ -112,6 +112,7 @@ class TestPoisson:
         never_twice = (epoch[0::2] & epoch[1::2]).sum(0)
         assert not is_plausible(never_twice, DRAWS // 2, float(RATE) ** 2)
 
+    @pytest.mark.lengthy
     def test_the_batch_size_is_binomial_and_shuffling_would_show(self, drawn):
         assert follows_size_law(drawn, poisson_sizes)
         fixed = membership(shuffled(UNITS // 6), units=UNITS, draws=DRAWS)
@@ -161,6 +162,7 @@ class TestPoisson:
         assert Poisson(rate=0.5, population=10).draw(0).size == 0
         assert Poisson(rate=1, population=10).draw(4, source=no_randomness).tolist() == [0, 1, 2, 3]
 
+    @pytest.mark.lengthy
     @given(n=st.integers(0, 400), rate=st.fractions(Fraction(1, 1000), 1), seed=st.integers(0, 99))
     def test_units_are_ascending_and_different(self, n, rate, seed):
         drawn = Poisson(rate=rate, population=100).draw(n, source=SeededSource(seed))
@@ -170,6 +172,7 @@ class TestPoisson:
 
 
 class TestWithoutReplacement:
+    @pytest.mark.lengthy
     @pytest.mark.parametrize(("n", "size"), [(5, 2), (6, 4), (7, 1)])
     def test_every_set_is_equally_likely(self, n, size):
         draws = 6_000

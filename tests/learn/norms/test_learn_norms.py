@@ -129,6 +129,7 @@ class TestTorch:
         residues = convolution._residues(x, geometry.stride)
         assert_near(convolution._shifted_gram(residues, g, geometry), squares, 1e-10)
 
+    @pytest.mark.lengthy
     @settings(max_examples=60, deadline=None)
     @given(data=st.data())
     def test_any_geometry(self, data):

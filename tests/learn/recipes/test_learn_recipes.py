@@ -56,6 +56,7 @@ def separable(n, *, units=None):
 
 
 class TestRows:
+    @pytest.mark.lengthy
     @given(rows=st.lists(people, max_size=8))
     def test_a_row_becomes_what_it_becomes_alone(self, rows):
         together = ENCODING.encode(columns(rows))
@@ -171,6 +172,7 @@ class TestRecipes:
             assert private.spent.neighbours == neighbours
             assert 0 < account.used < 1
 
+    @pytest.mark.lengthy
     def test_units_are_drawn_by_their_name(self):
         with temporary_account(epsilon=30, delta=1e-4) as other:
             account = other.ledger.create(
@@ -227,6 +229,7 @@ class TestJudging:
         assert abs(found - 0.12) > band
         assert abs(found - 0.08) > band
 
+    @pytest.mark.lengthy
     @settings(max_examples=30)
     @given(
         units=st.lists(st.integers(0, 5), min_size=1, max_size=30),

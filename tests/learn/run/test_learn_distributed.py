@@ -38,6 +38,7 @@ def assert_same_sum(first: torch.Tensor, wanted: torch.Tensor) -> None:
     assert gap < 1e-6
 
 
+@pytest.mark.lengthy
 def test_two_processes_train_what_one_does(tmp_path):
     first, second = run(tmp_path, wrapped=True)
     single = begin()
@@ -52,12 +53,14 @@ def test_two_processes_train_what_one_does(tmp_path):
     assert first["taken"] == second["taken"] == 3
 
 
+@pytest.mark.lengthy
 def test_noise_is_drawn_once_by_the_first(tmp_path):
     noise = weights(train(begin(), nothing).model)
     for end in run(tmp_path, silent=True):
         assert torch.equal(end["weights"], noise)
 
 
+@pytest.mark.lengthy
 def test_users_and_adaptive_clipping_are_shared_too(tmp_path):
     first, second = run(tmp_path, users=True, adaptive=True)
     single = begin(
@@ -72,6 +75,7 @@ def test_users_and_adaptive_clipping_are_shared_too(tmp_path):
     assert torch.equal(first["weights"], second["weights"])
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("fails", [False, True])
 def test_the_first_process_pays_for_all(tmp_path, fails):
     with Ledger.open(tmp_path / "budget.db", testing=True) as ledger:

@@ -163,6 +163,7 @@ def test_an_emptied_file_is_no_fresh_budget(original, tmp_path):
         Ledger.open(place)
 
 
+@pytest.mark.lengthy
 def test_from_a_marker_on_every_edit_is_found(sqlite_site, original, rng):
     marker = original.older_verified
     edits = [

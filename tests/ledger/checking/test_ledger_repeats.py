@@ -52,6 +52,7 @@ def charge_at_random(ledger, times):
         )
 
 
+@pytest.mark.lengthy
 def test_it_comes_to_what_the_rules_come_to(ledger, monkeypatch):
     charge_at_random(ledger, 300)
     quick = ledger.verify()
@@ -59,6 +60,7 @@ def test_it_comes_to_what_the_rules_come_to(ledger, monkeypatch):
     assert ledger.verify() == quick
 
 
+@pytest.mark.lengthy
 def test_it_is_taken_wherever_a_charge_repeats(tmp_path, monkeypatch):
     taken = []
     replay = ReplayCache.replay

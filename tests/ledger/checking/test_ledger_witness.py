@@ -272,6 +272,7 @@ def _ask_for_a_fork(folder, bodies, key_file, start, answers):
         answers.put(None)
 
 
+@pytest.mark.lengthy
 @pytest.mark.skipif(os.name != "posix", reason="uses fork")
 def test_of_two_forks_shown_by_two_processes_at_once_one_is_cosigned(witness, tmp_path):
     context = multiprocessing.get_context("spawn")

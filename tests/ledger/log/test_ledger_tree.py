@@ -168,6 +168,7 @@ def test_all_small_trees_are_the_defined_ones(size):
         check_consistency(old, slow_root(bodies[:old]), size, top, proof)
 
 
+@pytest.mark.lengthy
 @given(st.data())
 def test_any_proof_is_the_defined_one_and_any_change_breaks_it(data):
     size = data.draw(st.integers(1, 150))
@@ -257,6 +258,7 @@ def test_a_frontier_that_does_not_fit_is_tampering():
             _tree.Tree(frontier, size)
 
 
+@pytest.mark.lengthy
 @settings(max_examples=200)
 @given(st.integers(1, 1_000_000), st.data())
 def test_a_proof_in_a_million_has_at_most_twenty_hashes(size, data):

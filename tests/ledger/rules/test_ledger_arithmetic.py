@@ -77,6 +77,7 @@ def busy(tmp_path_factory):
     ledger.close()
 
 
+@pytest.mark.lengthy
 def test_every_balance_is_that_of_a_filter_charged_from_scratch(busy):
     filters = {}
     for kind in KINDS:
@@ -101,6 +102,7 @@ def test_every_balance_is_that_of_a_filter_charged_from_scratch(busy):
         assert busy[kind].used == filters[kind, "total"].used
 
 
+@pytest.mark.lengthy
 def test_the_sums_are_those_of_exact_fractions(busy):
     rules = {kind: Filter(PROMISE, kind=kind).rules for kind in KINDS}
     sums = dict.fromkeys(KINDS)
@@ -114,6 +116,7 @@ def test_the_sums_are_those_of_exact_fractions(busy):
         assert last["after"]["total"] == write_sums(sums[kind])
 
 
+@pytest.mark.lengthy
 def test_verification_agrees(busy):
     assert busy.verify().size == busy.size
 

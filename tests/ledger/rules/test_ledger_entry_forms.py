@@ -178,6 +178,7 @@ class TestEntriesOfBadForm:
         submit(furnished, {"kind": "spend", "account": "a", "job": 3, "steps": [1], "key": "x"})
         assert furnished.verify().size == 9
 
+    @pytest.mark.lengthy
     def test_a_program_that_does_not_check_is_found_out(self, template, monkeypatch, path):
         """Everything it writes fits together and is signed; only the form is wrong."""
         written, missed = 0, []

@@ -105,6 +105,7 @@ class TestThreadsThatShareACommit:
         assert together.submit(b"later") == b"LATER"
         return interruption.has_struck
 
+    @pytest.mark.lengthy
     @pytest.mark.parametrize("among_others", [False, True])
     def test_an_interruption_anywhere_leaves_the_others_served(self, monkeypatch, among_others):
         if hasattr(group_commit, "_NAP"):

@@ -83,6 +83,7 @@ def moved_steps(grid, pairs):
     return [a - b for a, b in zip(left, right, strict=True)]
 
 
+@pytest.mark.lengthy
 @given(
     pairs=st.lists(st.tuples(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3)), min_size=1, max_size=6),
     multiplier=scales,

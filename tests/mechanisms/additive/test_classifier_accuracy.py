@@ -31,6 +31,7 @@ def clamped_cdf(correct, examples, epsilon):
     return cdf
 
 
+@pytest.mark.lengthy
 def test_noise_follows_its_law_and_a_wrong_epsilon_would_show():
     examples = 40
     answers = np.arange(examples) < 35
@@ -95,6 +96,7 @@ def test_calibration_is_the_smallest_epsilon(error, examples):
     assert round(less.error(confidence=0.95) * examples) > math.floor(Fraction(error) * examples)
 
 
+@pytest.mark.lengthy
 def test_audit_passes_and_has_teeth():
     found = audit.mechanism(
         ClassifierAccuracy(epsilon=1, examples=10).release,

@@ -21,6 +21,7 @@ FALSE_ALARM = 1e-9
 GOOD = {"epsilon": 1, "delta": 1e-6, "l0": 1, "linf": 1}
 
 
+@pytest.mark.lengthy
 @settings(max_examples=40, deadline=None)
 @given(
     epsilon=st.sampled_from([0.1, 1, 4]),
@@ -94,6 +95,7 @@ def test_noise_follows_its_law_and_a_wrong_scale_would_show():
     assert cdf_gap(draws, cdf(25)) > band
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("l0", [1, 30])
 def test_the_audit_passes_and_a_third_of_the_claim_fails(l0):
     histogram = Histogram.calibrated(epsilon=1, delta=1e-3, l0=l0, linf=1)

@@ -42,6 +42,7 @@ epsilons = st.fractions(Fraction(1, 50), 6, max_denominator=1000)
 deltas = st.fractions(Fraction(1, 10**9), Fraction(999, 1000), max_denominator=10**9).filter(bool)
 
 
+@pytest.mark.lengthy
 @settings(max_examples=60, deadline=None)
 @given(epsilon=epsilons, delta=deltas)
 def test_probabilities_are_those_of_the_recursion(epsilon, delta):
@@ -93,6 +94,7 @@ def test_no_larger_probability_would_be_private():
 # The coins --------------------------------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("margin", [2.0**-36, 1.0])
 def test_partitions_are_kept_as_often_as_they_should(margin):
     # A margin of 1 sends every decision through integer arithmetic.
@@ -172,6 +174,7 @@ def test_selection_passes_the_audit_and_a_smaller_delta_fails():
 # The stability histogram ------------------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 @given(scale=st.fractions(Fraction(1, 20), 500), share=st.fractions(Fraction(1, 10**12), 1))
 def test_the_threshold_is_the_smallest_that_hides_a_lonely_key(scale, share):
     share = min(share, Fraction(49, 100)) or Fraction(1, 2)
@@ -279,6 +282,7 @@ simple_keys = (
 keys_of_all_kinds = st.recursive(simple_keys, lambda inner: st.lists(inner, max_size=3).map(tuple))
 
 
+@pytest.mark.lengthy
 @given(keys=st.lists(keys_of_all_kinds, max_size=8, unique=True), data=st.data())
 def test_the_order_of_keys_depends_on_the_keys_alone(keys, data):
     shuffled = data.draw(st.permutations(keys))
@@ -369,6 +373,7 @@ def many_histograms(mechanism):
     return run
 
 
+@pytest.mark.lengthy
 def test_the_histogram_passes_the_audit_and_smaller_claims_fail():
     mechanism = StabilityHistogram(epsilon=1, delta=0.05, l0=2, linf=1)
     run = many_histograms(mechanism)
@@ -384,6 +389,7 @@ def test_the_histogram_passes_the_audit_and_smaller_claims_fail():
 # Calibration ------------------------------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 @settings(max_examples=25, deadline=None)
 @given(
     error=st.integers(1, 500),
@@ -438,6 +444,7 @@ def test_bad_calibrations_are_named():
         PartitionSelection.calibrated(error=0, confidence=0.9, delta=1e-6, l0=1)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("power", [0, 20, 400])
 def test_thresholds_of_any_size_are_the_smallest(power):
     linf = 10**power

@@ -41,6 +41,7 @@ def test_the_two_probabilities_have_ratio_exp_epsilon(epsilon, k):
 probabilities = st.fractions(Fraction(1, 1000), Fraction(999, 1000), max_denominator=1000)
 
 
+@pytest.mark.lengthy
 @given(yes=probabilities, no=probabilities)
 def test_warner_epsilon_covers_both_answers_and_is_tight(yes, no):
     if yes == no:
@@ -134,6 +135,7 @@ def test_the_randomness_read_does_not_depend_on_the_answers():
     assert sizes[0] == sizes[1]
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("mechanism", "pair"),
     [
@@ -155,6 +157,7 @@ def test_the_audit_passes_and_half_the_claim_fails(mechanism, pair):
 # The estimate -----------------------------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 @given(
     shares=st.lists(st.integers(0, 20), min_size=3, max_size=3).filter(any),
     epsilon=st.floats(0.1, 5),
@@ -283,6 +286,7 @@ def test_a_survey_calibrated_to_an_error_reaches_it_at_the_smallest_epsilon(
         assert less.error(confidence=confidence, reports=reports) > error * (1 - 1e-13)
 
 
+@pytest.mark.lengthy
 @settings(deadline=None)
 @given(epsilon=st.floats(1e-300, 50) | st.fractions(Fraction(1, 10**6), 100) | st.just(1000))
 def test_warner_calibrated_is_symmetric_and_spends_the_budget_without_exceeding_it(epsilon):

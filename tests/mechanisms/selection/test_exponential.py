@@ -39,6 +39,7 @@ def gap(draws, law):
     return cdf_gap(draws, lambda k: np.where(k < 0, 0.0, ends[np.clip(k, 0, len(ends) - 1)]))
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("monotone", [False, True])
 def test_choices_follow_the_law_and_a_wrong_epsilon_would_show(monotone):
     def mechanism(epsilon):
@@ -92,6 +93,7 @@ def test_the_claim_is_tight():
     assert losses.max() > 1.99
 
 
+@pytest.mark.lengthy
 def test_audit_passes_and_has_teeth():
     mechanism = Exponential(epsilon=1, sensitivity=1)
     before, after = np.zeros(20), np.full(20, -1.0)

@@ -101,6 +101,7 @@ def draw_joint(steps_object, scores, samples, gaps):
     return drawn
 
 
+@pytest.mark.lengthy
 def test_coarse_steps_follow_the_joint_law_and_a_wrong_scale_would_show():
     scores, gaps = [0, 2, 1], 12
     steps = LaplaceSteps(Grid(0), 2, Fraction(3))
@@ -132,6 +133,7 @@ def binomial_band(samples, chance):
     return math.sqrt(2 * chance * (1 - chance) * log / samples) + log / samples
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("monotone", [False, True])
 def test_choices_follow_the_law_and_a_wrong_epsilon_would_show(monotone):
     mechanism = NoisyMax(epsilon=1, sensitivity=1, monotone=monotone)
@@ -147,6 +149,7 @@ def test_choices_follow_the_law_and_a_wrong_epsilon_would_show(monotone):
         assert abs(lost - chance) > band
 
 
+@pytest.mark.lengthy
 def test_gumbel_and_exponential_noise_have_their_own_laws():
     scores = np.array([0.0, 6.0])
     expected = {"gumbel": 1 / (1 + math.exp(3)), "exponential": math.exp(-3) / 2}
@@ -167,6 +170,7 @@ def test_losses():
     assert gumbel.loss == BoundedRangeLoss(epsilon=1)
 
 
+@pytest.mark.lengthy
 @given(
     epsilon=st.fractions(min_value=Fraction(1, 10**6), max_value=50),
     sensitivity=st.fractions(min_value=Fraction(1, 10**6), max_value=10**6),
@@ -181,6 +185,7 @@ def test_noise_covers_the_rounded_sensitivity_exactly(epsilon, sensitivity, mono
     assert ideal <= steps.scale * steps.grid.spacing <= ideal * Fraction(100001, 100000)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("noise", ["laplace", "gumbel", "exponential"])
 def test_the_audit_passes_and_it_has_teeth(noise):
     # Many rivals rise together while the leader falls: more of epsilon shows.
@@ -198,6 +203,7 @@ def test_the_audit_passes_and_it_has_teeth(noise):
     assert found.epsilon_lower > 1.4
 
 
+@pytest.mark.lengthy
 def test_the_audit_of_the_gap_passes_and_has_teeth():
     mechanism = NoisyMax(epsilon=4, sensitivity=1)
 

@@ -47,6 +47,7 @@ def gap(draws, law):
     return cdf_gap(draws, lambda k: np.where(k < 0, 0.0, ends[np.clip(k, 0, len(ends) - 1)]))
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("monotone", [False, True])
 def test_choices_follow_the_law_and_a_wrong_epsilon_would_show(monotone):
     def mechanism(epsilon):
@@ -102,6 +103,7 @@ def test_never_worse_than_the_exponential_mechanism(scores, epsilon):
     assert ours @ scores >= theirs @ scores - 1e-9
 
 
+@pytest.mark.lengthy
 def test_audit_passes_and_has_teeth():
     mechanism = PermuteAndFlip(epsilon=1, sensitivity=1)
     found = audit.mechanism(

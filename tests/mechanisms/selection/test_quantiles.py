@@ -68,6 +68,7 @@ def test_the_sensitivities_are_attained():
         assert max(changes) == max(q, 1 - q)
 
 
+@pytest.mark.lengthy
 @settings(max_examples=150, deadline=None)
 @given(values=small_data, q=shares, low=st.integers(-2, 0), high=st.integers(5, 9))
 def test_cells_give_every_point_its_score_and_count_it_once(values, q, low, high):
@@ -118,6 +119,7 @@ def assert_only_the_right_law_fits(draw, right, wrong):
     assert all(gap(draws, other) > band for other in wrong)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace_one"])
 def test_results_follow_the_law_and_a_wrong_epsilon_would_show(neighbours):
     values = [3, 3, 8, 9, 15, 15, 15, 19, 30, -4]
@@ -136,6 +138,7 @@ def test_zeroing_out_is_drawn_like_replacing():
     assert three[0] == three[1]
 
 
+@pytest.mark.lengthy
 def test_a_scale_wrong_by_a_fifth_would_show():
     # Twelve records in the middle of a long grid: the weight of the single best point decides.
     values, q = [50] * 12, Fraction(1, 2)
@@ -217,6 +220,7 @@ def test_several_leak_no_more_than_epsilon_when_a_record_is_replaced(values, old
     assert max(abs(math.log(p / after[o])) for o, p in before.items()) <= 1 + 1e-9
 
 
+@pytest.mark.lengthy
 def test_several_follow_their_law_and_a_wrong_epsilon_would_show(monkeypatch):
     monkeypatch.setattr(quantiles, "_JITTER_BITS", 0)
     values = [0, 1, 1, 2, 5, 5, 5, 5, 4, 3]
@@ -231,6 +235,7 @@ def test_several_follow_their_law_and_a_wrong_epsilon_would_show(monkeypatch):
     )
 
 
+@pytest.mark.lengthy
 @given(
     values=st.lists(st.floats(-1e6, 1e6), max_size=30),
     wanted=st.lists(st.integers(1, 99), min_size=1, max_size=9, unique=True),
@@ -273,6 +278,7 @@ def ranks_missed(results, wanted, values):
     return np.maximum(0, np.maximum(below - rank, rank - upto)).max()
 
 
+@pytest.mark.lengthy
 def test_errors_are_kept():
     values = np.arange(5000) * 7 % 1001
     single = one(0.3, high=1000)
@@ -307,6 +313,7 @@ def test_calibration_reaches_the_error():
 SPREAD = ([10, 509], [10, 509, 1309])
 
 
+@pytest.mark.lengthy
 def test_the_audit_passes_and_half_the_claim_would_fail():
     found = audit.mechanism(
         one(high=1309, epsilon=4).release,
@@ -320,6 +327,7 @@ def test_the_audit_passes_and_half_the_claim_would_fail():
     assert found.epsilon_lower > 2  # the exact loss of the best event is 3.0
 
 
+@pytest.mark.lengthy
 def test_the_audit_of_several_passes_and_it_has_teeth():
     mechanism = several(wanted=[Fraction(1, 4), Fraction(1, 2)], high=1309, epsilon=8)
     found = audit.mechanism(
@@ -334,6 +342,7 @@ def test_the_audit_of_several_passes_and_it_has_teeth():
     assert found.epsilon_lower > 1.5  # the median is drawn at half of the budget
 
 
+@pytest.mark.lengthy
 def test_no_data_gives_a_uniform_point():
     uniform = np.full(6, 1 / 6)
     tilted = np.array([2, 2, 2, 1, 1, 1]) / 9

@@ -75,6 +75,7 @@ def test_peeling_leaks_no_more_than_epsilon(scores, data, monotone):
     assert worst(peeling_law(scores, rate, 2), peeling_law(moved, rate, 2), 0) <= 1 + 1e-9
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("scores", "changes", "monotone"),
     [
@@ -126,6 +127,7 @@ def gap_of(outcomes, draws, law):
     )
 
 
+@pytest.mark.lengthy
 def test_peeling_follows_its_law_and_a_wrong_epsilon_would_show():
     scores = [0, 4, 9]
     mechanism = TopK(k=2, epsilon=1, sensitivity=1)
@@ -139,6 +141,7 @@ def test_peeling_follows_its_law_and_a_wrong_epsilon_would_show():
         assert gap_of(outcomes, draws, wrong) > BAND
 
 
+@pytest.mark.lengthy
 def test_one_shot_follows_its_law_and_a_wrong_epsilon_would_show():
     scores, epsilon = [0, 2], 2
     mechanism = TopK(k=1, epsilon=epsilon, sensitivity=1, method="one_shot")
@@ -173,6 +176,7 @@ def test_different_costs():
     assert one_shot.zcdp_loss == ZCDPLoss(rho=2)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("method", ["peeling", "one_shot"])
 def test_audit_passes_and_has_teeth(method):
     mechanism = TopK(k=2, epsilon=4, sensitivity=1, method=method)
@@ -188,6 +192,7 @@ def test_audit_passes_and_has_teeth(method):
     assert found.epsilon_lower > 0.5
 
 
+@pytest.mark.lengthy
 def test_audit_of_the_gaps_passes():
     mechanism = TopK(k=2, epsilon=4, sensitivity=1, method="one_shot")
 
@@ -215,6 +220,7 @@ def test_peeling_error_holds_exactly():
     assert mechanism.error(confidence=0.9, candidates=2) == 0
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("method", ["peeling", "one_shot"])
 def test_error_is_kept_by_releases(method):
     mechanism = TopK(k=3, epsilon=1, sensitivity=1, method=method)

@@ -112,6 +112,7 @@ def all_answers(queries, positives):
             yield answers[: places[positives - 1] + 1]
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(("noise", "monotone"), KINDS)
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
@@ -160,6 +161,7 @@ def test_opposite_signs_would_lose_all_privacy():
     assert right.probability(at_the_bar, [False]) > 0.1
 
 
+@pytest.mark.lengthy
 @given(
     epsilon=st.fractions(Fraction(1, 1000), 100),
     sensitivity=st.fractions(Fraction(1, 10**6), 10**6),
@@ -210,6 +212,7 @@ def test_the_printed_variant_costs_twice_its_claim_and_more(trap):
         assert cost == pytest.approx((1 + 3 * c) / 2, abs=1e-3)
 
 
+@pytest.mark.lengthy
 def test_the_audit_fails_the_printed_variant_and_passes_ours(trap):
     def ours(queries):
         session = AboveThreshold(epsilon=1, threshold=0, positives=1, sensitivity=1).start()
@@ -235,6 +238,7 @@ PAIRS = {
 }
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(("noise", "monotone"), KINDS)
 def test_every_kind_passes_the_audit_and_half_the_claim_would_fail(noise, monotone):
     mechanism = AboveThreshold(
@@ -294,6 +298,7 @@ def difference_cdf(plan, *, factor=1.0):
     return cdf
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("noise", NOISES)
 def test_gaps_follow_their_law_and_a_wrong_scale_would_show(noise):
     n = 40_000
@@ -369,6 +374,7 @@ def test_exponential_noise_is_smaller_by_the_square_root_of_two():
     assert monotone.gap_variance < AboveThreshold(**of).gap_variance
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("noise", NOISES)
 def test_a_value_at_the_threshold_is_decided_evenly(noise):
     mechanism = AboveThreshold(

@@ -18,6 +18,7 @@ bounds = st.tuples(
 ).map(sorted)
 
 
+@pytest.mark.lengthy
 @given(values=st.lists(any_floats, max_size=20), between=bounds)
 def test_results_lie_within_the_bounds_exactly(values, between):
     low, high = between
@@ -89,6 +90,7 @@ def exact_norm_fits(row, bound, norm):
     return sum(parts) <= bound if norm == 1 else sum(p * p for p in parts) <= bound**2
 
 
+@pytest.mark.lengthy
 @given(
     table=tables,
     bound=st.fractions(min_value=Fraction(1, 1000), max_value=1000),

@@ -72,6 +72,7 @@ def test_a_floating_point_sum_exceeds_the_sensitivity_and_ours_does_not():
     assert other - one == 4
 
 
+@pytest.mark.lengthy
 def test_long_sums_do_not_overflow():
     of = {"low": 0, "high": 2**40, "grid": 1}
     count = (1 << 20) * 9 + 5

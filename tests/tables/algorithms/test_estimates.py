@@ -100,6 +100,7 @@ def test_rows_are_counted_with_and_without_values():
     assert units.value[0] == 5
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(("cells", "kind"), SERVED)
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
 def test_intervals_cover_as_often_as_stated(cells, kind, law):

@@ -32,6 +32,7 @@ def chance_of(noise, counts, limit, distance):
     return -math.expm1(np.sum(each))
 
 
+@pytest.mark.lengthy
 @settings(max_examples=60)
 @given(
     kind=KINDS,

@@ -40,6 +40,7 @@ def law(monkeypatch, bins, **asked):
     return found if asked.get("from_below") else found[::-1]
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("from_below", [False, True])
 @pytest.mark.parametrize("size", [1, 3])
 def test_loss_spans_at_most_epsilon_for_added_and_replaced_units(monkeypatch, from_below, size):
@@ -156,6 +157,7 @@ def test_edges():
     assert {-edge for edge in edges} == set(edges)
 
 
+@pytest.mark.lengthy
 @given(st.lists(st.fractions(-1000, 1000), max_size=5))
 def test_just_below_is_the_last_double_below(edges):
     for edge, below in zip(edges, just_below(edges), strict=True):

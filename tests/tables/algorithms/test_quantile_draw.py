@@ -95,6 +95,7 @@ def neighbours(draw):
     return limit, base, units
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("index", range(len(ASKS)))
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("groups", [1, 2])
@@ -127,6 +128,7 @@ def test_privacy_loss_of_all_groups_together_spans_at_most_epsilon(
     check()
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("relation", "is_single", "changes"),
     [
@@ -150,6 +152,7 @@ def test_claimed_span_is_attained(monkeypatch, relation, is_single, changes):
         assert max(spans) >= 0.8
 
 
+@pytest.mark.lengthy
 def test_draws_follow_the_law(monkeypatch):
     ranks = Ranks(epsilon=1, limit=2, points=POINTS, neighbours="add_remove")
     table = [2 * WEIGHT_STEPS, 0, 0, 3 * WEIGHT_STEPS, 0]
@@ -163,6 +166,7 @@ def test_draws_follow_the_law(monkeypatch):
     assert np.abs(shares - wanted).max() <= band
 
 
+@pytest.mark.lengthy
 def test_intervals_cover_all_quantiles_as_often_as_stated():
     rng = np.random.default_rng()
     ranks = Ranks(epsilon=3, limit=3, points=1001, neighbours="replace_one")

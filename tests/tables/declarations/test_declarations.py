@@ -117,6 +117,7 @@ declarations = st.builds(
 )
 
 
+@pytest.mark.lengthy
 @given(declaration=declarations)
 def test_a_declaration_is_read_back_exactly(declaration, tmp_path_factory):
     path = tmp_path_factory.mktemp("declared") / "d.toml"
@@ -126,6 +127,7 @@ def test_a_declaration_is_read_back_exactly(declaration, tmp_path_factory):
     assert again.to_toml() == declaration.to_toml()
 
 
+@pytest.mark.lengthy
 @given(declaration=declarations, type_=st.text(max_size=10))
 def test_comments_about_types_change_nothing(declaration, type_):
     types = {
@@ -351,6 +353,7 @@ class TestCatalog:
         assert made.tables[0].columns[1].keys == facts.get("keys")
 
 
+@pytest.mark.lengthy
 def test_types_of_a_real_engine_are_known():
     import duckdb
 

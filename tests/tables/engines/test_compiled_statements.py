@@ -59,6 +59,7 @@ STATEMENTS = {
 }
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("name", STATEMENTS)
 @pytest.mark.parametrize("dialect", ["duckdb", "spark", "postgres"])
 def test_sqlglot_reads_and_transpiles(name, dialect):

@@ -26,6 +26,7 @@ from discreet.tables.model.statements import Cells, Distinct, Sums
 from discreet.testing import EngineConformance
 
 
+@pytest.mark.lengthy
 class TestDuckDB(EngineConformance):
     def make_engine(self, tables):
         return DuckDBEngine(tables, threads=2)
@@ -95,6 +96,7 @@ def test_a_file_that_vanished_is_an_error_without_details(tmp_path):
             engine.aggregate(COUNT)
 
 
+@pytest.mark.lengthy
 def test_too_little_memory_names_the_settings(tmp_path):
     big = "SELECT a.range AS unit FROM range(3000000) AS a, people"
     with DuckDBEngine({"people": TABLE}, memory_limit="10MB", threads=1) as engine:
@@ -103,6 +105,7 @@ def test_too_little_memory_names_the_settings(tmp_path):
         assert caught.value.__context__ is None
 
 
+@pytest.mark.lengthy
 def test_what_does_not_fit_is_spilled(tmp_path):
     big = "SELECT a.range AS unit FROM range(4000000) AS a"
     with DuckDBEngine({"people": TABLE}, memory_limit="60MB", spill=tmp_path, threads=1) as engine:
@@ -126,6 +129,7 @@ FORGOTTEN = {
 }
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("script", FORGOTTEN.values(), ids=FORGOTTEN)
 def test_who_forgets_to_close_sees_nothing(script):
     code = f"""
@@ -148,6 +152,7 @@ print(engine._folder)
     assert not Path(run.stdout.strip()).exists()
 
 
+@pytest.mark.lengthy
 def test_an_engine_is_closed_when_nobody_holds_it():
     engine = DuckDBEngine({"people": TABLE})
     engine.aggregate(COUNT)
@@ -217,6 +222,7 @@ def interruptible():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.lengthy
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_stops_the_query():
     with DuckDBEngine({"people": TABLE}) as engine:
@@ -231,6 +237,7 @@ def test_an_interrupt_stops_the_query():
         assert good.reveal_without_noise()["cell_0"].to_pylist() == [3 * WEIGHT_STEPS]
 
 
+@pytest.mark.lengthy
 def test_a_long_query_shows_a_bar(monkeypatch):
     class Terminal(io.StringIO):
         def isatty(self):
@@ -259,6 +266,7 @@ def test_no_bar_without_a_terminal(monkeypatch):
     assert _progress.sys.stderr.getvalue() == ""
 
 
+@pytest.mark.lengthy
 def test_importing_the_engine_loads_no_heavy_library():
     code = (
         "import sys, discreet.tables.engines.duckdb; "

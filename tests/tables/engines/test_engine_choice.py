@@ -48,6 +48,7 @@ def protected(place, **more):
     )  # fmt: skip
 
 
+@pytest.mark.lengthy
 def test_an_engine_of_ones_own_opens_runs_and_reopens(place):
     abacus = Abacus()
     with protected(place, engine=abacus) as tables:

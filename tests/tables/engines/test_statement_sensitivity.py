@@ -191,6 +191,7 @@ def check_sums(statements, rest, before, after):
         assert_bounded(one, two, statement, Neighbours.replace_one)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("bounding", BOUNDINGS)
 @few
 @given(data=st.data(), rest=others, before=own, after=own)
@@ -199,6 +200,7 @@ def test_one_unit_moves_sums_by_at_most_the_sensitivity(bounding, data, rest, be
     check_sums([sums(cells[form], bounding, form) for form in FORMS], rest, before, after)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("cells", FAMILIES)
 @few
 @given(rest=others, before=own, after=own)
@@ -232,6 +234,7 @@ def written(rows, folder, writer):
     return path
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("writers", [("pyarrow", "duckdb"), ("pandas", "pyarrow"), ("duckdb",) * 2])
 @few
 @given(data=st.data(), rest=others, before=own)
@@ -248,6 +251,7 @@ def test_files_with_other_statistics_change_nothing(writers, data, rest, before)
     assert_bounded(without, there, statement, Neighbours.add_remove)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("bounding", BOUNDINGS)
 @pytest.mark.parametrize("cells", ["moments", "sum", "rows"])
 def test_a_unit_of_many_rows_is_bounded(bounding, cells):
@@ -264,6 +268,7 @@ def test_a_unit_of_many_rows_is_bounded(bounding, cells):
     assert_bounded({}, answer(many, statement), statement, Neighbours.add_remove)
 
 
+@pytest.mark.lengthy
 @few
 @given(rest=others, before=own, after=own, most=st.integers(1, 3), keys=st.booleans())
 def test_one_unit_moves_distinct_counts_by_at_most_its_values(rest, before, after, most, keys):
@@ -280,6 +285,7 @@ def without_keys():
     return Query(rows=rows, values=QUERY.values, tables=("t",))
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("of", ["rows", "norm", "pairs", "largest", "smallest"])
 @few
 @given(rest=others, before=own, after=own, once=st.booleans())

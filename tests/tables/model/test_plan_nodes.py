@@ -83,6 +83,7 @@ SAME = [
 ]
 
 
+@pytest.mark.lengthy
 def test_equal_questions_have_equal_plans_in_any_process():
     plans = [parse(question, CATALOG) for question in SAME]
     assert plans[0] == plans[1]

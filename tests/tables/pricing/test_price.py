@@ -34,6 +34,7 @@ def priced(case, *, epsilon, delta, bounding=None):
     return price(query, lay_out(query), catalog, epsilon=epsilon, delta=delta, bounding=bounding)
 
 
+@pytest.mark.lengthy
 @settings(max_examples=40, deadline=None)
 @given(case=st.sampled_from(EASY), epsilon=epsilons, delta=deltas, bounding=boundings)
 def test_all_parts_together_cost_at_most_what_was_asked(case, epsilon, delta, bounding):
@@ -54,6 +55,7 @@ def test_without_delta_everything_is_pure(case, epsilon):
     assert certified_epsilon(found.loss, delta=0) <= float(epsilon) * (1 + 1e-9)
 
 
+@pytest.mark.lengthy
 @settings(max_examples=40, deadline=None)
 @given(case=st.sampled_from(EASY), epsilon=epsilons, delta=deltas)
 def test_more_epsilon_is_never_noisier(case, epsilon, delta):
@@ -128,6 +130,7 @@ def protected(tmp_path):
         yield opened
 
 
+@pytest.mark.lengthy
 def test_the_ledger_is_charged_what_was_quoted(protected):
     for i, question in enumerate(QUESTIONS):
         terms = {"epsilon": 0.3 + 0.1 * i, "delta": 10.0 ** (-6 - i % 3)}
@@ -144,6 +147,7 @@ def test_the_ledger_is_charged_what_was_quoted(protected):
     protected.account.ledger.verify()
 
 
+@pytest.mark.lengthy
 def test_a_share_of_the_budget_buys_that_share(protected):
     for question, share in zip(QUESTIONS, ("1%", "2%", "5%", 0.01, "0.5%", "3%"), strict=False):
         before = protected.account.used
@@ -164,6 +168,7 @@ def test_a_width_is_met_with_the_least_price(protected):
     assert relative.epsilon == quote.epsilon
 
 
+@pytest.mark.lengthy
 @settings(max_examples=4, deadline=None)
 @given(
     chosen=st.lists(st.sampled_from(QUESTIONS), min_size=1, max_size=5, unique=True),
@@ -195,6 +200,7 @@ def test_plans_cost_at_most_what_was_asked(chosen, epsilon, power, tmp_path_fact
         assert opened.account.used == pytest.approx(after, rel=1e-6)
 
 
+@pytest.mark.lengthy
 def test_a_watch_is_paid_before_it_looks(protected):
     questions = [
         f"SELECT COUNT(DISTINCT person) FROM people WHERE age > {a}" for a in range(20, 80)

@@ -138,6 +138,7 @@ def assert_covers(all_, held):
 BOUNDINGS = {"laplace": None, "gaussian": Norm(limit=2, order=2)}
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("kind", BOUNDINGS)
 @pytest.mark.parametrize("expression", EXACT)
 def test_intervals_of_counts_and_sums_are_exact(expression, kind, engine):
@@ -167,11 +168,13 @@ def test_intervals_of_quantiles_hold(expression, engine):
     assert_covers(all_, held)
 
 
+@pytest.mark.lengthy
 def test_intervals_of_a_mean_and_a_median_hold(engine):
     for expression in ("AVG(x)", "MEDIAN(k)"):
         assert_covers(*covered(expression, engine, bounding=None, epsilon=20)[:2])
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("more", ["", ", COUNT(*) AS n"])
 def test_quantiles_of_small_groups_hold_or_are_marked(more, engine):
     """At so small an epsilon a group has too few rows for an end: no interval may pretend."""
@@ -187,6 +190,7 @@ def test_quantiles_of_small_groups_hold_or_are_marked(more, engine):
     assert_covers(all_, held)
 
 
+@pytest.mark.lengthy
 def test_too_narrow_intervals_would_be_noticed(engine):
     """Intervals for nine tenths of the noise hold too seldom: the test above can fail."""
     all_, _, shrunk = covered("COUNT(*)", engine, bounding=None)
@@ -252,6 +256,7 @@ def test_the_fluent_question_is_the_same_question(town):
     assert town.account.used == used
 
 
+@pytest.mark.lengthy
 def test_joins_plans_and_bounding_through_the_door(town):
     first, second = town.plan(
         [
@@ -299,6 +304,7 @@ def test_an_answer_on_better_terms_is_paid_for(town):
     assert town.account.used > used
 
 
+@pytest.mark.lengthy
 def test_recalling_never_mixes_up_questions(town):
     """Questions that differ in anything that matters are different questions."""
     base = "SELECT COUNT(*) AS n FROM visits"

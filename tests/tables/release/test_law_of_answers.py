@@ -30,6 +30,7 @@ def gap(samples, law):
     return max(np.abs(at - np.arange(n) / n).max(), np.abs(at - np.arange(1, n + 1) / n).max())
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(("order", "law"), [(1, laplace), (2, gaussian)])
 def test_an_answer_has_the_noise_that_was_paid_for_and_a_fifth_less_would_show(order, law):
     epsilon, limit, draws = 0.5, 3, []

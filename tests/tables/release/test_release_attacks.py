@@ -373,6 +373,7 @@ def check_statement(
         assert squared_norm(own, norm) <= (most * WEIGHT_STEPS) ** 2
 
 
+@pytest.mark.lengthy
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**40))
 def test_no_question_moves_more_than_its_noise_hides(seed: int) -> None:
@@ -475,6 +476,7 @@ def distance(one: dict[Any, list[int]], other: dict[Any, list[int]]) -> int:
     return sum(abs(one.get(k, [0])[0] - other.get(k, [0])[0]) for k in one.keys() | other.keys())
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("kind", [pa.decimal128(38, 0), pa.timestamp("ns")])
 def test_units_that_differ_stay_different_units(protected: Any, kind: pa.DataType) -> None:
     ann, bob = (2**60, 2**60 + 1) if kind == pa.decimal128(38, 0) else (1001, 1002)
@@ -539,6 +541,7 @@ def test_partition_folders_do_not_replace_the_unit(protected: Any, tmp_path: Any
     assert counted[()][0] <= WEIGHT_STEPS
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("word", ["REPLACE", "CONCAT"])
 def test_no_text_grows_until_the_engine_fails(protected: Any, word: str) -> None:
     """A text that one row makes too large for memory tells that the row is there."""
@@ -595,6 +598,7 @@ def test_groups_are_kept_with_equal_chances(protected: Any) -> None:
     assert max(abs(count - units / 8) for count in counts) <= 250
 
 
+@pytest.mark.lengthy
 def test_a_plan_tells_columns_of_two_tables_apart(protected: Any) -> None:
     people = list(range(200))
     T = protected({"a": pa.table({"u": people, "x": [0.0] * 200}),

@@ -223,6 +223,7 @@ IN_SHORT = (
 )  # fmt: skip
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("name", IN_SHORT)
 def test_no_attack_refutes_the_promise(name):
     found = AUDITED[name]().audit(QUICK)
@@ -297,6 +298,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("name", IN_SHORT)
 def test_a_broken_release_is_refuted(name, monkeypatch):
     audited = AUDITED[name]()

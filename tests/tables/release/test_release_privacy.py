@@ -428,6 +428,7 @@ BOUNDINGS = (
 )
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("place", range(len(QUESTIONS)))
 def test_one_unit_more_less_or_other(place, engines, spied):
     """Every question in two of the settings; the slow test below has all of them."""
@@ -444,6 +445,7 @@ def test_one_unit_more_less_or_other_in_all_settings(question, engines, spied):
             check(question, catalog, engines[neighbour], engines["all"], spied)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("bounding", BOUNDINGS, ids=str)
 def test_bounding_that_is_asked_for(bounding, engines, spied):
     catalog = catalog_for(rows=6, groups=2)
@@ -460,6 +462,7 @@ def test_bounding_that_is_asked_for_in_all_questions(bounding, engines, spied):
             check(question, catalog, engines["all"], engines[other_one], spied, bounding=bounding)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("question", RECORD_QUESTIONS)
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace_one"])
 def test_records_as_units(question, neighbours, spied):
@@ -480,6 +483,7 @@ def test_a_record_joined_with_a_public_table_is_refused():
         )
 
 
+@pytest.mark.lengthy
 def test_a_unit_with_a_hundred_thousand_rows(spied):
     n = np.arange(100_000)
     heavy = pa.table(
@@ -501,6 +505,7 @@ def test_a_unit_with_a_hundred_thousand_rows(spied):
             check(question, catalog_for(), one, two, spied)
 
 
+@pytest.mark.lengthy
 def test_empty_tables(spied):
     rows, catalog = [row(0, i) for i in range(7)], catalog_for(rows=2, groups=2)
     with engine_for(rows) as one, engine_for([]) as two:
@@ -508,6 +513,7 @@ def test_empty_tables(spied):
             check(question, catalog, two, one, spied)
 
 
+@pytest.mark.lengthy
 def test_columns_of_nulls(spied):
     empty = {"place": None, "x": None, "n": None, "day": None, "flag": None}
     rows, catalog = [{**empty, "person": i // 3} for i in range(12)], catalog_for(rows=2)
@@ -530,6 +536,7 @@ def write_parquet(table, path, writer):
             connection.execute(f"COPY given TO '{path}' (FORMAT parquet, ROW_GROUP_SIZE 2048)")
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("writer", ["pyarrow", "pandas", "duckdb"])
 def test_nan_hidden_in_parquet_statistics(writer, tmp_path, spied):
     """Statistics leave NaN out; rows with it must not get through a filter or a clamp."""
@@ -588,6 +595,7 @@ anything = given(
 )
 
 
+@pytest.mark.lengthy
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @anything
 def test_random_tables(spied, **drawn):
@@ -611,6 +619,7 @@ def check_random(spied, *, rows, repeat, question, neighbours, limit, bounding, 
         check(question, catalog, one, two, spied, bounding=bounding)
 
 
+@pytest.mark.lengthy
 def test_the_check_can_fail(engines, spied, monkeypatch):
     """Noise for half the sensitivity, or weights that are not applied, would be noticed."""
     from discreet.tables.release.execution import context

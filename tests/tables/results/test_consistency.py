@@ -69,6 +69,7 @@ def trees(draw):
     ]
 
 
+@pytest.mark.lengthy
 @given(results=trees())
 def test_it_is_the_least_squares_solution_with_its_errors(results):
     values, variances = dense(results)
@@ -79,6 +80,7 @@ def test_it_is_the_least_squares_solution_with_its_errors(results):
     assert (errors <= np.concatenate([r.errors["n"] for r in results]) * (1 + 1e-9)).all()
 
 
+@pytest.mark.lengthy
 @given(results=trees(), nonnegative=st.booleans())
 def test_parts_add_up(results, nonnegative):
     total, regions, cities = consistent(results, column="n", nonnegative=nonnegative)
@@ -144,6 +146,7 @@ def test_the_projection_is_the_nearest_point_without_negative_values(values, err
         assert (slopes >= multiplier - 1e-6).all()
 
 
+@pytest.mark.lengthy
 def test_errors_are_those_seen_and_a_wrong_one_would_show():
     rng = np.random.default_rng()
     n, truth, errors = 4000, np.array([30.0, 10.0, 20.0]), np.array([4.0, 3.0, 6.0])

@@ -119,6 +119,7 @@ class TestForms:
         assert math.isnan(result["n"][1])
         assert result.to_arrow()["n"].null_count == 1
 
+    @pytest.mark.lengthy
     def test_an_empty_result_works_everywhere(self):
         result = keyed([], np.array([]))
         assert len(result) == 0
@@ -186,6 +187,7 @@ class TestRefusals:
         with pytest.raises(ParameterError):
             region_counts(**changes)
 
+    @pytest.mark.lengthy
     @pytest.mark.parametrize("package", ["pandas", "polars"])
     def test_a_missing_library_is_named_with_the_command_that_installs_it(self, package):
         code = (
@@ -225,6 +227,7 @@ class TestJson:
         st.lists(st.one_of(st.none(), st.booleans()), max_size=4),
     )
 
+    @pytest.mark.lengthy
     @given(keys=keys, data=st.data())
     def test_anything_comes_back_exactly(self, keys, data):
         numbers = st.lists(st.floats(), min_size=len(keys), max_size=len(keys))
@@ -364,6 +367,7 @@ class TestShown:
     def test_a_long_key_is_cut(self):
         assert max(map(len, str(keyed(["x" * 5000, "b"])).splitlines())) < 120
 
+    @pytest.mark.lengthy
     @given(keys=st.lists(st.text(), min_size=1, max_size=3))
     def test_any_keys_can_be_shown(self, keys):
         result = keyed(keys)
@@ -473,6 +477,7 @@ class TestExplain:
 
 
 class TestPlots:
+    @pytest.mark.lengthy
     def test_groups_are_bars_with_their_intervals(self):
         axes = region_counts().plot()
         assert [bar.get_height() for bar in axes.patches] == [12340.2, -17.9]
@@ -516,6 +521,7 @@ def test_every_refusal_is_ours():
     assert issubclass(DataError, DiscreetError)
 
 
+@pytest.mark.lengthy
 def test_importing_results_loads_nothing_heavy():
     code = (
         "import sys, discreet.tables.results.result, discreet.tables.results.card, "

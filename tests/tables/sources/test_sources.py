@@ -80,6 +80,7 @@ def test_frames_of_all_libraries(name):
     assert count(dict(frames())[name]) == 3
 
 
+@pytest.mark.lengthy
 def test_parquet_as_path_glob_list_and_folder(tmp_path):
     for number in range(3):
         pq.write_table(TABLE, tmp_path / f"part{number}.parquet")
@@ -208,6 +209,7 @@ ODD_LINES = {
 }
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("name", ODD_LINES)
 def test_no_line_of_a_csv_file_changes_how_others_are_read(tmp_path, name, end):
@@ -236,6 +238,7 @@ def test_one_open_quote_of_a_long_file_swallows_nothing(tmp_path):
 fields = st.text(alphabet="ab\"',;|\t é\\", max_size=6)
 
 
+@pytest.mark.lengthy
 @settings(max_examples=20, deadline=None, database=None)
 @given(
     rows=st.lists(st.lists(fields, min_size=3, max_size=3), min_size=1, max_size=30),
@@ -309,6 +312,7 @@ def test_a_table_that_became_a_view_is_refused(tmp_path):
         opened.reopened()
 
 
+@pytest.mark.lengthy
 def test_the_same_data_is_not_protected_and_public(tmp_path):
     path, second, folder = tmp_path / "a.parquet", tmp_path / "b.parquet", tmp_path / "parts"
     folder.mkdir()
@@ -362,6 +366,7 @@ def test_texts_that_are_no_unicode_are_refused_without_showing_them(values):
     assert caught.value.__cause__ is None
 
 
+@pytest.mark.lengthy
 def test_databases_are_read_only(tmp_path):
     path = tmp_path / "people.duckdb"
     with duckdb.connect(str(path)) as connection:

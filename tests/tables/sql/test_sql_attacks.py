@@ -285,6 +285,7 @@ BOOLEANS = st.deferred(
 )
 
 
+@pytest.mark.lengthy
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(number=NUMBERS, text=TEXTS, moment=TIMES, condition=BOOLEANS)
 def test_no_combination_of_expressions_raises_or_yields_nan(

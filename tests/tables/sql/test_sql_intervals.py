@@ -27,6 +27,7 @@ def holds(interval: Interval, x: Fraction) -> bool:
     return (low is None or low <= x) and (high is None or x <= high)
 
 
+@pytest.mark.lengthy
 @given(one=inside(), other=inside())
 def test_arithmetic_stays_inside(
     one: tuple[Interval, Fraction], other: tuple[Interval, Fraction]
@@ -44,6 +45,7 @@ def test_arithmetic_stays_inside(
         assert holds(intervals.rounded(a), Fraction(rounding(x)))
 
 
+@pytest.mark.lengthy
 @given(parts=st.lists(st.tuples(inside(), st.booleans(), st.booleans()), min_size=1, max_size=4))
 def test_least_and_greatest_leave_nulls_out(
     parts: list[tuple[tuple[Interval, Fraction], bool, bool]],
@@ -56,6 +58,7 @@ def test_least_and_greatest_leave_nulls_out(
         assert holds(intervals.greatest(spans, always), max(there))
 
 
+@pytest.mark.lengthy
 @given(one=inside())
 def test_increasing_functions_are_rounded_outwards(one: tuple[Interval, Fraction]) -> None:
     span, x = one

@@ -507,6 +507,7 @@ def test_a_sum_within_a_unit_does_not_depend_on_the_order_of_rows() -> None:
     assert total == pytest.approx(2.0**60 + 4.301, rel=1e-12)
 
 
+@pytest.mark.lengthy
 def test_a_question_of_usual_length_may_list_many_keys() -> None:
     listed = ", ".join(str(i) for i in range(2000))
     query = ask(f"SELECT age, COUNT(*) FROM people WHERE age IN ({listed}) GROUP BY age")
@@ -549,6 +550,7 @@ def test_names_follow_the_rules_of_duckdb_for_case() -> None:
     assert '"odd ""table"""' in plan_sql(query.rows)
 
 
+@pytest.mark.lengthy
 def test_the_parser_is_loaded_only_when_someone_asks() -> None:
     import subprocess
     import sys

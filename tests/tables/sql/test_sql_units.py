@@ -216,6 +216,7 @@ def test_texts_that_do_not_grow_have_no_limit() -> None:
     assert grown("UPPER(k)", long) == [long.upper()]
 
 
+@pytest.mark.lengthy
 def test_short_texts_are_put_together_as_ever() -> None:
     assert grown("k || '-' || (k || 'b')", "a", None) == ["a-ab", None]
     assert grown("CONCAT(k, '-', NULL, k)", "a", None) == ["a-a", "-"]

@@ -14,6 +14,7 @@ from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
     from discreet.privacy import Neighbours
+    from discreet.tables import Declaration
 
 __all__ = ["protect"]
 
@@ -61,7 +62,6 @@ def protect(
     """
     from discreet.cli.tables import wizard
     from discreet.privacy import Guarantee
-    from discreet.tables import open_tables
     from discreet.tables.engines import engine_named, open_sources
 
     console = Console()
@@ -82,11 +82,23 @@ def protect(
     )
     declaration = declaration.pinned(opened)
     declaration.catalog(columns)  # refuses a unit that is no column, before anything is written
-    path = Path(f"{name}.toml")
+    path = _saved(declaration, columns, console)
+    console.print(Text(f"Declared in {path}; look at it, and fill in bounds and public keys."))
+    first = f"'SELECT COUNT(*) FROM {next(iter(tables))}'"  # noqa: S608  # printed, not run
+    console.print(Text(f"Now ask: discreet quote {name} {first} --epsilon 0.1"))
+
+
+def _saved(
+    declaration: "Declaration", columns: dict[str, dict[str, str]], console: Console
+) -> Path:
+    """Write the declaration beside the budget, and show that it opens; else leave no file."""
+    from discreet.tables import open_tables
+
+    path = Path(f"{declaration.name}.toml")
     if path.exists():
         raise ParameterError(
-            f"{path} is there already. Ask it with: discreet query {name} 'SELECT ...'. Move the "
-            "file away to protect anew; the budget that is spent stays spent.",
+            f"{path} is there already. Ask it with: discreet query {declaration.name} "
+            "'SELECT ...'. Move the file away to protect anew; the budget that is spent stays spent.",
             parameter="name",
         )
     declaration.save(path, columns)
@@ -96,9 +108,7 @@ def protect(
     except BaseException:
         path.unlink()
         raise
-    console.print(Text(f"Declared in {path}; look at it, and fill in bounds and public keys."))
-    first = f"'SELECT COUNT(*) FROM {next(iter(tables))}'"  # noqa: S608  # printed, not run
-    console.print(Text(f"Now ask: discreet quote {name} {first} --epsilon 0.1"))
+    return path
 
 
 def _named(sources: list[str], name: str) -> dict[str, str]:

@@ -54,8 +54,8 @@ def loss_document(loss: Loss) -> dict[str, Any]:
     """Return a loss as an entry writes it.
 
     >>> from discreet.accounting import PureLoss
-    >>> loss_document(PureLoss(epsilon=1))
-    {'epsilon': 1, 'kind': 'pure', 'version': 1}
+    >>> loss_document(PureLoss(epsilon=0.0625))
+    {'epsilon': 0.0625, 'kind': 'pure', 'version': 1}
     """
     known = _documents.get(loss)
     if known is None:

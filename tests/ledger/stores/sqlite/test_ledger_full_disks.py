@@ -84,10 +84,12 @@ def run_full(place: Path, how: str) -> None:
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+@pytest.mark.lengthy
 def test_a_file_that_may_not_grow_is_a_clear_error(tmp_path):
     run_full(tmp_path / "budget.db", "limit")
 
 
+@pytest.mark.lengthy
 def test_a_full_disk_is_a_clear_error(tmp_path):
     small = tmp_path / "small"
     small.mkdir()

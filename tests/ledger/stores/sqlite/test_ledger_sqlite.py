@@ -26,6 +26,7 @@ LONG = 30.0  # seconds after which something that should happen will not
 ON_POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals and forks of POSIX")
 
 
+@pytest.mark.lengthy
 class TestSqliteStore(StoreConformance):
     def make_store(self, folder):
         return SqliteStore(folder / "ledger.db", create=True)
@@ -152,6 +153,7 @@ store.commit_together([b"child"], work)
 """
 
 
+@pytest.mark.lengthy
 @ON_POSIX
 @pytest.mark.parametrize("point", ["begun", "written", "committed", "answered", "told"])
 def test_whoever_serves_us_may_die_at_any_point(store, path, point):
@@ -231,6 +233,7 @@ store.commit_together([b"x"], work)
 """
 
 
+@pytest.mark.lengthy
 @ON_POSIX
 def test_a_child_that_does_nothing_keeps_no_lock(path):
     program = run(IDLE_CHILD, path)
@@ -313,6 +316,7 @@ def test_a_crash_while_migrating_leaves_the_old_version_whole(path, at):
     assert version_of(path) == (str(VERSION), True)
 
 
+@pytest.mark.lengthy
 @ON_POSIX
 @pytest.mark.parametrize("at", ["journal_mode", "CREATE TABLE facts", "COMMIT"])
 def test_a_crash_while_creating_can_be_repeated(path, at):
@@ -530,6 +534,7 @@ except LedgerUnavailable as error:
 """
 
 
+@pytest.mark.lengthy
 @ON_POSIX
 @pytest.mark.parametrize("is_in_use", [True, False])
 def test_a_read_only_folder_can_still_be_read(is_in_use):
