@@ -98,7 +98,8 @@ def _saved(
     if path.exists():
         raise ParameterError(
             f"{path} is there already. Ask it with: discreet query {declaration.name} "
-            "'SELECT ...'. Move the file away to protect anew; the budget that is spent stays spent.",
+            "'SELECT ...'. Move the file away to protect anew; the budget that is spent stays "
+            "spent.",
             parameter="name",
         )
     declaration.save(path, columns)
