@@ -46,7 +46,7 @@ bench: $(VENV)/.installed-dev .venv-bench/.installed .venv-bench-accounting/.ins
 	$(BENCH_LEARN)/python benchmarks/learn.py
 
 audit: $(VENV)/.installed-dev ## the slow statistical checks
-	$(BIN)/pytest -m slow
+	$(PYTEST) -m slow
 
 reference: $(VENV)/.installed-dev ## write docs/reference anew from the docstrings
 	$(BIN)/python docs/make_reference.py
