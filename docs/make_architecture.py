@@ -83,7 +83,9 @@ def _storeys(room: str, layers: Iterable[str]) -> list[str]:
     """Return a room's folders, a line for each layer; single files are its front door."""
     lines = []
     for layer in layers:
-        names = _names(layer)
+        names = [name for name in _names(layer) if not name.startswith("_")]
+        if not names:
+            continue
         inner = [name for name in names if (SOURCE / room / name).is_dir()]
         files = len(names) - len(inner)
         shown = " | ".join(f"{name}/" for name in inner) or ", ".join(names)
