@@ -3,7 +3,6 @@
 import os
 from base64 import b64encode
 from collections.abc import Callable
-from pathlib import Path
 
 from discreet.errors import LedgerError, LedgerUnavailable, ParameterError
 from discreet.ledger.checking import exports
@@ -99,12 +98,16 @@ def export(
 ) -> int:
     """See :meth:`discreet.ledger.Ledger.export`."""
     try:
-        with session.read() as snapshot, Path(path).open("xb") as out:
+        with session.read() as snapshot, open(path, "xb", opener=_for_the_owner) as out:
             return exports.write(snapshot, out, progress=progress)
     except FileExistsError:
         raise ParameterError(f"{path} exists already.", parameter="path") from None
     except OSError as error:
         raise LedgerUnavailable(f"{path} cannot be written ({error.strerror}).") from error
+
+
+def _for_the_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)  # answers and names are in it
 
 
 def imported(

@@ -5,11 +5,12 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from stat import S_ISREG
 
 from discreet.errors import LedgerUnavailable
 from discreet.ledger.stores.sqlite.errors import fail
 
-__all__ = ["copy_database", "free_companions", "identity", "new_file", "stamp", "sync"]
+__all__ = ["copy_database", "identity", "new_file", "share_mode", "stamp", "sync"]
 
 
 def identity(path: Path) -> tuple[int, int]:
@@ -31,12 +32,16 @@ def stamp(path: Path) -> tuple[int, int, int]:
     return found.st_mtime_ns, found.st_size, log
 
 
-def free_companions(path: Path) -> None:
-    """Make the files beside it writable that were made while the ledger itself was not."""
+def share_mode(path: Path) -> None:
+    """Open the files beside a ledger to whom it is open, and to nobody else.
+
+    They may be from a time when it was read-only, or open to more people.
+    """
     mode = os.stat(path).st_mode & 0o666
     for suffix in ("-wal", "-shm", "-lock", "-mailbox"):
-        with suppress(OSError):
-            if mode & 0o200 and not os.stat(f"{path}{suffix}").st_mode & 0o200:
+        with suppress(OSError):  # somebody else's, who opens the ledger too
+            beside = os.lstat(f"{path}{suffix}").st_mode
+            if mode & 0o200 and S_ISREG(beside) and beside & 0o777 != mode:
                 os.chmod(f"{path}{suffix}", mode)
 
 

@@ -260,7 +260,7 @@ class SqliteStore:
         # Looked at before anything is opened for writing: a file that is something else must
         # stay as it is.
         if is_there and not self._read_only:
-            files.free_companions(self._path)
+            files.share_mode(self._path)
         found = self._found_version() if is_there else 0
         if not found and is_there and 0 < files.stamp(self._path)[1] < SMALLEST:
             raise LedgerUnavailable(f"the file {self._path} {ADVICE[NOTADB]}.")
@@ -315,7 +315,7 @@ class SqliteStore:
     def _open_mailbox(self, *, create: bool = False) -> Mailbox:
         try:
             if create:
-                self._path.touch()  # the files beside it take after it
+                self._path.touch(mode=0o600)  # answers are in it; the files beside it follow
             return Mailbox(self._path)
         except OSError as error:
             raise LedgerUnavailable(
