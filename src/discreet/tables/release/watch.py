@@ -51,6 +51,8 @@ class Watch:
 
     Why: every question is a count that one unit moves by at most the sensitivity; the rest is
     :class:`discreet.mechanisms.AboveThreshold`, whose whole price was charged in the beginning.
+    A group of k units comes and goes one by one, each for a k-th of the price. (All at once they
+    may move one question up and another one down, which is more than a monotone session bears.)
 
     >>> from discreet.testing import temporary_tables
     >>> with temporary_tables(epsilon=3) as T:
@@ -115,18 +117,20 @@ def watched(
         Norm(limit=max(limits), order=1),
         order=1,
         neighbours=asker.catalog.neighbours,
-        group_size=asker.catalog.unit.size,
     )
     assert asker.offer.epsilon is not None
+    members = asker.catalog.unit.size
     mechanism = AboveThreshold(
-        epsilon=asker.offer.epsilon,
+        epsilon=Fraction(asker.offer.epsilon) / members,
         threshold=threshold,
         positives=positives,
         sensitivity=reach,
-        # Counts all move one way when somebody comes or goes, but not when one is exchanged.
+        # Counts all move one way when one unit comes or goes, but not when one is exchanged.
         monotone=asker.catalog.neighbours is not Neighbours.replace_one,
     )
-    receipt = asker.account.charge(mechanism.loss, source=asker.source, **asker.charge_fields)
+    receipt = asker.account.charge(
+        mechanism.loss.group(members), source=asker.source, **asker.charge_fields
+    )
 
     def counts() -> "np.ndarray[Any, np.dtype[np.float64]]":
         now = engine()
