@@ -252,11 +252,14 @@ class Account:
         periods: Periods = None,
         confidence: float = 0.95,
         source: Source = SYSTEM,
+        debug: bool = False,
     ) -> Release[Any]:
         """Charge, compute, add noise, put the answer on record, and return it, in that order.
 
         ``compute`` is what touches the data; it is called once the charge is durable, and not at
-        all where the same ``query`` on the same ``version`` was answered before.
+        all where the same ``query`` on the same ``version`` was answered before. Where it fails, a
+        :class:`DataError` says no more than that, since its own error may show data. ``debug``
+        lets that error out: only for the eyes of who may see the data. The charge stands anyway.
 
         >>> from discreet.mechanisms import DiscreteLaplace
         >>> from discreet.testing import temporary_account
@@ -276,6 +279,7 @@ class Account:
             confidence=confidence,
             source=source,
             asked=asked,
+            debug=debug,
         )
 
     def recall(
