@@ -60,7 +60,7 @@ class TestStep:
     @pytest.mark.lengthy
     def test_micro_batches_do_not_change_the_result(self):
         ends = []
-        for micro in (None, 1, 3, 1000):
+        for micro in (None, 1, 3, 3.0, 1000):
             private = train(begin(micro_batch_size=micro))
             ends.append(weights(private.model))
         for end in ends[1:]:

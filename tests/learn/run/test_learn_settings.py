@@ -1,5 +1,6 @@
 """The keywords of prepare and resume, and the frozen settings that are made of them."""
 
+from fractions import Fraction
 from typing import get_type_hints
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from discreet.errors import ParameterError
 from discreet.learn import ExecutionOptions, TrainingOptions
 from discreet.learn.run.settings import Execution, Training
+
+GOOD = {"epsilon": 1, "delta": 1e-5, "epochs": 1}
 
 
 @pytest.mark.parametrize(
@@ -28,8 +31,14 @@ def test_a_keyword_that_is_none_is_refused():
 
 
 def test_bad_numbers_are_refused_before_anything_else_is_looked_at():
-    good = {"epsilon": 1, "delta": 1e-5, "epochs": 1}
-    Training(**good)
+    Training(**GOOD)
     for wrong in ({"delta": 0}, {"epochs": -1}, {"epsilon": None}, {"micro_batch_size": 0}):
         with pytest.raises(ParameterError):
-            Training(**good | wrong)
+            Training(**GOOD | wrong)
+
+
+@pytest.mark.parametrize("size", [8, 8.0, Fraction(8)])
+def test_a_size_is_an_int_however_it_was_written(size):
+    for found in (Execution(micro_batch_size=size), Training(**GOOD, micro_batch_size=size)):
+        assert type(found.micro_batch_size) is int
+        assert found.micro_batch_size == 8

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
-"""The GPU's way to noise: ``_keyed_gaussian`` as one Triton kernel, fused with the rounding.
+"""The GPU's way to noise: ``keyed_gaussian`` as one Triton kernel, fused with the rounding.
 
 One lane computes one ChaCha20 block and noises eight elements with it; nothing but the buffer is
 read or written. Where doubles cannot tell how a noise rounds, the element keeps its old value and

@@ -103,8 +103,9 @@ class Execution:
                 f"{type(self.account).__name__}. Open one with Ledger.open(path)[name].",
                 parameter="account",
             )
-        if self.micro_batch_size is not None:
-            whole(self.micro_batch_size, name="micro_batch_size")
+        if self.micro_batch_size is not None:  # 8.0 is a whole number, too, but no size of a slice
+            size = whole(self.micro_batch_size, name="micro_batch_size")
+            object.__setattr__(self, "micro_batch_size", size)
 
 
 @final

@@ -1,7 +1,8 @@
 """Cells as integer SQL: what to add up for each unit and group, and the cells made of these sums.
 
 Every sum is a sum of whole numbers, so it does not depend on the order of rows, and the cells are
-whole linear combinations of sums that hold row by row: see :class:`discreet.tables.Cells`.
+whole linear combinations of sums that hold row by row: see
+:class:`discreet.tables.model.statements.Cells`.
 
 The sums of one unit are kept in doubles, which is faster and just as exact: a sum of whole numbers
 is exact in any order as long as no partial sum exceeds 2**53, which takes 2**33 rows. (Units of
