@@ -27,6 +27,7 @@ __all__ = ["PLACES", "RANK_SHARES", "Covering", "Ranks"]
 
 PLACES: Final = 1 << 14  # points between the bounds of a quantile that is no whole number
 _MOST_POINTS: Final = 1 << 40
+_MOST_ROWS: Final = 2.0**60  # far more than 64 bits of steps hold: a rank so far off does not exist
 RANK_SHARES: Final = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))  # middle, low end, high end
 
 
@@ -196,8 +197,7 @@ class Ranks:
         """
         miss = (1 - probability(confidence, name="confidence")) / 2
         missed = worst_shortfall(self._rate(q) * RANK_SHARES[1], miss, others=self.points - 1)
-        if not missed < 2**60:
-            raise refusal("epsilon", "large enough for an interval", self.epsilon)
+        missed = min(missed, _MOST_ROWS)
         return Fraction(math.floor(missed * (1 + 1e-9) * WEIGHT_STEPS) + 2, WEIGHT_STEPS)
 
     def extreme(
@@ -242,9 +242,7 @@ class Ranks:
         >>> round(float(ranks.extreme_rank(confidence=0.95)), 2)
         19.7
         """
-        missed = self.rank_error(confidence=confidence)
-        if not missed < 2**60:
-            raise refusal("epsilon", "large enough for an extreme", self.epsilon)
+        missed = min(self.rank_error(confidence=confidence), _MOST_ROWS)
         return Fraction(math.floor(missed * (1 + 1e-9) * WEIGHT_STEPS) + 1, WEIGHT_STEPS)
 
     def _rate(self, q: Number | None) -> Fraction:

@@ -42,6 +42,8 @@ SIZE_SHARE: Final = Fraction(1, 10)  # of a quantile's price, to know how large 
 MOST_GROUPS: Final = 10**6
 SPREAD: Final = 16  # over how many groups a unit's rows are taken to spread, if nothing is declared
 
+_LEAST: Final = Fraction(1, 10**100)
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +125,12 @@ def prices(
     >>> [one.noise.kind for one in found]
     ['laplace', 'gaussian']
     """
+    for name, given in (("epsilon", epsilon), ("delta", delta)):
+        if given and given < _LEAST:  # farther out, noise and thresholds leave the doubles
+            raise ParameterError(
+                f"{name} must be at least {float(_LEAST):g} for a release. Nothing was spent.",
+                parameter=name,
+            )
     made = tuple(
         _spent(
             kind,

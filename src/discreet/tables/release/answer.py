@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
 
+import numpy as np
+
 from discreet.errors import DataError
 from discreet.ledger import Account, Receipt
 from discreet.noise import Source
@@ -123,7 +125,9 @@ def paid(prepared: Prepared, asker: Asker) -> tuple[Released, Result]:
 
 def made(prepared: Prepared, released: Released, asker: Asker, receipt: Receipt) -> Result:
     """Return the answer to a question from what was released for it."""
-    columns = columns_of(prepared, released, confidence=asker.confidence)
+    # What leaves the doubles is unknown, and no reason to fail or warn after the charge.
+    with np.errstate(all="ignore"):
+        columns = columns_of(prepared, released, confidence=asker.confidence)
     return Result(
         columns=prepared.query.names,
         keys=prepared.query.key_names,

@@ -41,6 +41,7 @@ def _function_of(node: exp.Expr) -> Function:
 
 
 _HISTOGRAM: Final = "HISTOGRAM"
+_FINEST: Final = Fraction(1, 10**6)  # quantiles nearer to an end cannot be told from it
 _NATIVE: Final[dict[Function, tuple[AggregateSpec, bool]]] = {
     _function(name): (spec, is_sample)
     for spec in SPECS.values()
@@ -206,7 +207,7 @@ def _quantile(node: exp.Expression, scope: Scope) -> AggregateCall:
         raise question.refuse("nested_type", written)
     term = scope.term(written) if written is not None else None
     share = term.interval[0] if term is not None and term.is_literal else None
-    if share is None or not 0 <= share <= 1:
+    if share is None or not _FINEST <= share <= 1 - _FINEST:
         raise question.refuse("quantile", written if written is not None else node)
     share = 1 - share if is_descending else share
     return AggregateCall(word="quantile", arguments=(argument,), quantile=share)

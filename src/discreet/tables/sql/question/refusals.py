@@ -224,8 +224,9 @@ CATALOGUE: Final[dict[str, tuple[str, str]]] = {
         "Within a unit use COUNT, SUM, AVG, MIN or MAX.",
     ),
     "quantile": (
-        "the quantile must be a number between 0 and 1, written out.",
-        "Write for example QUANTILE(x, 0.9).",
+        "the quantile must be a number between 0 and 1, written out, and a millionth away from "
+        "either at least.",
+        "Write for example QUANTILE(x, 0.9); the extremes are MIN(x) and MAX(x).",
     ),
     "histogram": (
         "{why}.",
