@@ -12,7 +12,7 @@ from discreet.ledger import AccountQuote
 from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.payment import DELTA_SHARE
 from discreet.tables.pricing.prepared import Prepared
-from discreet.tables.pricing.price import price
+from discreet.tables.pricing.price import ALL_BUT_NOTHING, price
 from discreet.tables.release import answer as answering
 from discreet.tables.release.workload_merge import Merged, merge
 from discreet.tables.results.result import Result
@@ -116,8 +116,8 @@ def price_together(
     total, failure = _guarantee(asker)
     # With errors as 1 / epsilon, the sum of weight / epsilon**2 for a given sum of epsilons is
     # least where each epsilon is proportional to the cube root of its weight.
-    roots = [float(sum(heavy[i] for i in one.indices)) ** (1 / 3) for one in merged]
-    shares = [Fraction(root / sum(roots)) for root in roots]
+    roots = [Fraction(float(sum(heavy[i] for i in one.indices)) ** (1 / 3)) for one in merged]
+    shares = [root / sum(roots) for root in roots]  # exact: doubles add up to a trace above 1
 
     def at(scale: float) -> list[Prepared]:
         return [
@@ -127,7 +127,8 @@ def price_together(
             for one, share in zip(merged, shares, strict=True)
         ]
 
-    parts = at(_largest_scale(at, total, failure) if failure else 1.0)
+    # Without delta epsilons add up, and ledgers round each of them up by a trace.
+    parts = at(_largest_scale(at, total, failure) if failure else float(ALL_BUT_NOTHING))
     return Workload(
         epsilon=float(total),
         delta=float(failure),
