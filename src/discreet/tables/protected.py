@@ -182,7 +182,7 @@ class Protected:
         ...     len(workload.parts), len(workload.release())
         (1, 2)
         """
-        said = paid_by_epsilon(offered(offer, fields), "delta", what="a workload")
+        said = paid_by_epsilon(offer, fields, "delta", "confidence", what="a workload")
         self.refresh()
         return price_together(_texts(questions), self._asker(said, source), weights=weights)
 
@@ -208,7 +208,7 @@ class Protected:
         ...     T.watch(ages[::-1], threshold=1000, positives=1, epsilon=1)
         Watch(120 questions, 1 alerts left)
         """
-        said = paid_by_epsilon(offered(offer, fields), what="a watch")
+        said = paid_by_epsilon(offer, fields, what="a watch")
         self.refresh()
         return watched(
             _texts(questions), self._asker(said, source), threshold=threshold, positives=positives,

@@ -44,4 +44,8 @@ def test_many_questions_are_paid_by_epsilon_only():
             T.plan([COUNT], share="5%")
         with pytest.raises(ParameterError, match="takes no delta="):
             T.watch([COUNT], Offer(epsilon=0.5, delta=1e-6), threshold=10)
+        for given in (0.95, 0.9):
+            with pytest.raises(ParameterError, match="takes no confidence="):
+                T.watch([COUNT], threshold=10, epsilon=0.5, confidence=given)
+        assert T.plan([COUNT], epsilon=0.5, confidence=0.9).asker.offer.confidence < 0.95
         assert T.remaining == 1

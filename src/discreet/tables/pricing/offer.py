@@ -141,17 +141,21 @@ def offered(offer: Offer | None, fields: OfferFields) -> Offer:
     return Offer(**fields) if offer is None else replace(offer, **fields)
 
 
-def paid_by_epsilon(offer: Offer, *others: str, what: str) -> Offer:
-    """Return an offer that says nothing of how to pay but ``epsilon`` and some ``others``.
+def paid_by_epsilon(offer: Offer | None, fields: OfferFields, *others: str, what: str) -> Offer:
+    """Return what :func:`offered` does, if it says nothing but ``epsilon`` and some ``others``.
 
-    >>> paid_by_epsilon(Offer(share="5%"), what="a watch")
+    Who asks, and about which periods, may always be said.
+
+    >>> paid_by_epsilon(Offer(share="5%"), {}, what="a watch")
     Traceback (most recent call last):
         ...
     discreet.errors.ParameterError: a watch is paid with epsilon=, and takes no share=.
     """
-    for name in ("share", "within", "delta", "of", "size", "bounding"):
-        if name not in others and getattr(offer, name) is not None:
+    said, plain = offered(offer, fields), Offer(epsilon=1)
+    for name in ("share", "within", "delta", "of", "confidence", "size", "bounding"):
+        is_said = fields.get(name) is not None or getattr(said, name) != getattr(plain, name)
+        if is_said and name not in others:
             raise ParameterError(
                 f"{what} is paid with epsilon=, and takes no {name}=.", parameter=name
             )
-    return offer
+    return said
