@@ -47,8 +47,9 @@ def epsilon(loss: Loss, *, delta: Number) -> float:
 def bracket(loss: Loss, *, delta: Number) -> Bracket:
     """Return certified bounds on both sides of the smallest epsilon for this loss.
 
-    The truth meant is that of the worst operation that the loss describes: where the loss is
-    an upper bound itself (zCDP, a bounded range), so is what is bracketed.
+    The truth meant is that of the worst operation that the loss describes. Where that is not known
+    (zCDP, many losses of bounded range), the lower bound is that of a bad one, such as Gaussian
+    noise; where none is known (shuffling), it is 0.
 
     >>> from discreet.accounting import GaussianLoss
     >>> found = bracket(GaussianLoss(noise_multiplier=4).sampled(rate=0.01) * 10_000, delta=1e-5)

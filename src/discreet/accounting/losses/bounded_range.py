@@ -9,6 +9,8 @@ from discreet._rounding import above, one_minus_exp
 from discreet.accounting import renyi
 from discreet.accounting.losses.loss import Curve, Loss
 from discreet.accounting.losses.zcdp import ZCDPLoss
+from discreet.accounting.pairs.pairs import Pair
+from discreet.accounting.pairs.response import response_pair
 from discreet.accounting.renyi.quick import pure_upper
 
 __all__ = ["BoundedRangeLoss"]
@@ -54,6 +56,11 @@ class BoundedRangeLoss(Loss):
         """The zCDP parameter epsilon^2 / 8, exactly."""
         return self.epsilon_pure**2 / 8
 
+    @property
+    def is_tight(self) -> bool:
+        """Yes: for each epsilon there is a two-point law."""
+        return True
+
     def delta_upper(self, *, epsilon: Number) -> float:
         """Return delta at ``epsilon``, rounded up.
 
@@ -67,6 +74,15 @@ class BoundedRangeLoss(Loss):
         if whole_range == 0:
             return above(0.0, relative=0)  # below the floats, and delta is at most a quarter of it
         return above(one_minus_exp(excess / 2) ** 2 / whole_range, relative=1e-14)
+
+    def attained_pairs(self) -> tuple[Pair, Pair]:
+        """Return randomized response with half the epsilon, whose losses are epsilon apart.
+
+        >>> BoundedRangeLoss(epsilon=2).attained_pairs()[0].span(1)[1]
+        1.0...
+        """
+        pair = response_pair(epsilon=self.epsilon_pure / 2, others=1)
+        return pair, pair
 
     @property
     def zcdp(self) -> tuple[Fraction | float, Fraction]:

@@ -16,6 +16,8 @@ __all__ = ["Bracket", "delta_bracket", "delta_upper", "epsilon_bracket", "epsilo
 
 _TOLERANCE = 1.5e-5
 _MANY = 20  # different parts
+_ROUNDING = Fraction(2, 10**9)  # twice what a tight loss may err by
+_VANISHING = Fraction(1, 10**300)
 Parts = tuple[tuple[Loss, int], ...]
 
 
@@ -57,29 +59,33 @@ def delta_upper(loss: Loss, epsilon: Fraction) -> float:
 def epsilon_bracket(loss: Loss, delta: Fraction) -> Bracket:
     """Return certified bounds around the epsilon of the worst operation with this loss."""
     upper = epsilon_upper(loss, delta)
-    if _nearby(loss)[1]:
-        return Bracket(0.0, upper)  # the difference might protect as well as harm
     parts = readings(loss)[0]
     if upper in (0.0, math.inf) or delta == 0:
         return Bracket(0.0 if delta else upper, upper)
-    if is_single(parts):
-        return Bracket(upper * (1 - 1e-9), upper)
-    lowers = (
-        pld.epsilon_lower(d, delta=float(delta), near=upper, tolerance=_tolerance(upper))
-        for d in directions(parts)
-    )
-    return Bracket(min(upper, max(lowers)), upper)
+    if is_single(parts) and parts[0][0].is_tight:
+        # Where delta_upper is this much above delta, so is the truth: two parts in a billion and
+        # what lies below the floats are more than rounding.
+        at_least = _epsilon_of(parts, delta * (1 + _ROUNDING) + _VANISHING)
+        return Bracket(min(upper, at_least * (1 - 1e-9)), upper)
+    lowers = [
+        pld.epsilon_lower(d, delta=float_up(delta), near=upper, tolerance=_tolerance(upper))
+        for d in _attained(parts)
+    ]
+    return Bracket(min(upper, max(lowers, default=0.0)), upper)
 
 
 def delta_bracket(loss: Loss, epsilon: Fraction) -> Bracket:
     """Return certified bounds around the delta of the worst operation with this loss."""
     upper = delta_upper(loss, epsilon)
     parts = readings(loss)[0]
-    if upper == 0 or is_single(parts):
-        return Bracket(upper * (1 - 1e-9), upper)
-    at = float(epsilon)
-    lowers = (pld.delta_lower(d, epsilon=at, tolerance=_TOLERANCE) for d in directions(parts))
-    return Bracket(min(upper, max(lowers)), upper)
+    if upper == 0:
+        return Bracket(0.0, upper)
+    if is_single(parts) and parts[0][0].is_tight:
+        further = parts[0][0].delta_upper(epsilon=epsilon * (1 + _ROUNDING))
+        return Bracket(max(0.0, further * (1 - 1e-9) - _VANISHING), upper)
+    at = float_up(epsilon)
+    lowers = [pld.delta_lower(d, epsilon=at, tolerance=_TOLERANCE) for d in _attained(parts)]
+    return Bracket(min(upper, max(lowers, default=0.0)), upper)
 
 
 def _nearby(loss: Loss) -> tuple[Loss, float]:
@@ -181,6 +187,17 @@ def _joined(parts: Parts) -> Parts:
 def directions(parts: Parts) -> list[list[tuple[Pair, int]]]:
     """Return the pairs for removing and for adding; one list where they are the same."""
     both = [(part.pairs(), times) for part, times in parts]
+    return _ways(both)
+
+
+def _attained(parts: Parts) -> list[list[tuple[Pair, int]]]:
+    """Return the same of operations that the parts describe, leaving out parts without any."""
+    found = [(part.attained_pairs(), times) for part, times in parts]
+    both = [(pairs, times) for pairs, times in found if pairs is not None]
+    return _ways(both) if both else []
+
+
+def _ways(both: list[tuple[tuple[Pair, Pair], int]]) -> list[list[tuple[Pair, int]]]:
     removing = [(pairs[0], times) for pairs, times in both]
     adding = [(pairs[1], times) for pairs, times in both]
     return [removing] if all(one is other for (one, other), _ in both) else [removing, adding]

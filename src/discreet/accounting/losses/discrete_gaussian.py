@@ -17,6 +17,7 @@ from discreet.accounting.pairs.pairs import AtomsPair, Pair
 __all__ = ["DiscreteGaussianLoss"]
 
 _WIDEST_ATOMS = 2000  # sigma up to which every integer is listed
+_NARROWEST, _WIDEST = Fraction(1, 10**90), Fraction(10**90)  # variances, for bounds from below
 _LARGEST_ENUMERATED = 16  # sensitivity up to which every kind of integer shift is looked at
 
 
@@ -96,6 +97,33 @@ class DiscreteGaussianLoss(Loss):
         worst = _worst_shift_delta(variance=variance, squared=squared, epsilon=target)
         return min(concentrated, worst)
 
+    @property
+    def is_tight(self) -> bool:
+        """Whether the worst shift is known, and is not one of more coordinates than there are."""
+        variance, squared = Fraction(self.sigma) ** 2, int(self._squared_shift)
+        if not _NARROWEST < variance * squared <= variance * squared**2 < _WIDEST:
+            return False
+        if self.dimension == 1 or squared == 1:
+            return True
+        return self._fits_ones and _is_worst_shift_known(variance=variance, squared=squared)
+
+    def attained_pairs(self) -> tuple[Pair, Pair] | None:
+        """Return the pair of a shift along (1, ..., 1) where it is known, else along one axis.
+
+        >>> pair, _ = DiscreteGaussianLoss(sigma=3, sensitivity=2).attained_pairs()
+        >>> round(pair.lattice[1], 4)  # 1 / sigma^2
+        0.1111
+        """
+        squared, sigma = int(self._squared_shift), nearest(Fraction(self.sigma))
+        if not squared or not 1e-2 < sigma * math.sqrt(squared) < _WIDEST_ATOMS or sigma <= 1e-2:
+            return None
+        shift, entries = math.isqrt(squared), 1
+        known = _is_worst_shift_known(variance=Fraction(self.sigma) ** 2, squared=squared)
+        if squared > 1 and self._fits_ones and known:
+            shift = entries = squared
+        pair = _shifted(sigma * math.sqrt(entries) * (1 + 1e-15), shift)
+        return pair, pair
+
     def pairs(self) -> tuple[Pair, Pair]:
         """Return the law and its shift where that is the whole truth; else go by the profile.
 
@@ -108,6 +136,11 @@ class DiscreteGaussianLoss(Loss):
             pair = _shifted(sigma, math.isqrt(squared))
             return pair, pair
         return Loss.pairs(self)
+
+    @property
+    def _fits_ones(self) -> bool:
+        """Whether there are coordinates enough for a shift by 1 in each."""
+        return self.dimension is None or self.dimension >= self._squared_shift
 
     @property
     def _squared_shift(self) -> Fraction:
@@ -153,15 +186,18 @@ def _worst_shift_delta(*, variance: Fraction, squared: int, epsilon: Fraction) -
     because c = (1, ..., 1) with one entry more is the same mechanism with one more coordinate
     shown. That leaves one M for each g. docs/proofs/laplace_vectors.md has the details.
     """
-    largest = math.isqrt(squared)
-    if largest > _LARGEST_ENUMERATED:
-        return 1.0
-    log_t = -(2 * math.pi**2 * nearest(variance) - 1) / squared + 0.8226 * squared
-    if log_t > -34:  # the margin of the scalar profile, a relative 5e-12, covers t up to 1.7e-15
+    if not _is_worst_shift_known(variance=variance, squared=squared):
         return 1.0
     return max(
         lattice_gaussian_delta(
             variance=variance * (squared // g**2), shift=g * (squared // g**2), epsilon=epsilon
         )
-        for g in range(1, largest + 1)
+        for g in range(1, math.isqrt(squared) + 1)
     )
+
+
+def _is_worst_shift_known(*, variance: Fraction, squared: int) -> bool:
+    """Say whether t is small enough: the margin of the scalar profile covers up to 1.7e-15."""
+    if math.isqrt(squared) > _LARGEST_ENUMERATED:
+        return False
+    return -(2 * math.pi**2 * nearest(variance) - 1) / squared + 0.8226 * squared <= -34

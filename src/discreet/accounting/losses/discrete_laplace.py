@@ -70,6 +70,11 @@ class DiscreteLaplaceLoss(Loss):
             sensitivity=self.sensitivity * whole(k, name="k"),
         )
 
+    @property
+    def is_tight(self) -> bool:
+        """Yes: a shift of one coordinate has this profile."""
+        return True
+
     def delta_upper(self, *, epsilon: Number) -> float:
         """Return delta at ``epsilon``, rounded up.
 
@@ -118,3 +123,11 @@ class DiscreteLaplaceLoss(Loss):
         losses = (shift - 2.0 * k) * step * (1 + 1e-15)
         pair = AtomsPair(losses, mass, lattice=(float(losses[-1]), float(losses[0] - losses[1])))
         return pair, pair
+
+    def attained_pairs(self) -> tuple[Pair, Pair] | None:
+        """Return the pair, unless its points are too many to list.
+
+        >>> DiscreteLaplaceLoss(noise_multiplier=1, sensitivity=10**6).attained_pairs() is None
+        True
+        """
+        return self.pairs() if self.sensitivity <= _MOST_ATOMS else None

@@ -8,7 +8,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from discreet._exact import Number, float_up, nonnegative, plain
-from discreet._rounding import exp_lower
+from discreet._rounding import exp_lower, log_of
 from discreet.accounting.losses.loss import Loss
 from discreet.accounting.pairs.pairs import AtomsPair, Pair
 from discreet.errors import ParameterError
@@ -67,13 +67,18 @@ class FinitePairLoss(Loss):
         log = np.log1p(float_up(largest - 1)) * (1 + 1e-15)
         return Fraction(float(log))
 
+    @property
+    def is_tight(self) -> bool:
+        """Yes: the pair itself has this profile."""
+        return True
+
     def delta_upper(self, *, epsilon: Number) -> float:
         """Return delta at ``epsilon``, rounded up.
 
         >>> round(FinitePairLoss(p=(0.75, 0.25), q=(0.25, 0.75)).delta_upper(epsilon=1), 4)
         0.0704
         """
-        ratio = exp_lower(Fraction(epsilon))
+        ratio = exp_lower(min(Fraction(epsilon), self._highest_loss))
         return max(
             float_up(
                 sum(
@@ -93,6 +98,12 @@ class FinitePairLoss(Loss):
         """
         first, second = (_atoms(one, other) for one, other in self._both_ways())
         return first, second
+
+    @property
+    def _highest_loss(self) -> Fraction:
+        """A number above all finite losses: from there on delta is what has no finite loss."""
+        ratios = [Fraction(a) / Fraction(b) for a, b in zip(self.p, self.q, strict=True) if a and b]
+        return 1 + max((abs(Fraction(log_of(ratio))) for ratio in ratios), default=Fraction(0))
 
     def _both_ways(self) -> tuple[tuple[list[Fraction], list[Fraction]], ...]:
         p, q = [Fraction(a) for a in self.p], [Fraction(b) for b in self.q]

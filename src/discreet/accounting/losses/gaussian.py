@@ -58,6 +58,11 @@ class GaussianLoss(Loss):
         """
         return GaussianLoss(noise_multiplier=Fraction(self.noise_multiplier) / whole(k, name="k"))
 
+    @property
+    def is_tight(self) -> bool:
+        """Yes: the worst shift has this profile."""
+        return True
+
     def delta_upper(self, *, epsilon: Number) -> float:
         """Return delta at ``epsilon``, rounded up by a relative 2e-11.
 

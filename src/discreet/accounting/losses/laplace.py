@@ -57,6 +57,11 @@ class LaplaceLoss(Loss):
         """
         return LaplaceLoss(noise_multiplier=Fraction(self.noise_multiplier) / whole(k, name="k"))
 
+    @property
+    def is_tight(self) -> bool:
+        """Yes: a shift of one coordinate has this profile."""
+        return True
+
     def delta_upper(self, *, epsilon: Number) -> float:
         """Return delta at ``epsilon``, rounded up.
 

@@ -51,6 +51,7 @@ class Loss(ABC):
 
     - what filters add up: ``approximate_dp``, ``zcdp``, ``renyi_upper``, and ``failure``;
     - what numerical composition reads: ``pairs``, ``nearby``, ``in_bulk``, ``join``;
+    - what bounds from below read, which are 0 otherwise: ``is_tight``, ``attained_pairs``;
     - what other accountants read: ``renyi_curve``, ``least_delta``, ``gaussian_multiplier``,
       ``mu_squared``;
     - what becomes of it: ``group``, ``noisier``, ``sampled``.
@@ -172,6 +173,26 @@ class Loss(ABC):
         """
         pair = profile_pair(self)
         return pair, pair
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether some operation it describes has this delta at each epsilon, but for rounding.
+
+        Rounding is a billionth of delta and of epsilon at most.
+        """
+        return False
+
+    def attained_pairs(self) -> tuple[Pair, Pair] | None:
+        """Return the pairs of one operation that it describes, None where none is known.
+
+        By default the dominating pairs, if it is tight and has pairs of its own.
+
+        >>> from discreet.accounting import ShuffledLoss
+        >>> ShuffledLoss(epsilon0=1, n=100).attained_pairs() is None
+        True
+        """
+        is_own = type(self).pairs is not Loss.pairs
+        return self.pairs() if self.is_tight and is_own else None
 
     @property
     def nearby(self) -> "tuple[Loss, float]":

@@ -48,6 +48,11 @@ class PureLoss(Loss):
         """The epsilon it was given."""
         return Fraction(self.epsilon)
 
+    @property
+    def is_tight(self) -> bool:
+        """Yes: randomized response has this profile."""
+        return True
+
     def delta_upper(self, *, epsilon: Number) -> float:
         """Return delta at ``epsilon``, rounded up.
 
@@ -74,7 +79,8 @@ class ApproximateLoss(Loss):
 
     Claim: the operation is (e, delta)-DP for every e >= epsilon, and below epsilon it is
     (e, delta + (1 - delta) r)-DP with r the delta of randomized response. No epsilon is claimed
-    for a smaller delta. It holds for the neighbouring relation for which it was proved.
+    for a smaller delta, and delta = 1 claims nothing. It holds for the neighbouring relation for
+    which it was proved.
 
     Why: every (epsilon, delta)-DP pair is a post-processing of "reveal the input with probability
     delta, otherwise answer by randomized response" [KOV17, Theorem 3.1 and its proof].
@@ -91,7 +97,7 @@ class ApproximateLoss(Loss):
 
     def __post_init__(self) -> None:
         nonnegative(self.epsilon, name="epsilon")
-        probability(self.delta, name="delta", zero=True)
+        probability(self.delta, name="delta", zero=True, one=True)
         object.__setattr__(self, "epsilon", plain(self.epsilon, name="epsilon"))
         object.__setattr__(self, "delta", plain(self.delta, name="delta"))
 
@@ -107,9 +113,12 @@ class ApproximateLoss(Loss):
         ApproximateLoss(epsilon=4, delta=0.014778112197861301)
         """
         grouped = Guarantee(epsilon=self.epsilon, delta=self.delta).group(k)
-        return ApproximateLoss(
-            epsilon=grouped.epsilon, delta=min(grouped.delta, 1 - Fraction(1, 10**9))
-        )
+        return ApproximateLoss(epsilon=grouped.epsilon, delta=grouped.delta)
+
+    @property
+    def is_tight(self) -> bool:
+        """Yes: randomized response that sometimes reveals the input has it."""
+        return True
 
     def delta_upper(self, *, epsilon: Number) -> float:
         """Return delta at ``epsilon``, rounded up.

@@ -51,6 +51,11 @@ class RandomizedResponseLoss(Loss):
         """The epsilon it was given."""
         return Fraction(self.epsilon)
 
+    @property
+    def is_tight(self) -> bool:
+        """Yes: two different answers have this profile."""
+        return True
+
     def delta_upper(self, *, epsilon: Number) -> float:
         """Return delta at ``epsilon``, rounded up.
 

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import ClassVar, final
 
 from discreet._exact import Number, float_up, plain, probability, whole
+from discreet._rounding import float_down, log_of
 from discreet.accounting import renyi
 from discreet.accounting.losses.loss import Curve, Loss
 from discreet.accounting.pairs.pairs import Pair, SampledPair
@@ -124,6 +125,25 @@ class SampledLoss(Loss):
         """
         removing, adding = self.inner.pairs()
         rate = float_up(Fraction(self.rate))
+        return SampledPair(removing, rate, removes=True), SampledPair(adding, rate, removes=False)
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether the operation on the sample is."""
+        return self.inner.is_tight
+
+    def attained_pairs(self) -> tuple[Pair, Pair] | None:
+        """Return the two sampled pairs of an operation that ``inner`` describes.
+
+        >>> from discreet.accounting import PureLoss
+        >>> pairs = SampledLoss(inner=PureLoss(epsilon=2), rate=0.5).attained_pairs()
+        >>> [round(pair.span(1)[1], 3) for pair in pairs]
+        [1.434, 0.566]
+        """
+        found, rate = self.inner.attained_pairs(), float_down(Fraction(self.rate))
+        if found is None or not 0 < rate < 1:
+            return found if rate else None
+        removing, adding = found
         return SampledPair(removing, rate, removes=True), SampledPair(adding, rate, removes=False)
 
 
@@ -250,6 +270,26 @@ class WithoutReplacementLoss(Loss):
         rate = Fraction(self.batch, self.population)
         return _amplified_delta(self.inner, rate, Fraction(epsilon))
 
+    @property
+    def is_tight(self) -> bool:
+        """Whether the operation on the batch is."""
+        return self.inner.is_tight
+
+    def attained_pairs(self) -> tuple[Pair, Pair] | None:
+        """Return a pair of an operation that answers by P if one unit is in the batch, else by Q.
+
+        >>> from discreet.accounting import PureLoss
+        >>> loss = WithoutReplacementLoss(inner=PureLoss(epsilon=2), batch=5, population=10)
+        >>> round(loss.attained_pairs()[0].span(1)[1], 3)
+        1.434
+        """
+        found = self.inner.attained_pairs()
+        rate = float_down(Fraction(self.batch, self.population))
+        if found is None or not 0 < rate < 1:
+            return found if rate else None
+        pair = SampledPair(found[0], rate, removes=True)
+        return pair, pair
+
 
 def _require_single(inner: object, relation: Neighbours) -> None:
     if not isinstance(inner, Loss) or inner.is_composed:
@@ -277,7 +317,9 @@ def _amplified(inner: Fraction | float, rate: Fraction) -> Fraction | float:
 
 def _amplified_delta(inner: Loss, rate: Fraction, epsilon: Fraction) -> float:
     """Return rate * inner delta at log(1 + (exp(epsilon) - 1) / rate), rounded up."""
-    if epsilon > 500:
-        return inner.delta_upper(epsilon=epsilon)
-    lifted = math.log1p(math.expm1(float(epsilon)) / float(rate)) * (1 - 1e-14)
-    return min(1.0, float_up(rate) * inner.delta_upper(epsilon=Fraction(lifted)))
+    if epsilon > 500:  # there log(1 + (exp(e) - 1) / r) is e + log(1 / r), to 200 digits
+        lifted = epsilon - Fraction(log_of(rate) * (1 - 1e-14)) - Fraction(1, 10**200)
+    else:
+        ratio = math.expm1(float(epsilon)) / float(rate)
+        lifted = Fraction(math.log1p(ratio) * (1 - 1e-14))
+    return min(1.0, float_up(rate) * inner.delta_upper(epsilon=lifted))

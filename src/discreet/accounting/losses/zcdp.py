@@ -9,14 +9,17 @@ from typing import ClassVar, final
 from discreet._exact import Number, float_up, nonnegative, plain, probability, whole
 from discreet.accounting.arithmetic.concentrated import zcdp_delta
 from discreet.accounting.losses.loss import Loss
+from discreet.accounting.pairs.pairs import GaussianPair, Pair
 
 __all__ = ["ZCDPLoss"]
+
+_SMALLEST = Fraction(1, 10**100)  # rho beyond which no pair is worth the trouble
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZCDPLoss(Loss):
-    """State that an operation is rho-zCDP, but for an event of probability ``delta``.
+    """State that an operation is rho-zCDP, but for an event of probability ``delta``, at most 1.
 
     Claim: the operation is (e, delta + d)-DP for every e >= 0 with d the infimum over orders
     a > 1 of exp((a - 1)(a rho - e)) (1 - 1/a)^a / (a - 1). It holds for the neighbouring relation
@@ -39,7 +42,7 @@ class ZCDPLoss(Loss):
 
     def __post_init__(self) -> None:
         nonnegative(self.rho, name="rho")
-        probability(self.delta, name="delta", zero=True)
+        probability(self.delta, name="delta", zero=True, one=True)
         object.__setattr__(self, "rho", plain(self.rho, name="rho"))
         object.__setattr__(self, "delta", plain(self.delta, name="delta"))
 
@@ -68,6 +71,17 @@ class ZCDPLoss(Loss):
         rest = Fraction(zcdp_delta(Fraction(self.rho), Fraction(epsilon)))
         return min(1.0, float_up(failure + (1 - failure) * rest))
 
+    def attained_pairs(self) -> tuple[Pair, Pair] | None:
+        """Return those of Gaussian noise with this rho, which never fails.
+
+        >>> ZCDPLoss(rho=0.5).attained_pairs()[0].s
+        1.0000000000000...
+        """
+        if not _SMALLEST < self.rho < 1 / _SMALLEST:
+            return None
+        pair = GaussianPair(math.sqrt(1 / (2 * self.rho)) * (1 + 1e-14))
+        return pair, pair
+
     @property
     def zcdp(self) -> tuple[Fraction | float, Fraction]:
         """The rho and delta it was given."""
@@ -87,4 +101,4 @@ class ZCDPLoss(Loss):
         """
         rho = sum((times * Fraction(part.rho) for part, times in parts), Fraction(0))
         failure = sum((times * Fraction(part.delta) for part, times in parts), Fraction(0))
-        return ZCDPLoss(rho=rho, delta=min(failure, Fraction(999, 1000)))
+        return ZCDPLoss(rho=rho, delta=min(failure, Fraction(1)))

@@ -15,7 +15,7 @@ __all__ = ["Masses", "from_above", "from_below"]
 
 Indices = npt.NDArray[np.int64]
 FORGIVEN = 1e-9
-_LESS = 1 - 1e-12
+_LESS = 1 - 2e-12  # more than any pair raises its masses by
 
 
 class Masses(NamedTuple):

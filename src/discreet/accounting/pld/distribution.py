@@ -71,7 +71,7 @@ def epsilon_lower(parts: Parts, *, delta: float, near: float, tolerance: float) 
 def delta_upper(parts: Parts, *, epsilon: float, tolerance: float) -> float:
     """Return a certified upper bound on delta at ``epsilon``; ``tolerance`` is relative."""
     reach, lost = reach_of(parts, 1e-30)
-    if epsilon >= highest(parts, reach):
+    if lost >= 1 or epsilon >= highest(parts, reach):
         return lost
     plan = Pilot(parts, reach).plan(epsilon, 1e-12, tolerance=tolerance / 10)
     composed, lost = above(parts, plan, reach)
@@ -80,8 +80,8 @@ def delta_upper(parts: Parts, *, epsilon: float, tolerance: float) -> float:
 
 def delta_lower(parts: Parts, *, epsilon: float, tolerance: float) -> float:
     """Return a certified lower bound on delta at ``epsilon``."""
-    reach, _ = reach_of(parts, 1e-30)
-    if epsilon >= highest(parts, reach):
+    reach, lost = reach_of(parts, 1e-30)
+    if lost >= 1 or epsilon >= highest(parts, reach):
         return 0.0
     plan = Pilot(parts, reach).plan(epsilon, 1e-12, tolerance=tolerance / 10)
     composed = _below(parts, plan, reach)
@@ -100,8 +100,11 @@ def reach_of(parts: Parts, delta: float) -> tuple[float, float]:
     """Return how many deviations to look at, and the chance of what no loss describes."""
     times = sum(n for _, n in parts)
     reach = math.sqrt(2 * math.log(max(times, 2) / (delta * 1e-6)))
-    stays = math.fsum(n * math.log1p(-min(0.999, p.infinite + p.cut(reach))) for p, n in parts)
-    return reach, -math.expm1(stays) * (1 + 1e-12)
+    chances = [(min(1.0, p.infinite + p.cut(reach)), n) for p, n in parts]
+    if any(chance == 1.0 for chance, _ in chances):
+        return reach, 1.0
+    stays = math.fsum(n * math.log1p(-chance) for chance, n in chances)
+    return reach, min(1.0, -math.expm1(stays) * (1 + 1e-12))
 
 
 def highest(parts: Parts, reach: float) -> float:
