@@ -141,7 +141,7 @@ class TestCharging:
         account = pure(ledger, "løn, 给料")
         account.limit(Guarantee(epsilon=1), analyst="Ærø:=,/%")
         account.charge(TENTH, who="Ærø:=,/%", purpose="Übersicht ✓")
-        assert share(account, "analyst=%C3%86r%C3%B8%3A%3D%2C%2F%25") == pytest.approx(0.1)
+        assert share(account, "analyst=%C3%A6r%C3%B8%3A%3D%2C%2F%25") == pytest.approx(0.1)
         ledger.verify()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from discreet.accounting import FilterRules
 from discreet.accounting.filters import FilterKind
 from discreet.errors import ParameterError
-from discreet.ledger.rules.definition import POLICIES, Policy
+from discreet.ledger.rules.definition import FOLDED, POLICIES, Policy
 from discreet.ledger.rules.entry import Entry
 from discreet.ledger.rules.entry_forms import ACCOUNT_NAME
 from discreet.ledger.session import LedgerSession
@@ -43,6 +43,7 @@ def account_entry(
     return {
         "kind": "account",
         "name": _account_name(name),
+        "names": FOLDED,
         "unit": unit.to_dict(),
         "neighbours": rules.neighbours.value,
         "policy": policy,

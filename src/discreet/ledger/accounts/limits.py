@@ -6,7 +6,8 @@ from discreet.accounting import FilterRules
 from discreet.errors import ParameterError
 from discreet.ledger.receipts import Receipt
 from discreet.ledger.rules.definition import EACH, Line
-from discreet.ledger.rules.entry_forms import REASON
+from discreet.ledger.rules.entry import fold
+from discreet.ledger.rules.entry_forms import REASON, is_line
 from discreet.ledger.writing.request import text
 from discreet.privacy import Guarantee, Period
 
@@ -31,9 +32,10 @@ def limit(
             "with grant.",
             parameter="analyst",
         )
+    is_folded = account._definition().is_folded
     line = Line(
-        analyst=_name_or_each(analyst, "analyst"),
-        purpose=_name_or_each(purpose, "purpose"),
+        analyst=_name_or_each(analyst, "analyst", is_folded=is_folded),
+        purpose=_name_or_each(purpose, "purpose", is_folded=is_folded),
         every=_period(every),
     )
     rules = FilterRules(guarantee, neighbours=account.neighbours)
@@ -42,7 +44,10 @@ def limit(
 
 def grant(account: "Account", guarantee: Guarantee, *, who: str, reason: str, line: str) -> Receipt:
     """See :meth:`discreet.ledger.Account.grant`."""
-    lines = account._definition(fresh=True).lines
+    definition = account._definition(fresh=True)
+    lines = definition.lines
+    if definition.is_folded and is_line(line):
+        line = Line.read(line).folded.name
     if line not in list(lines):  # a list, since a line may be anything by mistake
         raise ParameterError(
             f"account {account.name!r} has no limit {line!r}; it has {', '.join(lines)}.",
@@ -59,8 +64,11 @@ def grant(account: "Account", guarantee: Guarantee, *, who: str, reason: str, li
     )
 
 
-def _name_or_each(value: str | None, name: str) -> str | None:
-    return value if value is None or value == EACH else text(value, name=name)
+def _name_or_each(value: str | None, name: str, *, is_folded: bool) -> str | None:
+    if value is None or value == EACH:
+        return value
+    found = text(value, name=name)
+    return text(fold(found), name=name) if is_folded else found
 
 
 def _period(value: Period | str | None) -> Period | None:

@@ -8,7 +8,7 @@ from typing import Any
 from discreet.errors import LedgerError, ParameterError
 from discreet.ledger.rules.definition import TOTAL, Definition, Line, rules_of
 from discreet.ledger.rules.effects import Cost, Effects
-from discreet.ledger.rules.entry import Entry, encode
+from discreet.ledger.rules.entry import Entry, encode, fold
 from discreet.ledger.rules.state import State, Value
 from discreet.ledger.verifier import LOG, parse_checkpoint, parse_vkey, rotation_text
 
@@ -52,13 +52,15 @@ def witness(entry: Entry, state: State, cost: Cost) -> Effects:
 def account(entry: Entry, state: State, cost: Cost) -> Effects:
     """Open an account."""
     name = entry["name"]
-    if state.get(f"account/{name}") is not None:
-        raise ParameterError(
-            f"this ledger already has an account {name!r}. Use ledger[{name!r}]: the same "
-            "population never gets a second budget.",
-            parameter="name",
-        )
-    given = {key: entry[key] for key in ("name", "unit", "neighbours", "policy")}
+    for known in _alike(name, state) if "names" in entry else (name,):
+        if state.get(f"account/{known}") is not None:
+            raise ParameterError(
+                f"this ledger already has an account {known!r}. Use ledger[{known!r}]: the same "
+                "population never gets a second budget.",
+                parameter="name",
+            )
+    members = ("name", "unit", "neighbours", "policy", "names")
+    given = {key: entry[key] for key in members if key in entry}
     text = encode({**given, "lines": {TOTAL: entry["filter"]}})
     definition = Definition.read(text)
     if definition.total.neighbours is not definition.neighbours:
@@ -66,9 +68,17 @@ def account(entry: Entry, state: State, cost: Cost) -> Effects:
     if definition.policy == "wait" and definition.unit.period is None:
         raise LedgerError("only an account whose unit has a period can wait for the next one.")
     facts: dict[str, Value] = {f"account/{name}": text}
+    if definition.is_folded:
+        facts[f"spelling/{fold(name)}"] = name
     for source in entry.get("sources") or ():
         facts |= _registered(state, str(name), source, entry)
     return Effects(facts)
+
+
+def _alike(name: str, state: State) -> tuple[str, ...]:
+    """Return the names that an account must not have if this one is to be new."""
+    alike = fold(name)
+    return (name, alike, state.text(f"spelling/{alike}") or name)
 
 
 def source(entry: Entry, state: State, cost: Cost) -> Effects:
@@ -105,6 +115,8 @@ def budget(entry: Entry, state: State, cost: Cost) -> Effects:
             f"account {definition.name!r} already has the limit {line!r}. Widen it with grant.",
             parameter="guarantee",
         )
+    if definition.is_folded and Line.read(line).folded.name != line:
+        raise LedgerError("an account that folds names has limits for folded names.")
     if Line.read(line).every is not None and definition.unit.period is not None:
         raise ParameterError(
             "an account whose unit has a period keeps every budget for each period of the data "

@@ -10,15 +10,16 @@ from urllib.parse import quote, unquote
 
 from discreet.accounting import FilterRules
 from discreet.ledger.rules.balance import unreadable
-from discreet.ledger.rules.entry import encode, label
+from discreet.ledger.rules.entry import encode, fold, label
 from discreet.privacy import Neighbours, Period, Unit
 
-__all__ = ["EACH", "POLICIES", "TOTAL", "Definition", "Line", "Policy"]
+__all__ = ["EACH", "FOLDED", "POLICIES", "TOTAL", "Definition", "Line", "Policy"]
 
 Policy = Literal["deny", "degrade", "wait"]
 POLICIES: Final = ("deny", "degrade", "wait")
 EACH: Final = "*"  # a line with this in a place keeps one budget for each value of it
 TOTAL: Final = "total"
+FOLDED: Final = "folded"  # how an account compares names
 _REMEMBERED: Final = 10_000  # pairs of analyst and purpose whose lines are looked up
 
 
@@ -43,6 +44,13 @@ class Line:
         parts = [("analyst", self.analyst), ("purpose", self.purpose), ("every", self.every)]
         said = [f"{what}={quote(value, safe='* ')}" for what, value in parts if value is not None]
         return ",".join(said) or TOTAL
+
+    @property
+    def folded(self) -> "Line":
+        """The line of everybody whose names differ in case and compatible characters only."""
+        names = (one if one in (None, EACH) else fold(one) for one in (self.analyst, self.purpose))
+        analyst, purpose = names
+        return Line(analyst=analyst, purpose=purpose, every=self.every)
 
     @classmethod
     def read(cls, name: str) -> "Line":
@@ -95,6 +103,7 @@ class Definition:
     neighbours: Neighbours
     policy: Policy
     lines: Mapping[str, FilterRules]
+    is_folded: bool = False  # "Ben" and "ben" are one: so for all accounts but the earliest
     _drawn: dict[tuple[str | None, str | None], tuple[_Drawn, ...]] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -117,8 +126,10 @@ class Definition:
     def text(self, lines: Mapping[str, FilterRules] | None = None) -> str:
         """Write the fact, with other lines where they are given."""
         lines = self.lines if lines is None else lines
+        names = {"names": FOLDED} if self.is_folded else {}
         return encode(
             {
+                **names,
                 "name": self.name,
                 "unit": self.unit.to_dict(),
                 "neighbours": self.neighbours.value,
@@ -158,6 +169,8 @@ class Definition:
         return found
 
     def _matching(self, who: str | None, purpose: str | None) -> Iterator[_Drawn]:
+        if self.is_folded:
+            who, purpose = (one if one is None else fold(one) for one in (who, purpose))
         lines = {Line.read(name): rules for name, rules in self.lines.items()}
         applying = [line for line in lines if line.applies(who, purpose)]
         for line in applying:
@@ -189,6 +202,7 @@ def _parsed(document: Mapping[str, Any]) -> Definition:
         neighbours=Neighbours(document["neighbours"]),
         policy=cast("Policy", document["policy"]),
         lines={name: rules_of(encode(settings)) for name, settings in document["lines"].items()},
+        is_folded=document.get("names") == FOLDED,
     )
 
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
+from unicodedata import normalize
 
 from discreet.errors import ParameterError
 from discreet.privacy import Period
@@ -17,6 +18,7 @@ __all__ = [
     "Entry",
     "decode",
     "encode",
+    "fold",
     "following",
     "label",
     "latest",
@@ -38,6 +40,19 @@ _LABELS: Final = {
     Period.month: re.compile(r"\d{4}-\d\d", re.ASCII),
     Period.year: re.compile(r"\d{4}", re.ASCII),
 }
+
+
+@lru_cache(maxsize=8192)
+def fold(name: str) -> str:
+    r"""Return what a name is compared by: compatible characters and upper and lower case are one.
+
+    Unicode promises that this never changes for a character, so old entries replay the same way;
+    names of characters that do not exist yet are refused.
+
+    >>> fold("Ben") == fold("\N{FULLWIDTH LATIN SMALL LETTER B}en") == "ben"
+    True
+    """
+    return normalize("NFKC", normalize("NFKC", name).casefold())
 
 
 def encode(entry: Mapping[str, object]) -> str:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, Final, final
 
 from discreet.errors import LedgerError
-from discreet.ledger.rules.definition import EACH, POLICIES, Line
+from discreet.ledger.rules.definition import EACH, FOLDED, POLICIES, Line
 from discreet.ledger.rules.entry import FORMAT, Entry
 from discreet.privacy import Neighbours
 
@@ -164,7 +164,8 @@ _FORMS: Final[Mapping[str, _Form]] = {
             "policy": _one_of(*POLICIES),
             "sources": _are_sources,
             "unit": _is_dict,
-        }
+        },
+        {"names": _one_of(FOLDED)},
     ),
     "budget": _Form({**_OF_ACCOUNT, "filter": _is_dict, "line": is_line}),
     "charge": _Form(PAID, {"periods": _are_periods, "query": _is_hash}),
