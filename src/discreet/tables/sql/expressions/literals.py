@@ -88,7 +88,8 @@ def as_kind(term: Term, kind: Kind) -> Term | None:
     if term.kind == kind:
         return term
     if term.kind == "null":
-        return replace(term, kind=kind)
+        # A number's type is that of the others; all other kinds have one type, of the same name.
+        return replace(term, kind=kind, type=term.type if kind == "number" else kind)
     if kind in ("date", "timestamp") and term.kind in ("text", "date") and term.is_literal:
         return time_literal(str(term.values[0] if term.values else ""), kind)
     if kind == "timestamp" and term.kind == "date":
