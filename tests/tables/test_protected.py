@@ -200,6 +200,15 @@ def test_sources_of_every_kind_give_the_same_answer(tmp_path):
         assert np.allclose(found["h"], frame["h"], atol=1)
 
 
+def test_columns_of_several_tables_are_declared_by_table(place):
+    with pytest.raises(ParameterError, match="speaks of table 'age'; the tables are people, odd"):
+        protect(
+            {"people": PEOPLE}, name="people", unit="person_id", ledger=place,
+            guarantee=Guarantee(epsilon=3, delta=1e-6), public={"odd": {"n": [1, 3]}},
+            columns={"age": {"bounds": (0, 100)}},
+        )  # fmt: skip
+
+
 def test_tables_of_one_account_join_on_the_unit_and_with_public_tables(visits):
     joined = (
         "SELECT is_indoor, COUNT(*) AS n, COUNT(DISTINCT visits.user_id) AS u "

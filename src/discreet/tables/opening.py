@@ -68,19 +68,21 @@ def protect(
     """
     is_several = _is_several(source)
     tables = dict(source) if is_several else {name: source}  # type: ignore[call-overload]
-    said = _said(columns if is_several else {name: columns})
+    by_table = (columns or {}) if is_several else {name: columns}
+    known = [*tables, *(public or {})]
+    unknown = sorted(set(by_table) - set(known))
+    if unknown:
+        raise ParameterError(
+            f"columns speaks of table {unknown[0]!r}; the tables are {', '.join(known)}.",
+            parameter="columns",
+        )
+    said = _said(by_table)
     opened = open_sources(
         tables,
         public=public,
         types=types_of(said),
         engine=engine,
     )
-    unknown = sorted(set(said) - set(opened))
-    if unknown:
-        raise ParameterError(
-            f"columns speaks of table {unknown[0]!r}; the tables are {', '.join(opened)}.",
-            parameter="columns",
-        )
     declared = {
         table: DeclaredTable(source=_location(one), columns=said.get(table, {}))
         for table, one in opened.items()
@@ -110,11 +112,11 @@ def _is_several(source: object) -> bool:
     )
 
 
-def _said(columns: Mapping[str, Any] | None) -> dict[str, dict[str, DeclaredColumn]]:
+def _said(columns: Mapping[str, Any]) -> dict[str, dict[str, DeclaredColumn]]:
     """Return what was said about columns, by table."""
     return {
         table: {column: _column(given) for column, given in (told or {}).items()}
-        for table, told in (columns or {}).items()
+        for table, told in columns.items()
     }
 
 
