@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from discreet.errors import DataError, ParameterError
+from discreet.mechanisms import DiscreteLaplace, Gaussian, Laplace
 from discreet.mechanisms.values.clipping import clip, clip_norm
+from discreet.mechanisms.values.exact_sum import exact_sum
 
 any_floats = st.floats(allow_nan=True, allow_infinity=True, allow_subnormal=True)
 bounds = st.tuples(
@@ -39,6 +41,39 @@ def test_special_values():
     assert clip(math.nan, low=-1, high=3) == 1.0
     assert clip(np.float32(7), low=-1, high=3) == 3.0
     assert clip(np.longdouble("1e4000"), low=0, high=3) == 3.0
+
+
+SIZES = [sign * huge for huge in (10**19, 10**30, 2**1023, 10**400) for sign in (1, -1)]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda x: f"{x > 0} {x.bit_length()}")
+def test_no_integer_is_too_large(size):
+    end = 10 if size > 0 else 0
+    assert clip(size, low=0, high=10) == end
+    assert clip([3, size], low=0, high=10).tolist() == [3, end]
+    assert clip([3, size, -5], low=0, high=10).tolist() == [3, end, 0]
+    assert clip([-(2**63), size], low=-(2**70), high=2**70)[0] == -(2**63)
+    assert clip([-(2**62) - 1, size], low=-(2**70), high=2**70)[0] == -(2**62) - 1
+    assert clip([2.5, size, math.nan], low=0, high=10).tolist() == [2.5, end, 5]
+    assert clip([3, size], low=0, high=2.5).tolist() == [2.5, min(end, 2.5)]
+    assert clip_norm([[0.0, size]], bound=1, norm=2)[0, 1] == pytest.approx(1 if size > 0 else -1)
+    assert exact_sum([1, size], low=0, high=10, grid=0.5) == 2 + 2 * end
+    assert exact_sum([1.5, size], low=0, high=10, grid=0.5) == 3 + 2 * end
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda x: f"{x > 0} {x.bit_length()}")
+@pytest.mark.parametrize("grid", [2.0**-900, 2.0**-20, 1, 2.0**900])
+def test_no_integer_is_too_large_to_be_released(size, grid):
+    unit = Fraction(grid)
+    for noise in (
+        Laplace(sensitivity=unit, scale=unit, grid=grid),
+        Gaussian(sensitivity=unit, sigma=unit, grid=grid),
+    ):
+        assert math.isfinite(noise.release(size))
+        assert np.isfinite(noise.release([size, 1])).all()
+    counts = DiscreteLaplace(sensitivity=1, scale=1)
+    assert abs(counts.release(size) - size) < 1000
+    assert abs(counts.release([size]).tolist()[0]) > 2**62
 
 
 def test_integers_stay_integers_with_whole_bounds():

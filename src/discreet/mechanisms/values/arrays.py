@@ -12,7 +12,8 @@ from discreet.errors import DataError
 
 __all__ = ["as_integers", "as_numbers", "as_reals", "as_scores", "is_scalar", "saturating_add"]
 
-_LARGEST = np.iinfo(np.int64).max
+_LARGEST = int(np.iinfo(np.int64).max)
+_LARGEST_DOUBLE = int(np.finfo(np.float64).max)
 _CHUNK = 1 << 15  # entries; keeps the intermediate arrays in the processor's cache
 
 
@@ -86,6 +87,8 @@ def as_scores(scores: object) -> npt.NDArray[np.float64] | npt.NDArray[np.int64]
 def as_numbers(value: object) -> npt.NDArray[Any]:
     """Return integers or floats as an array, or refuse what is neither.
 
+    Python's integers saturate where neither int64 nor, among floats, a double holds them.
+
     >>> as_numbers([1, 2.5])
     array([1. , 2.5])
     """
@@ -100,12 +103,35 @@ def as_numbers(value: object) -> npt.NDArray[Any]:
         array = np.empty(0, dtype=object)
     if isinstance(value, list | tuple) and not value:
         array = array.astype(np.int64)  # an empty list is a list of whatever is wanted
+    if array.dtype == object:
+        array = _saturated(array)
+    elif array.dtype.kind == "f" and isinstance(value, list | tuple) and _is_beyond(array):
+        # NumPy makes doubles of integers on both sides of int64, for the sake of a single one.
+        array = _saturated(np.asarray(value, dtype=object))
     if array.dtype.kind not in "iuf":
         raise DataError(
             f"values must be integers or floats, got {type(value).__name__} holding "
             f"{array.dtype}. Convert them to a numeric array first."
         )
     return array
+
+
+def _saturated(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Move Python's integers into int64, or among floats into the doubles; leave other objects."""
+    entries = array.ravel().tolist()
+    kinds = {type(entry) for entry in entries}
+    if not kinds or not kinds <= {int, float}:
+        return array
+    if kinds == {int}:
+        whole = [max(-_LARGEST - 1, min(_LARGEST, x)) for x in entries]
+        return np.array(whole, np.int64).reshape(array.shape)
+    end = _LARGEST_DOUBLE
+    bounded = [max(-end, min(end, x)) if type(x) is int else x for x in entries]
+    return np.array(bounded, np.float64).reshape(array.shape)
+
+
+def _is_beyond(array: npt.NDArray[Any]) -> bool:
+    return bool((np.abs(array) >= 2.0**63).any())
 
 
 def saturating_add(values: npt.NDArray[np.int64], noise: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

@@ -162,6 +162,8 @@ class Grid:
         if isinstance(value, int):
             fine = value << max(0, 1 - self.exponent)  # in half steps or finer
             steps = (fine >> max(0, self.exponent - 1)) + 1 >> 1
+            farthest = 1 << (1000 - max(0, self.exponent))  # leaves room for noise in the doubles
+            steps = max(-farthest, min(farthest, steps))
         else:
             x = max(-_FARTHEST, min(_FARTHEST, value * 2.0**-self.exponent))
             whole = math.floor(x)
