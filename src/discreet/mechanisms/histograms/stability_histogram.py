@@ -5,6 +5,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
+from itertools import pairwise
 from typing import Any, Self, TypeVar, cast, final
 
 import numpy as np
@@ -118,7 +119,8 @@ class StabilityHistogram:
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
         """Return the keys shown, sorted, and their noisy counts.
 
-        Arrays of strings come back just as wide as the keys shown need.
+        Arrays of strings come back just as wide as the keys shown need. Of a plain list the keys
+        shown alone decide the type: objects, unless all are of one type that NumPy has.
 
         >>> keys, counts = StabilityHistogram(epsilon=1, delta=1e-6, l0=1, linf=1).release_arrays(
         ...     np.array([7, 3, 5]), np.array([500, 800, 0]))
@@ -133,10 +135,13 @@ class StabilityHistogram:
             )
         order = array_order(names)
         names = names[order]
-        if names.size and (names[1:] == names[:-1]).any():
+        if _has_equal(names):
             raise DataError("keys must be distinct: add up the counts of equal keys first.")
         kept, noisy = self._noisy(values[order], source)
-        return _narrowed(names[kept]), noisy[kept]
+        shown = names[kept]
+        return (_own_type(shown) if isinstance(keys, list | tuple) else _narrowed(shown)), noisy[
+            kept
+        ]
 
     def error(self, *, confidence: Number) -> int:
         """Return a t such that the noise on one count is at most t with this confidence.
@@ -161,10 +166,32 @@ class StabilityHistogram:
 def _plain_array(keys: npt.ArrayLike) -> npt.NDArray[Any]:
     if np.ma.isMaskedArray(keys):
         raise DataError("keys must not be a masked array: its mask would be ignored.")
+    if isinstance(keys, list | tuple):  # NumPy would make texts of numbers for one text among them
+        objects = np.empty(len(keys), dtype=object)
+        for i, key in enumerate(keys):  # assigned at once, tuples would be taken apart
+            objects[i] = key
+        return objects
     try:
         return np.asarray(keys)
     except (ValueError, TypeError):  # ragged
         raise DataError("keys must be a one-dimensional array with one key per count.") from None
+
+
+def _has_equal(names: npt.NDArray[Any]) -> bool:
+    if names.dtype == object:
+        keys = names.tolist()  # 1 and 1.0 are two keys here: one must not fail for the other
+        return any(type(a) is type(b) and a == b for a, b in pairwise(keys))
+    return bool((names[1:] == names[:-1]).any())
+
+
+def _own_type(shown: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return an array of the one type that all of these objects have, or the objects."""
+    keys = shown.tolist()
+    kinds = {type(key) for key in keys}
+    if len(kinds) != 1 or kinds == {tuple}:
+        return shown
+    plain = np.array(keys)
+    return shown if kinds == {int} and plain.dtype != np.int64 else plain
 
 
 def _narrowed(names: npt.NDArray[Any]) -> npt.NDArray[Any]:
