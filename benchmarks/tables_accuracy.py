@@ -141,7 +141,8 @@ def accuracy(folder: Path, rows: int, only: str | None = None) -> dict[str, Any]
     plain = connected(path)
     found: dict[str, Any] = {}
     with protected(path) as table:
-        table._engine = Remembering(table._engine)  # type: ignore[assignment]
+        engine = Remembering(table._opened.engine)
+        table._opened = table._opened._replace(engine=engine)  # type: ignore[arg-type]
         for case in CASES:
             if only in (None, case.name):
                 found[case.name] = _compared(case, path, rows, plain, table)
@@ -181,7 +182,7 @@ def _drawn(
     for _ in range(times):
         released = run(
             prepared,
-            engine=table._engine,
+            engine=table._opened.engine,
             catalog=table.catalog,
             confidence=Fraction(terms.confidence),
             source=SYSTEM,

@@ -6,7 +6,8 @@ from dataclasses import replace
 from fractions import Fraction
 from os import PathLike
 from pathlib import Path
-from typing import Unpack, final
+from threading import Lock
+from typing import NamedTuple, Unpack, final
 
 from discreet._exact import Number
 from discreet.accounting import Loss
@@ -34,6 +35,15 @@ from discreet.tables.results.result import Result
 from discreet.tables.sql.parse import parse
 
 __all__ = ["Protected"]
+
+
+class _Opened(NamedTuple):
+    """One version of the data and all that belongs to it, exchanged as a whole."""
+
+    catalog: Catalog
+    account: Account
+    sources: Sources
+    engine: Engine
 
 
 @final
@@ -69,9 +79,9 @@ class Protected:
         purpose: str,
         owns_ledger: bool,
     ) -> None:
-        self.declaration, self.catalog, self.account = declaration, catalog, account
-        self._sources = opened
-        self._engine: Engine = opened.connected()
+        self.declaration = declaration
+        self._opened = _Opened(catalog, account, opened, opened.connected())
+        self._lock = Lock()
         self._who, self._purpose = who or getpass.getuser(), purpose
         self._owns_ledger = owns_ledger
         self._told: dict[tuple[str, Fraction], float] = {}  # quantiles that were released
@@ -80,6 +90,16 @@ class Protected:
     def name(self) -> str:
         """The name of the account."""
         return self.declaration.name
+
+    @property
+    def catalog(self) -> Catalog:
+        """What is public about the tables, as they were last looked at."""
+        return self._opened.catalog
+
+    @property
+    def account(self) -> Account:
+        """The account that pays."""
+        return self._opened.account
 
     @property
     def remaining(self) -> float:
@@ -114,11 +134,11 @@ class Protected:
         (0.3, True)
         """
         asker = self._asker(offered(offer, fields), SYSTEM)
-        prepared = self._prepare(question, asker.offer)
+        prepared = _prepare(question, asker)
         expected = expected_errors(
-            prepared, self.catalog, confidence=asker.confidence, size=asker.offer.size
+            prepared, asker.catalog, confidence=asker.confidence, size=asker.offer.size
         )
-        budgets = self.account.quote(
+        budgets = asker.account.quote(
             prepared.price.loss,
             **asker.asking,
             error=next((one.half_width for one in expected if one.half_width), None),
@@ -154,8 +174,9 @@ class Protected:
         """
         said = offered(offer, fields)
         self.refresh()
-        prepared = self._prepare(question, said)
-        result = answering.answer(prepared, self._asker(said, source))
+        asker = self._asker(said, source)
+        prepared = _prepare(question, asker)
+        result = answering.answer(prepared, asker)
         self._told.update(told_quantiles(prepared, result))
         return result
 
@@ -267,7 +288,8 @@ class Protected:
         """Look whether the data changed, and if so register its new version. Costs nothing.
 
         Done before every answer. Rows that came or went belong to the same people and the same
-        budget; a column that vanished or changed its type is an error that names it.
+        budget; a column that vanished or changed its type is an error that names it. Questions
+        that other threads have under way finish on the version that they began with.
 
         >>> from discreet.testing import temporary_tables
         >>> with temporary_tables(epsilon=3) as T:
@@ -276,11 +298,17 @@ class Protected:
         """
         if not self._sources.has_changed():
             return False
-        reopened = self._sources.reopened()
-        self.catalog = self.declaration.catalog(reopened.columns)
-        self.account = attached(self.account.ledger, self.declaration, reopened)
-        self._engine.close()
-        self._sources, self._engine = reopened, reopened.connected()
+        with self._lock:
+            if self._sources.has_changed():  # still, for of many threads the first one does it
+                reopened = self._sources.reopened()
+                # The engine before is not closed but let go of: the last question that holds it
+                # ends it.
+                self._opened = _Opened(
+                    self.declaration.catalog(reopened.columns),
+                    attached(self.account.ledger, self.declaration, reopened),
+                    reopened,
+                    reopened.connected(),
+                )
         return True
 
     def save(self, path: "str | PathLike[str]") -> None:
@@ -305,7 +333,7 @@ class Protected:
         >>> with temporary_tables(epsilon=3) as T:
         ...     T.close()  # as the end of the block does
         """
-        self._engine.close()
+        self._opened.engine.close()
         if self._owns_ledger:
             self.account.ledger.close()
 
@@ -323,39 +351,43 @@ class Protected:
         )
 
     @property
-    def _version(self) -> str:
-        return self.account.ledger.fingerprint(self._sources.version, domain="version")[:32]
+    def _sources(self) -> Sources:
+        return self._opened.sources
 
     def _refreshed_engine(self) -> Engine:
         self.refresh()
-        return self._engine
+        return self._opened.engine
 
     def _asker(self, offer: Offer, source: Source) -> answering.Asker:
         named = replace(offer, who=offer.who or self._who, purpose=offer.purpose or self._purpose)
+        now = self._opened  # once, as another thread may refresh it in between
+        digest = now.account.ledger.fingerprint(now.sources.version, domain="version")
         return answering.Asker(
-            account=self.account,
-            engine=self._engine,
-            catalog=self.catalog,
-            version=self._version,
+            account=now.account,
+            engine=now.engine,
+            catalog=now.catalog,
+            version=digest[:32],
             offer=named,
             source=source,
         )
 
-    def _prepare(self, asked: str | Question, offer: Offer) -> Prepared:
-        (question,) = _texts([asked])
 
-        def cost(loss: Loss) -> float:
-            total = self.account.quote(loss, periods=offer.periods)
-            return total.used_after - total.used
+def _prepare(asked: str | Question, asker: answering.Asker) -> Prepared:
+    (question,) = _texts([asked])
+    offer, catalog = asker.offer, asker.catalog
 
-        return prepare(
-            question,
-            parse(question, self.catalog, periods=offer.labels),
-            offer=offer,
-            catalog=self.catalog,
-            guarantee=self.account.guarantee,
-            cost=cost,
-        )
+    def cost(loss: Loss) -> float:
+        total = asker.account.quote(loss, periods=offer.periods)
+        return total.used_after - total.used
+
+    return prepare(
+        question,
+        parse(question, catalog, periods=offer.labels),
+        offer=offer,
+        catalog=catalog,
+        guarantee=asker.account.guarantee,
+        cost=cost,
+    )
 
 
 def _texts(questions: Sequence[str | Question]) -> list[str]:

@@ -461,7 +461,7 @@ def exact(T: Protected, question: str, bounding: Norm | Groups) -> dict[tuple[An
     """Return what the engine computes for the rows of a question."""
     statement = Sums(query=parse(question, T.catalog), cells=(Cells(kind="rows"),),
                      bounding=bounding, salt="salt")  # fmt: skip
-    return cells_by_group(T._engine.aggregate(statement).reveal_without_noise())
+    return cells_by_group(T._opened.engine.aggregate(statement).reveal_without_noise())
 
 
 def error_of(call: Callable[[], object]) -> Exception | None:

@@ -31,7 +31,11 @@ class Engine(Protocol):
         """Return rows as they are, for whoever computes with them under the same budget."""
 
     def close(self) -> None:
-        """Let go of the data. Calling it twice does no harm."""
+        """Let go of the data. Calling it twice does no harm.
+
+        An engine that nobody holds any more has to let go by itself: tables that are refreshed
+        leave the one before to the questions that still run on it.
+        """
 
 
 class EngineFactory(Protocol):

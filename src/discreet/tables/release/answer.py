@@ -113,7 +113,7 @@ def paid(prepared: Prepared, asker: Asker) -> tuple[Released, Result]:
             source=asker.source,
         )
     except DataError as error:
-        message = f"{error} The charge stands, since the data was read."
+        message = f"{error} The charge stands, since data may have been read."
     else:
         message = ""
     if message:  # raised out here, it has no __context__ that could tell more
