@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from discreet import audit
@@ -395,6 +395,8 @@ def places_by_definition(values, low, high, grid):
     | st.floats(2.0**-30, 2.0**30),
     steps=st.integers(0, 2**40 - 1) | st.integers(0, 99),
 )
+@example(values=[], low=0, grid=1e-9, steps=0)  # one point only, and a fine grid
+@example(values=[0, 5], low=0, grid=1e-9, steps=0)
 def test_integers_are_rounded_to_the_grid_exactly(values, low, grid, steps):
     high = Fraction(low) + steps * Fraction(grid)
     found = _ranks.places(np.array(values, dtype=np.int64), low, high, grid)

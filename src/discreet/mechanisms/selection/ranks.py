@@ -107,7 +107,7 @@ def _integer_steps(
     unit = math.lcm(ratio.denominator, offset.denominator)
     factor, start = int(ratio * unit), int(offset * unit)
     # Which arithmetic will do depends on the bounds alone, never on the values.
-    if factor * (top - base) + abs(start) < 1 << 63 and unit < 1 << 63:
+    if max(factor * max(1, top - base) + abs(start), unit) < 1 << 63:
         return (factor * (above - base) + start) // unit
     wide: npt.NDArray[Any] = (factor * (above.astype(object) - base) + start) // unit
     return wide
