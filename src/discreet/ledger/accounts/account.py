@@ -132,13 +132,8 @@ class Account:
         """
         return quotes.quote(
             self._session,
-            self.name,
-            loss,
-            who=who,
-            purpose=purpose,
-            periods=periods,
-            error=error,
-        )
+            self.name, loss, who=who, purpose=purpose, periods=periods, error=error,
+        )  # fmt: skip
 
     def charge(
         self,
@@ -240,6 +235,20 @@ class Account:
         """
         return answers.release(self, receipt, answer, plan=plan)
 
+    def record(self, receipt: Receipt, answer: bytes, *, plan: str = "") -> Receipt:
+        """Do what :meth:`release` does, and only warn where the ledger's storage fails meanwhile.
+
+        Whoever has paid gets the answer then, too, with the receipt of the charge alone.
+
+        >>> from discreet.accounting import PureLoss
+        >>> from discreet.testing import temporary_account
+        >>> with temporary_account(epsilon=1) as account:
+        ...     receipt = account.charge(PureLoss(epsilon=0.25), who="ana", purpose="report")
+        ...     len(account.record(receipt, b"42").entries)
+        2
+        """
+        return answers.record(self, receipt, answer, plan=plan)
+
     def answer(
         self,
         mechanism: Mechanism,
@@ -269,18 +278,11 @@ class Account:
         >>> release.error, release.receipt.index
         (12.0, 2)
         """
-        (None if query is None else fingerprint(self, query, version=version, periods=periods))
         asked = {"who": who, "purpose": purpose, "version": version, "periods": periods}
         return answers.answer(
-            self,
-            mechanism,
-            compute,
-            query=query,
-            confidence=confidence,
-            source=source,
-            asked=asked,
-            debug=debug,
-        )
+            self, mechanism, compute, query=query, confidence=confidence, source=source,
+            asked=asked, debug=debug,
+        )  # fmt: skip
 
     def recall(
         self,

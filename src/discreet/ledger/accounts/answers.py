@@ -1,13 +1,14 @@
 """Answer a question once: charge, compute, add noise, put the answer on record, recall it."""
 
 import json
+import warnings
 from collections.abc import Callable
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet._version import __version__
 from discreet.accounting.filters import PRICING
-from discreet.errors import DataError, DiscreetError, ParameterError
+from discreet.errors import DataError, DiscreetError, LedgerUnavailable, ParameterError
 from discreet.ledger.accounts.payments import encodable, fingerprint
 from discreet.ledger.accounts.releases import (
     Mechanism,
@@ -25,7 +26,7 @@ from discreet.privacy import Sensitive
 if TYPE_CHECKING:
     from discreet.ledger.accounts.account import Account
 
-__all__ = ["answer", "recall", "release", "reread"]
+__all__ = ["answer", "recall", "record", "release", "reread"]
 
 _WITHHELD: Final = (
     "the function that computes this answer failed. What it says may show data, so it is withheld: "
@@ -60,7 +61,7 @@ def answer(
     else:
         value = _quietly(mechanism, compute, source=source)
     kept = write_answer_document(value=value, error=error, confidence=confidence)
-    receipt = account.release(receipt, kept, plan=plan)
+    receipt = record(account, receipt, kept, plan=plan)
     return Release(value=value, error=error, confidence=confidence, receipt=receipt, document=kept)
 
 
@@ -101,6 +102,20 @@ def release(account: "Account", receipt: Receipt, answer: bytes, *, plan: str) -
         "key": f"release/{index}",
     }
     return receipt.extended(account._append(entry, answer=answer).bodies[0])
+
+
+def record(account: "Account", receipt: Receipt, answer: bytes, *, plan: str) -> Receipt:
+    """See :meth:`Account.record`."""
+    try:
+        return release(account, receipt, answer, plan=plan)
+    except LedgerUnavailable as error:
+        warnings.warn(
+            f"{error} The answer could not be put on record. It is paid for and given all the "
+            "same: keep it, since asking again is charged again.",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+        return receipt
 
 
 def recall(

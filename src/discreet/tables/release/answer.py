@@ -1,13 +1,14 @@
 """Answer a priced question once: recall it, or charge, run, and put the answer on record."""
 
 import json
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
 
 import numpy as np
 
-from discreet.errors import DataError
+from discreet.errors import DataError, LedgerUnavailable
 from discreet.ledger import Account, Receipt
 from discreet.noise import Source
 from discreet.tables.engines.protocol import Engine
@@ -119,7 +120,7 @@ def paid(prepared: Prepared, asker: Asker) -> tuple[Released, Result]:
     if message:  # raised out here, it has no __context__ that could tell more
         raise DataError(message)
     result = made(prepared, released, asker, receipt)
-    receipt = asker.account.release(receipt, result.to_json(), plan=query)
+    receipt = asker.account.record(receipt, result.to_json(), plan=query)
     return released, replace(result, receipt=receipt)
 
 
@@ -142,10 +143,18 @@ def made(prepared: Prepared, released: Released, asker: Asker, receipt: Receipt)
         delta=float(prepared.price.delta),
         loss=prepared.price.loss,
         receipt=receipt,
-        left=asker.account.remaining,
+        left=_left(asker.account),
         facts=_facts(prepared, released, asker, columns.plain),
         notes=_notes(prepared, released),
     )
+
+
+def _left(account: Account) -> float:
+    """Return the share of the budget that is left, if the ledger can still be read."""
+    try:
+        return account.remaining
+    except LedgerUnavailable:  # no reason to lose an answer that is paid for
+        return math.nan
 
 
 def fingerprinted(prepared: Prepared, catalog: Catalog) -> str:

@@ -1,6 +1,7 @@
 """Release cards: what was released, about whom and how privately, without a value of it."""
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -72,7 +73,7 @@ def card(result: "Result") -> dict[str, Any]:
         "accounting": {
             "loss": json.loads(to_json(result.loss)),
             "method": "privacy filter of the account, for adaptively chosen releases",
-            "budget_left": result.left,
+            "budget_left": None if math.isnan(result.left) else result.left,
         },
         "post_processing": [note for note in result.notes if FREE in note],
         "notes": [note for note in result.notes if FREE not in note],

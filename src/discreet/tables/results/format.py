@@ -138,9 +138,11 @@ def price(result: "Result") -> str:
 def share(part: float) -> str:
     """Write a share of the budget, rounded down: nobody has more left than this.
 
-    >>> share(0.8399), share(0.00042), share(0.0), share(1.0)
-    ('83%', '0.04%', '0%', '100%')
+    >>> share(0.8399), share(0.00042), share(0.0), share(1.0), share(math.nan)
+    ('83%', '0.04%', '0%', '100%', 'unknown')
     """
+    if math.isnan(part):
+        return "unknown"
     percent = 100 * max(0.0, min(1.0, part))
     places = 0 if percent >= 1 or percent == 0 else 2
     steps = math.floor(percent * 10**places)
