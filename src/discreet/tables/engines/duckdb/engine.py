@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 __all__ = ["DuckDBEngine"]
 
-# Statistics of Parquet files leave NaN out, and these two believe them: a filter or a clamp on a
-# column with NaN can be optimised into a wrong one.
-_OPTIMIZERS = "statistics_propagation,filter_pushdown"
+# Statistics of Parquet files leave NaN out, and the first two believe them: a filter or a clamp on
+# a column with NaN can be optimised into a wrong one. The third lifts conditions out of joins for
+# the second to put back: alone, it would leave each row to meet every other.
+_OPTIMIZERS = "statistics_propagation,filter_pushdown,filter_pullup"
 
 
 @final
