@@ -9,7 +9,7 @@ BENCH_LEARN := .venv-bench-learn/bin
 PYTEST := $(BIN)/pytest --numprocesses auto --dist worksteal
 PIP := -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test quick shuffle bench audit reference contributions setup-system clean
+.PHONY: help demo test quick shuffle bench audit soak reference contributions setup-system clean
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
@@ -47,6 +47,9 @@ bench: $(VENV)/.installed-dev .venv-bench/.installed .venv-bench-accounting/.ins
 
 audit: $(VENV)/.installed-dev ## the slow statistical checks
 	$(PYTEST) -m slow
+
+soak: $(VENV)/.installed-dev ## minutes of questions while files are replaced and disks fill up: nothing lost, nothing grows
+	$(BIN)/python benchmarks/soak.py
 
 reference: $(VENV)/.installed-dev ## write docs/reference anew from the docstrings
 	$(BIN)/python docs/make_reference.py
