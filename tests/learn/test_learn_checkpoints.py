@@ -29,7 +29,7 @@ from private_runs import (
 )
 from run_processes import STEPS, training, warm_processes
 
-from discreet.errors import BudgetExceeded, LedgerError, ParameterError
+from discreet.errors import BudgetExceeded, DataError, LedgerError, ParameterError
 from discreet.learn import (
     Adaptive,
     Automatic,
@@ -114,7 +114,7 @@ class TestGoingOn:
 
     def test_a_failed_step_is_not_forgotten(self, tmp_path):
         private = begin()
-        with pytest.raises(ZeroDivisionError):
+        with pytest.raises(DataError, match="stays paid for"):
             private.step(next(private.batches()), failing)
         private.save(tmp_path / "run.pt")
         again = go_on(tmp_path / "run.pt")

@@ -20,6 +20,7 @@ from private_runs import (
 
 from discreet.accounting import GaussianLoss, epsilon
 from discreet.errors import (
+    DataError,
     ParameterError,
 )
 from discreet.learn import (
@@ -208,7 +209,7 @@ class TestAdaptive:
             batch_size=None,
             micro_batch_size=2,
         )
-        with pytest.raises(RuntimeError):
+        with pytest.raises(DataError, match="stays paid for"):
             private.step(next(private.batches()), loss_fn)
         assert int(private._stepping.clipping.tally) == 6
         private.step(next(private.batches()), loss_fn)

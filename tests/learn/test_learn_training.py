@@ -23,6 +23,7 @@ from scipy.stats import chi2
 from torch import nn
 
 from discreet.errors import (
+    DataError,
     NotCopyable,
     ParameterError,
     SensitiveValue,
@@ -114,7 +115,7 @@ class TestStep:
                 raise RuntimeError("out of memory")
             return loss_fn(model, batch)
 
-        with pytest.raises(RuntimeError):
+        with pytest.raises(DataError, match="stays paid for"):
             private.step(next(private.batches()), failing_later)
         assert torch.equal(weights(private.model), start)
         assert not private._stepping.engine.flat.buffer.any()

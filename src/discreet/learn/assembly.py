@@ -129,6 +129,7 @@ def assemble(
         adder=adder,
         micro_batch_size=execution.micro_batch_size,
         monitor=Monitor(engine.flat.buffer.device) if execution.diagnostics else None,
+        debug=execution.debug,
         source=execution.source,
     )
     return Private(

@@ -10,7 +10,6 @@ from torch.optim import Optimizer
 
 from discreet.errors import NotCopyable, ParameterError, SessionOver
 from discreet.learn.choices.adaptive import Adaptive
-from discreet.learn.choices.draws import Indices
 from discreet.learn.fixing import check
 from discreet.learn.gradients.loss_function import LossFunction
 from discreet.learn.reports import Report, Spent
@@ -23,7 +22,6 @@ from discreet.learn.run.state import RunState
 from discreet.learn.run.step import Stepping
 from discreet.learn.run.team import Team
 from discreet.learn.run.ticket import Batch, require_ticket
-from discreet.learn.run.units import Weights
 from discreet.noise import Source
 
 __all__ = ["Private"]
@@ -173,7 +171,9 @@ class Private:
 
         ``loss_fn(model, rows)`` is called with the rows of a micro-batch on the model's device and
         returns one loss for each row. A model or a loss that can not be handled is refused before
-        the first step is paid for; a step that fails after it was paid for stays paid.
+        the first step is paid for; a step that fails after it was paid for stays paid, and raises
+        a :class:`DataError` that says no more, since errors of ``loss_fn``, the model, the dataset
+        or ``collate`` may show data: try them on made-up rows, or ``prepare(..., debug=True)``.
 
         >>> import torch
         >>> from discreet.learn.preparing import prepare
@@ -199,11 +199,13 @@ class Private:
             )
         self._stepping.try_out(loss_fn)
         batch.is_used = True
-        rows, weights = self._team.share(self._team.lead(self._pay_and_draw))
+        # Paid before the batch is drawn: a crash behind this line wastes budget, while the opposite
+        # order could change the model by a batch that nobody paid for.
+        self._team.lead(self._pay)
         self._state.done += 1
         self._state.begun += 1
         try:
-            self._stepping.compute(loss_fn, rows, weights)
+            self._stepping.sum_up(loss_fn)
             self.optimizer.zero_grad(set_to_none=True)  # of whoever left something there
             self._stepping.hand_over()
             self._guard.step(self.optimizer)
@@ -334,13 +336,10 @@ class Private:
             "private.save(path) and discreet.learn.resume."
         )
 
-    def _pay_and_draw(self) -> tuple[Indices, Weights | None]:
-        """Put the step on record, then draw who takes part. In the first process only."""
-        # Paid first: a crash behind this line wastes budget, while the opposite order could
-        # change the model by a batch that nobody paid for.
+    def _pay(self) -> None:
+        """Put the step on record. In the first process only."""
         if self._charges is not None:
             self._charges.begin()
-        return self._stepping.draw()
 
     def _tell_noise(self) -> None:
         tell = getattr(self.optimizer, "tell_noise", None)

@@ -17,6 +17,7 @@ from discreet.privacy.meaning import (
 from discreet.privacy.neighbours import Neighbours, convert
 from discreet.privacy.sensitive import Sensitive
 from discreet.privacy.unit import Period, Unit
+from discreet.privacy.withholding import quietly
 
 __all__ = [
     "Guarantee",
@@ -32,6 +33,7 @@ __all__ = [
     "odds",
     "posterior",
     "posterior_bound",
+    "quietly",
     "strength",
     "success",
 ]

@@ -9,7 +9,7 @@ import warnings
 import pytest
 import torch
 
-from discreet.errors import MissingExtra, ParameterError
+from discreet.errors import DataError, MissingExtra, ParameterError
 from discreet.learn import prepare, resume
 from discreet.learn.huggingface import make_trainer, per_example_loss, privacy_callback
 from discreet.testing import SeededSource
@@ -330,3 +330,18 @@ def test_the_arguments_of_the_user_are_left_alone(transformers, tmp_path):
     make_trainer(private, args=made)
     assert made.max_steps == -1
     assert made.max_grad_norm == 1
+
+
+def test_what_a_loss_says_when_it_fails_is_withheld(transformers, tmp_path):
+    private = run(small(transformers, "GPT2LMHeadModel"), text())
+
+    def fails(model, batch):
+        if len(batch["input_ids"]) > 3:
+            raise ValueError(f"odd tokens: {batch['input_ids'].tolist()}")
+        return per_example_loss(model, batch)
+
+    trainer = make_trainer(private, args=arguments(transformers, tmp_path), loss_fn=fails)
+    with pytest.raises(DataError, match="stays paid for") as found:
+        quietly(trainer)
+    assert found.value.__cause__ is found.value.__context__ is None
+    assert private.spent.steps == 1

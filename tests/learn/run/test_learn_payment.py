@@ -16,6 +16,7 @@ from private_runs import (
 
 from discreet.errors import (
     BudgetExceeded,
+    DataError,
     ParameterError,
 )
 from discreet.learn import (
@@ -75,7 +76,7 @@ class TestAccount:
 
     def test_nothing_comes_back_by_an_exception(self):
         with temporary_account(epsilon=10, delta=1e-5) as account:
-            with pytest.raises(ZeroDivisionError), begin(account=account, steps=9) as private:
+            with pytest.raises(DataError), begin(account=account, steps=9) as private:
                 train(private, lambda model, batch: 1 / 0)
             assert not [e for e in account.history() if e["kind"] == "settle"]
             assert not private.is_open
@@ -109,7 +110,7 @@ class TestAccount:
     def test_a_failed_step_is_on_record(self):
         with temporary_account(epsilon=10, delta=1e-5) as account:
             private = begin(account=account)
-            with pytest.raises(ZeroDivisionError):
+            with pytest.raises(DataError, match="stays paid for"):
                 private.step(next(private.batches()), failing)
             assert spends(account) == private.spent.steps == 1
 

@@ -1,46 +1,16 @@
 """What a user's own function says when it fails may show data: none of it leaves `answer`."""
 
-import traceback
 from dataclasses import dataclass
 
 import pytest
 from ledger_requests import ASKED
+from withheld_rows import FAILURES, ROW, Stop, raised, told
 
 from discreet.accounting import PureLoss
 from discreet.errors import DataError
 from discreet.mechanisms import DiscreteLaplace
 
 NOISY = DiscreteLaplace(sensitivity=1, scale=10)
-ROW = "4125" + "0"  # in two pieces, so that no line of source shows it
-
-
-class Stop(BaseException):
-    """An error that `except Exception` lets through."""
-
-
-def chained():
-    try:
-        {}[ROW]
-    except KeyError as error:
-        error.add_note(f"in row {ROW}")
-        raise ValueError(ROW) from error
-
-
-def raised(error):
-    raise error
-
-
-def named():
-    raise type(f"Row{ROW}", (Exception,), {})
-
-
-FAILURES = {
-    "error": lambda: int(f"{ROW} euros"),
-    "chain": chained,
-    "name": named,
-    "stop": lambda: raised(Stop(ROW)),
-    "one of ours": lambda: raised(DataError(f"row {ROW} is bad.")),
-}
 
 
 @dataclass
@@ -54,15 +24,6 @@ class Talkative:
 
     def error(self, *, confidence):
         return 1
-
-
-def told(error):
-    """Return all that a logger can find out about an error, locals of our frames included."""
-    assert error.__cause__ is None
-    assert error.__context__ is None
-    inner = error.__traceback__.tb_next  # the first frame is the test's own
-    whole = traceback.TracebackException(type(error), error, inner, capture_locals=True)
-    return f"{''.join(whole.format())} {error!r} {error.args} {vars(error)}"
 
 
 @pytest.mark.parametrize("failure", FAILURES)

@@ -73,6 +73,21 @@ def made_up(batch: Any, few: int, units: int, *, seed: int = 0) -> Any:
     return with_leaves(batch, iter(found))
 
 
+def blank(tree: Any) -> Any:
+    """Return a batch of this form with nothing in it but zeros: an error about it shows no data.
+
+    >>> blank({"x": torch.ones(2), "name": "Ada"})
+    {'x': tensor([0., 0.]), 'name': ''}
+    """
+    if isinstance(tree, dict):
+        return {name: blank(value) for name, value in tree.items()}
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return type(tree)(*map(blank, tree))
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(map(blank, tree))
+    return torch.zeros_like(tree) if isinstance(tree, Tensor) else type(tree)()
+
+
 def first_units(batch: Any, few: int, units: int) -> Any:
     """Return the rows of the first few units."""
     rows = [tensor[: few * (tensor.shape[0] // units)] for tensor in leaves(batch)]

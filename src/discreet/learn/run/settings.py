@@ -32,7 +32,8 @@ class ExecutionOptions(TypedDict, total=False):
     ``account``: where every step is charged. ``collate``: from a list of the dataset's items to a
     batch. ``micro_batch_size``: how many units are computed at a time. ``graphs``: replay CUDA
     graphs. ``progress``: show a bar; by default on a terminal. ``diagnostics``: look at raw data,
-    NOT PRIVATE. ``source``: of all randomness.
+    NOT PRIVATE. ``debug``: let errors of ``loss_fn``, the model and the dataset through, which may
+    show data. ``source``: of all randomness.
 
     >>> import torch
     >>> from discreet.learn import prepare
@@ -51,6 +52,7 @@ class ExecutionOptions(TypedDict, total=False):
     graphs: bool
     progress: bool | None
     diagnostics: bool
+    debug: bool
     source: Source
 
 
@@ -94,6 +96,7 @@ class Execution:
     graphs: bool = False
     progress: bool | None = None
     diagnostics: bool = False
+    debug: bool = False
     source: Source = SYSTEM
 
     def __post_init__(self) -> None:

@@ -1,19 +1,20 @@
 """One step from the inside: draw who takes part, add up clipped gradients, add noise."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 import numpy as np
 import torch
 
-from discreet.errors import ParameterError
+from discreet.errors import DataError, ParameterError
 from discreet.learn.choices.adaptive import AdaptiveState
 from discreet.learn.choices.clipping import Clipping
 from discreet.learn.choices.draws import Indices
-from discreet.learn.following.batch_tree import leaves
+from discreet.learn.following.batch_tree import blank, leaves
 from discreet.learn.gradients.cuda_graph import Replaying
 from discreet.learn.gradients.engine import GradientEngine
-from discreet.learn.gradients.loss_function import LossFunction, WeightedLoss
+from discreet.learn.gradients.loss_function import LossFunction, WeightedLoss, checked_losses
 from discreet.learn.noise.grid_noise import add_noise_
 from discreet.learn.run.diagnostics import Monitor
 from discreet.learn.run.promise import Promise
@@ -21,6 +22,7 @@ from discreet.learn.run.rows import Rows, moved
 from discreet.learn.run.team import Team
 from discreet.learn.run.units import EachRow, UnitRows, Weights
 from discreet.noise import Source
+from discreet.privacy import Sensitive, quietly
 
 __all__ = ["Stepping"]
 
@@ -39,6 +41,7 @@ class Stepping:
     team: Team
     micro_batch_size: int | None
     monitor: Monitor | None  # only for diagnostics, which are not private
+    debug: bool  # whether errors of the user's own code are shown, which is not private
     source: Source
 
     @property
@@ -59,15 +62,49 @@ class Stepping:
     def try_out(self, loss_fn: LossFunction) -> None:
         """Refuse what can not be handled before a step is paid for.
 
-        A few rows are read to learn their shapes; the model sees made-up ones.
+        A few rows are read to learn their shapes; the model sees made-up ones. Made up of numbers
+        of these rows, so that an error may show one of them: it is told if rows of zeros, which
+        show nothing, make it happen as well.
         """
         count = min(3, self.units.count)
         function = loss_fn if isinstance(self.units, EachRow) else WeightedLoss(loss_fn)
-        if count and not self.engine.is_tried(function):
-            rows, weights = self.units.rows(np.arange(count), self.source)
-            self._check_shapes(rows)
-            data, function = self._micro_batch(loss_fn, rows, weights)
-            self.engine.try_out(function, data, units=count)
+        if not count or self.engine.is_tried(function):
+            return
+        quiet = partial(
+            quietly, outcome="Nothing was spent.", tells_refusals=True, debug=self.debug
+        )
+        known = quiet(lambda: Sensitive(self._first(loss_fn, count)), what="reading the dataset")
+        try:
+            quiet(lambda: self._try_on(known, count), what="loss_fn, or the model,")
+            return
+        except DataError as error:
+            if self.debug:
+                raise
+            failure = error
+        raise failure from self._failure_on_zeros(known)
+
+    def _first(self, loss_fn: LossFunction, count: int) -> tuple[Any, LossFunction]:
+        rows, weights = self.units.rows(np.arange(count), self.source)
+        self._check_shapes(rows)
+        return self._micro_batch(loss_fn, rows, weights)
+
+    def _try_on(self, known: Sensitive[tuple[Any, LossFunction]], count: int) -> None:
+        data, function = known.reveal_without_noise()
+        self.engine.try_out(function, data, units=count)
+
+    def _failure_on_zeros(self, known: Sensitive[tuple[Any, LossFunction]]) -> Exception | None:
+        """Return how the loss function fails on rows that show nothing, if it does."""
+        data, function = known.reveal_without_noise()
+        try:
+            data = blank(data)
+        except Exception:  # something in it has no zero
+            return None
+        try:
+            with torch.no_grad():
+                checked_losses(function(self.engine.model, data), data)
+        except Exception as error:
+            return error
+        return None
 
     def _check_shapes(self, rows: Indices) -> None:
         """Refuse rows whose form depends on which others they are put together with."""
@@ -81,6 +118,19 @@ class Stepping:
                     "to one fixed length. Nothing was spent.",
                     parameter="collate",
                 )
+
+    def sum_up(self, loss_fn: LossFunction) -> None:
+        """Draw a batch and leave its noisy mean gradient in the buffer.
+
+        What fails on the way may tell who was drawn, or a row.
+        """
+        quietly(
+            lambda: self.compute(loss_fn, *self.team.share(self.team.lead(self.draw))),
+            what="this step (loss_fn, the model, the dataset or collate; or memory ran out, which "
+            "prepare(..., micro_batch_size=) bounds)",
+            outcome="The step stays paid for, since a batch was drawn.",
+            debug=self.debug,
+        )
 
     def draw(self) -> tuple[Indices, Weights | None]:
         """Draw the rows of a batch, unit by unit, and what each one's loss counts."""

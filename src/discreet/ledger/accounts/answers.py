@@ -4,11 +4,11 @@ import json
 import warnings
 from collections.abc import Callable
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from discreet._version import __version__
 from discreet.accounting.filters import PRICING
-from discreet.errors import DataError, DiscreetError, LedgerUnavailable, ParameterError
+from discreet.errors import LedgerUnavailable, ParameterError
 from discreet.ledger.accounts.payments import encodable, fingerprint
 from discreet.ledger.accounts.releases import (
     Mechanism,
@@ -21,17 +21,12 @@ from discreet.ledger.receipts import Receipt
 from discreet.ledger.rules.entry import decode
 from discreet.ledger.writing.request import text
 from discreet.noise import Source
-from discreet.privacy import Sensitive
+from discreet.privacy import Sensitive, quietly
 
 if TYPE_CHECKING:
     from discreet.ledger.accounts.account import Account
 
 __all__ = ["answer", "recall", "record", "release", "reread"]
-
-_WITHHELD: Final = (
-    "the function that computes this answer failed. What it says may show data, so it is withheld: "
-    "try it on made-up data, or with debug=True where nobody but the custodian sees errors."
-)
 
 
 def answer(
@@ -56,33 +51,23 @@ def answer(
             return known
     plan = f"{type(mechanism).__name__}: {query or ''}"
     receipt = account.charge(mechanism.loss, query=query, source=source, **asked)
-    if debug:
-        value = mechanism.release(compute(), source=source)
-    else:
-        value = _quietly(mechanism, compute, source=source)
+    stands = "The charge stands, since the data was read."
+    exact = quietly(  # in a box, for tracebacks that show locals
+        lambda: Sensitive(compute()),
+        what="the function that computes this answer",
+        outcome=stands,
+        debug=debug,
+    )
+    value = quietly(
+        lambda: mechanism.release(exact.reveal_without_noise(), source=source),
+        what="the mechanism that releases this answer",
+        outcome=stands,
+        tells_refusals=True,  # mechanisms never show a value; what they refuse helps
+        debug=debug,
+    )
     kept = write_answer_document(value=value, error=error, confidence=confidence)
     receipt = record(account, receipt, kept, plan=plan)
     return Release(value=value, error=error, confidence=confidence, receipt=receipt, document=kept)
-
-
-def _quietly(mechanism: Mechanism, compute: Callable[[], Any], *, source: Source) -> Any:
-    """Compute and add noise. What is said by anything that fails meanwhile may show data."""
-    exact = None
-    failure: BaseException
-    try:
-        exact = Sensitive(compute())  # in a box, for tracebacks that show locals
-        return mechanism.release(exact.reveal_without_noise(), source=source)
-    except KeyboardInterrupt:
-        failure = KeyboardInterrupt()
-    except SystemExit:
-        failure = SystemExit(1)
-    except BaseException as error:
-        # Not even its type is told, which may depend on one row. Mechanisms never show a value;
-        # what they refuse helps.
-        is_refusal = exact is not None and isinstance(error, DiscreetError)
-        told = str(error) if is_refusal else _WITHHELD
-        failure = DataError(f"{told} The charge stands, since the data was read.")
-    raise failure  # out here, it has no __context__ that could tell more
 
 
 def release(account: "Account", receipt: Receipt, answer: bytes, *, plan: str) -> Receipt:
