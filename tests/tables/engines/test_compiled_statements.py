@@ -8,7 +8,7 @@ import pytest
 import sqlglot
 
 from discreet.errors import ParameterError
-from discreet.tables.engines.compile.keys import key_literal
+from discreet.tables.engines.compile.keys import key_text
 from discreet.tables.engines.compile.statement import compile as compile_in
 from discreet.tables.engines.compile.text import as_double, number
 from discreet.tables.engines.duckdb.dialect import DUCKDB
@@ -19,7 +19,7 @@ from discreet.tables.model.statements import Cells, Distinct, Profile, Sums, Val
 
 
 def compiled(statement):
-    return compile_in(statement, dialect=DUCKDB)
+    return compile_in(statement, dialect=DUCKDB).text
 
 
 QUERY = Query(
@@ -138,10 +138,16 @@ def test_bounds_beyond_all_doubles_are_the_last_ones():
 
 def test_keys_have_the_type_of_their_column():
     day = Key(name="day", type="date", values=None)
-    assert (
-        key_literal(float("nan"), day, DUCKDB)
-        == key_literal(None, day, DUCKDB)
-        == "CAST(NULL AS DATE)"
-    )
-    assert key_literal(True, Key(name="b", type="boolean", values=None), DUCKDB) == "TRUE"
-    assert key_literal(3, Key(name="n", type="int64", values=None), DUCKDB) == "CAST('3' AS BIGINT)"
+    assert key_text(float("nan"), day) is key_text(None, day) is None
+    assert key_text(True, Key(name="b", type="boolean", values=None)) == "true"
+    assert key_text(3, Key(name="n", type="int64", values=None)) == "3"
+    text = compiled(STATEMENTS["crossed"])
+    assert "CAST(key_0 AS VARCHAR)" in text
+    assert "CAST(key_1 AS DATE)" in text
+
+
+def test_public_keys_are_no_part_of_the_text():
+    few, many = ((tuple((f"it's {i}", None) for i in range(n))) for n in (2, 2000))
+    made = [compile_in(replace(SUMS, groups=groups), dialect=DUCKDB) for groups in (few, many)]
+    assert made[0].text == made[1].text
+    assert [len(made[1].keys[0].columns[1][1]), len(made[1].keys[1].columns[1][1])] == [2000, 1]

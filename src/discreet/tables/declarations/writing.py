@@ -23,6 +23,7 @@ _PREFACE: Final = (
 )
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_QUOTES: Final = str.maketrans(_ESCAPES)
 
 
 def write(declaration: "Declaration", types: Mapping[str, Mapping[str, str]]) -> str:
@@ -129,6 +130,8 @@ def text(value: str) -> str:
     >>> print(text('a "b"\n\x1b'))
     "a \"b\"\n\u001B"
     """
+    if value.isprintable():  # nearly always, and there may be a million of them
+        return f'"{value.translate(_QUOTES)}"'
     return '"' + "".join(_ESCAPES.get(c) or _visible(c) for c in value) + '"'
 
 

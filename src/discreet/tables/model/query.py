@@ -135,7 +135,8 @@ def canonical(query: Query) -> str:
     """
     made = {
         "rows": rows_form(query.rows),
-        "keys": [asdict(key) for key in query.keys],
+        # Not by asdict, which would copy each of a million values.
+        "keys": [{"name": k.name, "type": k.type, "values": k.values} for k in query.keys],
         "values": [asdict(value) for value in query.values],
         "aggregates": [asdict(aggregate) for aggregate in query.aggregates],
         "output": query.output.form(),

@@ -85,7 +85,8 @@ class Sums:
     weights are 1.
 
     ``groups``, where given, are the only combinations of keys that count: other rows are left out
-    *before* units are bounded. A group without rows may be missing from the result.
+    *before* units are bounded. There may be a million of them: take them as a table, not as text.
+    A group without rows may be missing from the result.
     ``once`` counts a unit once in each group, whatever its number of rows.
     ``least`` leaves out a unit's contribution to a group where its weighted number of rows is
     below it (for a Norm only); groups that nobody is left in must not appear.

@@ -63,7 +63,7 @@ def group_key(
     if listed is not None:
         values = tuple(_listed(question, node, value, name, type_) for value in listed)
     elif values is not None:
-        values = tuple(key_value(value, type_) for value in values if _fits(value, type_))
+        values = tuple(v for value in values for v in _fitting(value, type_))
     if values is not None:
         values = tuple(v for _, v in dict.fromkeys((type(v), v) for v in values))
         if not values:
@@ -77,20 +77,20 @@ def _listed(
     question: ReadingContext, node: exp.Expression, value: KeyValue, name: str, type_: Type
 ) -> KeyValue:
     # Every listed key is shown, so one that no row can ever have is a mistake: told in time.
-    if not _fits(value, type_):
+    found = _fitting(value, type_)
+    if not found:
         raise question.refuse(
             "key_value", node, value=repr(value), word=name, type=SQL_NAMES[type_]
         )
-    return key_value(value, type_)
+    return found[0]
 
 
-def _fits(value: KeyValue, type_: Type) -> bool:
-    """Whether a value can be a key of this type at all."""
+def _fitting(value: KeyValue, type_: Type) -> tuple[KeyValue, ...]:
+    """Return a value as a key of this type is written, or nothing where it cannot be one."""
     try:
-        key_value(value, type_)
+        return (key_value(value, type_),)
     except ValueError:
-        return False
-    return True
+        return ()
 
 
 def listed_values(

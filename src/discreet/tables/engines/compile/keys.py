@@ -1,31 +1,45 @@
-"""Keys of groups, written so that equal keys look the same."""
+"""Keys of groups: lists of public ones as tables, and equal keys that look the same."""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
+from typing import final
 
 from discreet.errors import ParameterError
-from discreet.tables.engines.compile.dialect import Dialect
-from discreet.tables.engines.compile.text import text
 from discreet.tables.model.query import Key
 
-__all__ = ["clean_key", "key_literal", "listed"]
+__all__ = ["KeyTable", "clean_key", "key_text", "listed"]
 
 
-def key_literal(value: object, key: Key, dialect: Dialect) -> str:
-    """Write one key with the type of its column; NaN is no key and counts as NULL.
+@final
+@dataclass(frozen=True, slots=True)
+class KeyTable:
+    """A table of public keys that a statement reads under this ``name``; the engine provides it.
 
-    >>> from discreet.tables.engines.duckdb.dialect import DUCKDB
-    >>> key_literal("it's", Key(name="a", type="text", values=None), DUCKDB)
-    "'it''s'"
-    >>> key_literal("2026-01-31", Key(name="a", type="date", values=None), DUCKDB)
-    "CAST('2026-01-31' AS DATE)"
+    The first of its columns has whole numbers, the others texts or NULLs. A list of keys may be
+    long: in the text of a statement it would take many times its size in memory.
+
+    >>> KeyTable('keys"0', (("code_0", (0, 1)), ("key_0", ("north", None)))).name
+    'keys"0'
+    """
+
+    name: str  # with a quote, which no table's name has: see discreet.tables.sources.names
+    columns: tuple[tuple[str, Sequence[int] | Sequence[str | None]], ...]
+
+
+def key_text(value: object, key: Key) -> str | None:
+    """Write one key so that it can be cast to its column's type; NaN is no key and counts as NULL.
+
+    >>> from datetime import date
+    >>> key_text(date(2026, 1, 31), Key(name="a", type="date", values=None))
+    '2026-01-31'
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
-        return f"CAST(NULL AS {dialect.types[key.type]})"
+        return None
     if isinstance(value, bool):
-        return str(value).upper()
+        return str(value).lower()
     if isinstance(value, date | datetime | time):
         value = value.isoformat()
     elif isinstance(value, int | float | Decimal):
@@ -36,8 +50,7 @@ def key_literal(value: object, key: Key, dialect: Dialect) -> str:
             f"None, got {type(value).__name__}.",
             parameter="groups",
         )
-    written = text(value)
-    return written if key.type == "text" else f"CAST({written} AS {dialect.types[key.type]})"
+    return value
 
 
 def clean_key(index: int, key: Key) -> str:
@@ -49,28 +62,25 @@ def clean_key(index: int, key: Key) -> str:
 
 
 def listed(
-    keys: Sequence[Key], groups: Sequence[Sequence[object]], dialect: Dialect
-) -> list[tuple[tuple[int, ...], list[tuple[str, ...]]]]:
-    """Return short lists that groups are made of: positions of keys, and rows of literals.
+    keys: Sequence[Key], groups: Sequence[Sequence[object]]
+) -> list[tuple[tuple[int, ...], list[Sequence[str | None]]]]:
+    """Return short lists that groups are made of: positions of keys, and a column for each.
 
     All combinations of several keys need one list for each key; anything else is one list.
 
-    >>> from discreet.tables.engines.duckdb.dialect import DUCKDB
     >>> region = Key(name="region", type="text", values=None)
-    >>> listed([region], [("north",), (None,)], DUCKDB)
-    [((0,), [("'north'",), ('CAST(NULL AS VARCHAR)',)])]
+    >>> listed([region], [("north",), (None,)])
+    [((0,), [['north', None]])]
     """
     if any(len(group) != len(keys) for group in groups):
         raise ParameterError(
             f"every group must have {len(keys)} keys, one for each column.", parameter="groups"
         )
-    rows = list(
-        dict.fromkeys(
-            tuple(key_literal(value, key, dialect) for value, key in zip(group, keys, strict=True))
-            for group in groups
-        )
-    )
-    columns = [list(dict.fromkeys(column)) for column in zip(*rows, strict=True)]
-    if len(rows) == math.prod(map(len, columns)):
-        return [((i,), [(item,) for item in column]) for i, column in enumerate(columns)]
-    return [(tuple(range(len(keys))), rows)]
+    written = [
+        [key_text(value, key) for value in column]
+        for key, column in zip(keys, zip(*groups, strict=True), strict=True)
+    ]
+    columns = [list(dict.fromkeys(column)) for column in written]
+    if len(keys) == 1 or len(set(zip(*written, strict=True))) == math.prod(map(len, columns)):
+        return [((i,), [column]) for i, column in enumerate(columns)]
+    return [(tuple(range(len(keys))), list(written))]

@@ -2,15 +2,22 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import NamedTuple, final
 
 from discreet.tables.engines.compile.dialect import Dialect
-from discreet.tables.engines.compile.keys import clean_key, listed
+from discreet.tables.engines.compile.keys import KeyTable, clean_key, listed
 from discreet.tables.engines.compile.relations import rows_sql
-from discreet.tables.engines.compile.text import column_list
+from discreet.tables.engines.compile.text import column_list, quoted
 from discreet.tables.model.query import Query
 
-__all__ = ["Chain", "start"]
+__all__ = ["Chain", "Compiled", "start"]
+
+
+class Compiled(NamedTuple):
+    """One SELECT, and the public keys that it reads besides the tables."""
+
+    text: str
+    keys: tuple[KeyTable, ...] = ()
 
 
 @final
@@ -23,18 +30,19 @@ class Chain:
     by: list[str] = field(default_factory=list)  # the columns that tell groups apart
     keys: list[str] = field(default_factory=list)  # the keys, in terms of the lists below
     lists: dict[str, str] = field(default_factory=dict)  # public lists of keys, and their codes
+    tables: list[KeyTable] = field(default_factory=list)  # what these lists are read from
 
     def add(self, name: str, text: str, *, keep: bool = False) -> None:
         """Add one SELECT. ``keep`` computes it once although it is read twice."""
         self.steps.append(f"{name} AS {'MATERIALIZED ' if keep else ''}(\n{text}\n)")
         self.last = name
 
-    def ending(self, text: str) -> str:
+    def ending(self, text: str) -> Compiled:
         """Return the whole statement."""
         steps = ",\n".join(self.steps)
-        return f"WITH {steps}\n{text}"
+        return Compiled(f"WITH {steps}\n{text}", tuple(self.tables))
 
-    def answer(self, cells: Sequence[str], rest: str, *, is_grouped: bool = True) -> str:
+    def answer(self, cells: Sequence[str], rest: str, *, is_grouped: bool = True) -> Compiled:
         """Return the whole statement: cells by group, of what ``rest`` reads from."""
         named = [f"{cell} AS cell_{index}" for index, cell in enumerate(cells)]
         grouped = f"\nGROUP BY {column_list(self.by)}" if self.by and is_grouped else ""
@@ -76,7 +84,7 @@ def start(
     rows, joins = chain.last, ""
     chain.by = list(keys)
     if keys and groups:
-        joins = _list_groups(chain, listed(query.keys, groups, dialect), rows)
+        joins = _list_groups(chain, query, groups, rows, dialect)
     elif groups is not None and not groups:
         tests.append("FALSE")
     named = [f"{expression} AS {name}" for expression, name in (extra or {}).items()]
@@ -87,7 +95,7 @@ def start(
 
 
 def _list_groups(
-    chain: Chain, lists: list[tuple[tuple[int, ...], list[tuple[str, ...]]]], rows: str
+    chain: Chain, query: Query, groups: Sequence[Sequence[object]], rows: str, dialect: Dialect
 ) -> str:
     """Number the listed groups, and return the joins that keep their rows.
 
@@ -95,15 +103,21 @@ def _list_groups(
     """
     keys: dict[int, str] = {}
     chain.by, joins = [], ""
-    for number, (positions, literals) in enumerate(lists):
+    for number, (positions, columns) in enumerate(listed(query.keys, groups)):
         name, code = f"list_{number}", f"code_{number}"
-        columns = [f"key_{i}" for i in positions]
-        lines = ", ".join(f"({i}, {column_list(row)})" for i, row in enumerate(literals))
-        listing = f"(VALUES {lines}) AS listing({column_list([code, *columns])})"
+        names = [f"key_{i}" for i in positions]
+        table = KeyTable(
+            f'keys"{number}',
+            ((code, range(len(columns[0]))), *zip(names, columns, strict=True)),
+        )
+        chain.tables.append(table)
+        types = [dialect.types[query.keys[i].type] for i in positions]
+        casts = [f"CAST({n} AS {type_}) AS {n}" for n, type_ in zip(names, types, strict=True)]
+        typed = f"SELECT {column_list([code, *casts])} FROM {quoted(table.name)}"  # noqa: S608
         # Equal keys may be written in two ways; a row must not be counted for both.
-        grouped = f"SELECT MIN({code}) AS {code}, {column_list(columns)}\nFROM {listing}"
-        chain.add(name, f"{grouped}\nGROUP BY {column_list(columns)}", keep=True)
-        same = " AND ".join(f"{rows}.{c} IS NOT DISTINCT FROM {name}.{c}" for c in columns)
+        grouped = f"SELECT MIN({code}) AS {code}, {column_list(names)}\nFROM ({typed}) AS typed"
+        chain.add(name, f"{grouped}\nGROUP BY {column_list(names)}", keep=True)
+        same = " AND ".join(f"{rows}.{n} IS NOT DISTINCT FROM {name}.{n}" for n in names)
         joins += f"\nJOIN {name} ON {same}"
         keys |= {i: f"{name}.key_{i}" for i in positions}
         chain.lists[name] = code

@@ -7,6 +7,7 @@ and the salt alone, so that adding or removing a unit changes the sums by that u
 """
 
 from discreet.tables.engines.compile.dialect import Dialect
+from discreet.tables.engines.compile.rows import Compiled
 from discreet.tables.engines.compile.sums import sums
 from discreet.tables.engines.compile.units import distinct, profile
 from discreet.tables.model.statements import Distinct, Statement, Sums
@@ -14,8 +15,10 @@ from discreet.tables.model.statements import Distinct, Statement, Sums
 __all__ = ["compile"]
 
 
-def compile(statement: Statement, *, dialect: Dialect) -> str:  # noqa: A001
+def compile(statement: Statement, *, dialect: Dialect) -> Compiled:  # noqa: A001
     """Return the statement as one SELECT, with the salt as the parameter $salt.
+
+    Public keys are no part of the text: it reads them from tables that come with it.
 
     >>> from discreet.tables.engines.duckdb.dialect import DUCKDB
     >>> from discreet.tables.model.bounds import Norm
@@ -24,7 +27,7 @@ def compile(statement: Statement, *, dialect: Dialect) -> str:  # noqa: A001
     >>> from discreet.tables.model.statements import Cells
     >>> people = Query(rows=Select.of("people", unit="user_id"), tables=("people",))
     >>> text = compile(Sums(query=people, cells=(Cells(kind="rows"),),
-    ...                     bounding=Norm(limit=5, order=1), salt=""), dialect=DUCKDB)
+    ...                     bounding=Norm(limit=5, order=1), salt=""), dialect=DUCKDB).text
     >>> print(text.splitlines()[0])
     WITH source AS (
     """

@@ -6,7 +6,7 @@ from fractions import Fraction
 from discreet.errors import ParameterError
 from discreet.tables.engines.compile.cells import Sheet, place_on, sheet
 from discreet.tables.engines.compile.dialect import Dialect
-from discreet.tables.engines.compile.rows import Chain, start
+from discreet.tables.engines.compile.rows import Chain, Compiled, start
 from discreet.tables.engines.compile.text import as_double, column_list, number
 from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm
 from discreet.tables.model.statements import Sums
@@ -21,7 +21,7 @@ _WHOLE = 1 << 53  # doubles hold every whole number up to here
 _ROWS = 1 << 32  # a unit with as many rows counts nothing, so that its sums stay below that
 
 
-def sums(statement: Sums, dialect: Dialect) -> str:
+def sums(statement: Sums, dialect: Dialect) -> Compiled:
     """Write a statement of sums."""
     _check(statement)
     query, grid = statement.query, statement.grid

@@ -7,7 +7,7 @@ from itertools import pairwise
 from discreet._exact import whole
 from discreet.errors import ParameterError
 from discreet.tables.engines.compile.dialect import Dialect
-from discreet.tables.engines.compile.rows import Chain, start
+from discreet.tables.engines.compile.rows import Chain, Compiled, start
 from discreet.tables.engines.compile.sums import keep_lowest
 from discreet.tables.engines.compile.text import column_list, number
 from discreet.tables.model.statements import Distinct, Profile
@@ -15,7 +15,7 @@ from discreet.tables.model.statements import Distinct, Profile
 __all__ = ["distinct", "profile"]
 
 
-def distinct(statement: Distinct, dialect: Dialect) -> str:
+def distinct(statement: Distinct, dialect: Dialect) -> Compiled:
     """Write a count of distinct values."""
     query, most = statement.query, whole(statement.most, name="most")
     value = f"value_{statement.value}"
@@ -31,7 +31,7 @@ def distinct(statement: Distinct, dialect: Dialect) -> str:
     return chain.answer([f"COUNT(DISTINCT {value})"], chain.last)
 
 
-def profile(statement: Profile, dialect: Dialect) -> str:
+def profile(statement: Profile, dialect: Dialect) -> Compiled:
     """Write a count of units by size."""
     edges = statement.edges
     if not edges or any(low >= high for low, high in pairwise(edges)):

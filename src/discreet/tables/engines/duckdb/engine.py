@@ -4,7 +4,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, final
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self, final
 from discreet._exact import whole
 from discreet.errors import DataError
 from discreet.privacy import Sensitive
+from discreet.tables.engines.compile.keys import KeyTable
 from discreet.tables.engines.compile.relations import rows_sql
 from discreet.tables.engines.compile.statement import compile  # noqa: A004
 from discreet.tables.engines.compile.text import quoted, text
@@ -87,12 +88,13 @@ class DuckDBEngine:
 
     def sql(self, statement: Statement, /) -> str:
         """Return the text that :meth:`aggregate` would run, its salt left out."""
-        return compile(statement, dialect=DUCKDB)
+        return compile(statement, dialect=DUCKDB).text
 
     def aggregate(self, statement: Statement, /) -> "Sensitive[pa.Table]":
         """Run one statement. An error's message is the same whatever the data."""
         salt = "" if isinstance(statement, Profile) else statement.salt
-        return Sensitive(self._run(compile(statement, dialect=DUCKDB), salt))
+        made = compile(statement, dialect=DUCKDB)
+        return Sensitive(self._run(made.text, salt, made.keys))
 
     def rows(self, select: Select, /) -> "Sensitive[pa.Table]":
         """Return rows as they are."""
@@ -108,14 +110,14 @@ class DuckDBEngine:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _run(self, query: str, salt: str) -> "pa.Table":
-        found = self._attempt(query, salt)
+    def _run(self, query: str, salt: str, keys: Sequence[KeyTable] = ()) -> "pa.Table":
+        found = self._attempt(query, salt, {one.name: _arrow(one) for one in keys})
         # Raised out here, it has no __context__: DuckDB's own messages quote values.
         if isinstance(found, str):
             raise DataError(found)
         return found
 
-    def _attempt(self, query: str, salt: str) -> "pa.Table | str":
+    def _attempt(self, query: str, salt: str, keys: "Mapping[str, pa.Table]") -> "pa.Table | str":
         """Return the answer, or what to say instead."""
         import duckdb
 
@@ -124,7 +126,8 @@ class DuckDBEngine:
                 return _CLOSED
             cursor = self._connections[0].cursor()
         try:
-            for name, frame in self._frames.items():
+            # Names that are registered are this cursor's alone: no other question sees them.
+            for name, frame in {**self._frames, **keys}.items():
                 cursor.register(name, frame)
 
             def work() -> "pa.Table":
@@ -139,6 +142,14 @@ class DuckDBEngine:
             return _FULL if "No space left" in str(error) else _FAILED
         finally:
             cursor.close()
+
+
+def _arrow(keys: KeyTable) -> "pa.Table":
+    import pyarrow as pa
+
+    number, *texts = keys.columns
+    arrays = {number[0]: pa.array(number[1], pa.int64())}
+    return pa.table(arrays | {name: pa.array(column, pa.string()) for name, column in texts})
 
 
 _FAILED = (
