@@ -125,6 +125,8 @@ class SampledLoss(Loss):
         """
         removing, adding = self.inner.pairs()
         rate = float_up(Fraction(self.rate))
+        if rate == 1:
+            return removing, adding
         return SampledPair(removing, rate, removes=True), SampledPair(adding, rate, removes=False)
 
     @property
@@ -322,4 +324,4 @@ def _amplified_delta(inner: Loss, rate: Fraction, epsilon: Fraction) -> float:
     else:
         ratio = math.expm1(float(epsilon)) / float(rate)
         lifted = Fraction(math.log1p(ratio) * (1 - 1e-14))
-    return min(1.0, float_up(rate) * inner.delta_upper(epsilon=lifted))
+    return min(1.0, float_up(rate * Fraction(inner.delta_upper(epsilon=lifted))))
