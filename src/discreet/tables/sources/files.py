@@ -85,14 +85,17 @@ def format_of(paths: Sequence[str], *, name: str) -> Literal["parquet", "csv"]:
     )
 
 
-def fingerprint(paths: Sequence[str], *, with_footers: bool) -> str:
-    """Digest the paths, sizes and times of files, and Parquet's footers; rows are not read."""
+def fingerprint(paths: Sequence[str], names: Sequence[str], *, with_footers: bool) -> str:
+    """Digest the paths, sizes and times of files, and Parquet's footers; rows are not read.
+
+    ``names`` are those by which the files are opened.
+    """
     digest = hashlib.sha256()
-    for path in paths:
-        state = os.stat(path)
+    for path, name in zip(paths, names, strict=True):
+        state = os.stat(name)
         digest.update(f"{path}\0{state.st_size}\0{state.st_mtime_ns}\0".encode())
         if with_footers:
-            digest.update(_footer(path, state.st_size))
+            digest.update(_footer(name, state.st_size))
     return digest.hexdigest()
 
 

@@ -3,8 +3,11 @@
 import shutil
 import tempfile
 import threading
+import time
 import weakref
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, final
@@ -77,14 +80,15 @@ class DuckDBEngine:
         self._folder = folder
         frames = {name: reading_of(source).frame for name, source in sources.items()}
         self._frames = {name: frame for name, frame in frames.items() if frame is not None}
+        self._files = [f for f in (reading_of(one).files for one in sources.values()) if f]
         # A list that is emptied on closing. At exit an engine may still be held by someone, and a
         # connection that outlives its library is reported as leaked.
-        self._connections = [_connected(memory_limit, threads, folder)]
+        self._connect = partial(_opened, sources, memory_limit, threads, folder)
+        self._connections = [self._connect()]
         self._lock = threading.Lock()
         self._close = weakref.finalize(
             self, _closed, self._connections, folder if spill is None else None
         )
-        _set_up(self._connections[0], sources, folder)
 
     def sql(self, statement: Statement, /) -> str:
         """Return the text that :meth:`aggregate` would run, its salt left out."""
@@ -111,11 +115,30 @@ class DuckDBEngine:
         self.close()
 
     def _run(self, query: str, salt: str, keys: Sequence[KeyTable] = ()) -> "pa.Table":
-        found = self._attempt(query, salt, {one.name: _arrow(one) for one in keys})
+        tables = {one.name: _arrow(one) for one in keys}
+        found = self._attempt(query, salt, tables)
+        for pause in _PAUSES:
+            # Nothing was released: reading once more costs nobody's privacy.
+            if found is not _FAILED or not any(files.has_changed() for files in self._files):
+                break
+            time.sleep(pause)
+            self._reconnect()
+            found = self._attempt(query, salt, tables)
+        else:
+            found = _CHANGED if found is _FAILED else found
         # Raised out here, it has no __context__: DuckDB's own messages quote values.
         if isinstance(found, str):
             raise DataError(found)
         return found
+
+    def _reconnect(self) -> None:
+        """Open the tables anew: where files may be read is settled when a connection is made."""
+        import duckdb
+
+        with self._lock, suppress(duckdb.Error):
+            if self._connections:
+                self._connections.append(self._connect())
+                self._connections.pop(0).close()
 
     def _attempt(self, query: str, salt: str, keys: "Mapping[str, pa.Table]") -> "pa.Table | str":
         """Return the answer, or what to say instead."""
@@ -156,6 +179,11 @@ _FAILED = (
     "the engine could not carry out the statement. Its message is withheld because it may show "
     "values. Check that the tables are still there and have the columns they had."
 )
+_CHANGED = (
+    "the tables' files were written to while they were read, or are gone. Write a new version "
+    "beside the old one and move it into its place: questions under way finish on the old one."
+)
+_PAUSES = (0.05, 0.2, 0.8)  # seconds, for whoever overwrites a file to come to an end
 _CLOSED = "the engine is closed. Open the tables again."
 _FULL = (
     "the statement needs more memory or disk than it may use. Give the engine a larger "
@@ -187,9 +215,13 @@ def _set_up(
     connection: "duckdb.DuckDBPyConnection", sources: Mapping[str, DataSource], folder: str
 ) -> None:
     """Show the tables, then shut the door."""
-    allowed = sorted({path for source in sources.values() for path in reading_of(source).paths})
+    readings = [reading_of(source) for source in sources.values()]
+    allowed = sorted({path for reading in readings for path in reading.paths})
     connection.execute(f"SET allowed_paths = [{', '.join(text(path) for path in allowed)}]")
-    connection.execute(f"SET allowed_directories = [{text(folder)}]")
+    # A name of an open file counts as the path of the file, and as itself once that is removed.
+    pinned = [str(one.files.folder.path) for one in readings if one.files and one.files.folder]
+    folders = ", ".join(text(place) for place in (folder, *pinned))
+    connection.execute(f"SET allowed_directories = [{folders}]")
     connection.execute(f"SET disabled_optimizers = {text(_OPTIMIZERS)}")
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET enable_progress_bar = true")
@@ -205,6 +237,18 @@ def _set_up(
             )
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
+
+
+def _opened(
+    sources: Mapping[str, DataSource], memory_limit: str | None, threads: int | None, folder: str
+) -> "duckdb.DuckDBPyConnection":
+    connection = _connected(memory_limit, threads, folder)
+    try:
+        _set_up(connection, sources, folder)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _closed(connections: "list[duckdb.DuckDBPyConnection]", folder: str | None) -> None:

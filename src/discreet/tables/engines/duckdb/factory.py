@@ -20,7 +20,10 @@ class DuckDB:
     A table is a path, glob, folder or list of paths of Parquet or CSV files (``.gz`` too), a
     DuckDB database's table (``"file.duckdb::table"`` or a pair), an Arrow, pandas or Polars frame,
     or a dict of one-dimensional NumPy arrays. Files are scanned when they are asked about, never
-    copied.
+    copied. On Linux they are held open, up to a hundred of a table: one that is replaced or
+    removed is still read by the questions under way, and the next one sees the new version. So
+    write a new version beside the old one and move it there; one that is overwritten in its place
+    may be found half-written.
 
     A CSV file has no types. Those that are not declared are guessed from the file once, when it is
     first opened: the guess depends on the rows, so look at it before it is written into a

@@ -9,6 +9,7 @@ from discreet.tables.engines.compile.text import quoted
 from discreet.tables.engines.duckdb.databases import as_database, open_database
 from discreet.tables.engines.duckdb.files import open_csv, open_parquet
 from discreet.tables.engines.duckdb.frames import content
+from discreet.tables.engines.duckdb.pinning import PinnedFiles
 from discreet.tables.sources.files import expand, fingerprint, format_of, inodes
 from discreet.tables.sources.frames import as_arrow
 from discreet.tables.sources.names import columns_checked
@@ -32,6 +33,7 @@ class Reading:
 
     reader: str  # what a SELECT reads from
     paths: tuple[str, ...] = ()
+    files: PinnedFiles | None = None
     frame: "pa.Table | None" = None
 
 
@@ -64,7 +66,7 @@ def version(source: DataSource) -> str:
     paths = reading_of(source).paths
     if source.kind != "database":
         paths = expand(source.given, name=source.name) or ()
-    return fingerprint(paths, with_footers=source.kind == "parquet")
+    return fingerprint(paths, paths, with_footers=source.kind == "parquet")
 
 
 def _files(
@@ -73,13 +75,13 @@ def _files(
     import duckdb
 
     kind = format_of(paths, name=name)
-    opened = None
+    opened, files = None, PinnedFiles(paths)  # all that follows is about the same version
     with duckdb.connect(":memory:") as connection:
         try:
             if kind == "parquet":
-                opened = open_parquet(connection, name, paths)
+                opened = open_parquet(connection, name, files.names)
             else:
-                opened = open_csv(connection, name, paths, types)
+                opened = open_csv(connection, name, files.names, types)
         except (duckdb.Error, OSError, ValueError) as error:
             if isinstance(error, DataError):
                 raise
@@ -91,12 +93,12 @@ def _files(
         name=name,
         kind=kind,
         columns=columns,
-        version=fingerprint(paths, with_footers=kind == "parquet"),
+        version=fingerprint(paths, files.names, with_footers=kind == "parquet"),
         identities=paths,
         location=tuple(map(str, given)) if several else str(given),  # type: ignore[call-overload]
         is_typed=kind != "csv",
-        places=tuple(inodes(paths)),
-        reading=Reading(reader=reader, paths=paths),
+        places=tuple(inodes(files.names)),
+        reading=Reading(reader=reader, paths=files.names, files=files),
     )
 
 
@@ -109,7 +111,7 @@ def _database(name: str, given: tuple[str, str], *, is_public: bool) -> DataSour
         name=name,
         kind="database",
         columns=opened.columns,
-        version=fingerprint(paths, with_footers=False),
+        version=fingerprint(paths, paths, with_footers=False),
         identities=(f"{paths[0]}::{opened.table}",),
         location=f"{given[0]}::{given[1]}",
         places=tuple(inodes(paths, opened.table)),
