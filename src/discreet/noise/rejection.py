@@ -73,6 +73,9 @@ class RejectionSampler:
         self._ratio = max(float(scale / bucket), 1e-150)
         self._piece = max(0, math.ceil(scale / bucket) - 1).bit_length()
         self._build_table()
+        # Added to a sample it makes a positive integer of always the same number of digits, but
+        # for a chance below exp(-1000).
+        self.offset: Final = 1 << (63 if self._shift <= _WIDEST_SHIFT else self._shift + 20)
         self._pool: list[int] = []
         self._pool_identity: tuple[int, int] | None = None
 
@@ -174,24 +177,38 @@ class RejectionSampler:
         out[place[accepted]] = value[accepted]
         return place[~accepted]
 
-    def one(self, *, source: Source) -> int:
-        """Return one sample; samples for the secure source are made in batches.
+    def around(self, centre: int, *, source: Source) -> int:
+        """Return ``centre`` plus one sample; samples for the secure source are made in batches.
 
         The batch is dropped in a forked child. It also hides how long any one sample took.
 
-        >>> isinstance(RejectionSampler("laplace", Fraction(3)).one(source=SYSTEM), int)
-        True
+        Claim: while ``abs(centre) < 2**60``, the integers on the way have the same number of digits
+        whatever centre and sample are, so Python's additions do the same work; only the last one
+        depends on the numbers, and on nothing but their sum.
+
+        >>> RejectionSampler("laplace", Fraction(1, 999)).around(7, source=SYSTEM)
+        7
         """
         if source is not SYSTEM:
-            return int(self.draw(1, source=source)[0])
+            raised = int(self.draw(1, source=source)[0]) + self.offset
+            return raised + centre - self.offset
         while True:
             if self._pool_identity != process_identity():
                 self._pool = []
                 self._pool_identity = process_identity()
             try:
-                return self._pool.pop()  # atomic, so no two threads get the same sample
+                raised = self._pool.pop()  # atomic, so no two threads get the same sample
             except IndexError:
-                self._pool = self.draw(_POOL, source=source).tolist()
+                self._pool = self._raised(_POOL, source)
+            else:
+                return raised + centre - self.offset
+
+    def _raised(self, count: int, source: Source) -> list[int]:
+        samples = self.draw(count, source=source)
+        if samples.dtype == object:
+            return [sample + self.offset for sample in samples.tolist()]
+        raised: list[int] = (samples.view(np.uint64) ^ np.uint64(self.offset)).tolist()
+        return raised
 
     def _low_bits(self, count: int, source: Source) -> npt.NDArray[Any]:
         size = next(width for width in (8, 16, 32, 64) if width >= self._shift)

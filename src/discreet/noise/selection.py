@@ -28,7 +28,7 @@ __all__ = ["exponential_race", "permute_and_flip"]
 Scores = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int64]
 _BLOCK: Final = 1 << 10
-_EXP_ERROR: Final = 2.0**-39  # relative; covers exponents down to -745 and numpy's exp
+_EXP_ERROR: Final = 2.0**-39  # relative; covers exponents down to -700 and numpy's exp
 _SMALLEST_RATE: Final = Fraction(1, 2**1000)
 
 
@@ -110,8 +110,7 @@ def _race_in_doubles(
     scores: Scores, rate: Fraction, drawn: int, multiplicity: Counts | None = None
 ) -> int | None:
     """Find the interval that ``drawn * 2**-64`` falls in, or None if doubles cannot tell."""
-    with np.errstate(over="ignore"):
-        weights = np.exp(-float(rate) * _below_best(scores, multiplicity))
+    weights = _weights(scores, rate, multiplicity)
     if multiplicity is not None:
         weights *= multiplicity
     blocks = -(-weights.size // _BLOCK)
@@ -177,8 +176,7 @@ def permute_and_flip(scores: npt.ArrayLike, *, rate: Number, source: Source = SY
     rate, exact = positive(rate, name="rate"), _checked(scores)
     word = words(source, exact.size, "<u4")
     if _is_tame(rate):
-        with np.errstate(over="ignore"):
-            distance = word * 2.0**-32 - np.exp(-float(rate) * _below_best(exact))
+        distance = word * 2.0**-32 - _weights(exact, rate)
     else:
         distance = np.zeros(exact.size)  # leave every coin to the integers
     heads = distance < 0
@@ -186,9 +184,26 @@ def permute_and_flip(scores: npt.ArrayLike, *, rate: Number, source: Source = SY
     for i in np.flatnonzero(np.abs(distance) < 2.0**-31):
         exponent = _exact_exponents(exact, rate, int(i))[0]
         heads[i] = is_less(int(word[i]), 32, chance_exp(exponent), source)
-    winners = np.flatnonzero(heads)
-    # How many won is a secret, so the time to choose among them must not tell.
-    return int(winners[uniform_below_secret(winners.size, source=source)])
+    # How many won is a secret, so the time to choose among them must not tell: they are counted,
+    # not gathered, and the search among the counts depends on what it finds alone.
+    won = np.cumsum(heads)
+    return int(np.searchsorted(won, uniform_below_secret(int(won[-1]), source=source), "right"))
+
+
+def _weights(
+    scores: Scores, rate: Fraction, multiplicity: Counts | None = None
+) -> npt.NDArray[np.float64]:
+    """Return exp(-rate * (best - score)), but exp(-700) where it is less than that.
+
+    Numbers below about exp(-708) are slow, on some processors by far, and so is vanishing. The
+    difference is drowned by the errors that are allowed for.
+    """
+    exponents = _below_best(scores, multiplicity)
+    with np.errstate(over="ignore"):
+        exponents *= -float(rate)
+    np.maximum(exponents, -700.0, out=exponents)
+    np.exp(exponents, out=exponents)
+    return exponents
 
 
 def _below_best(scores: Scores, multiplicity: Counts | None = None) -> npt.NDArray[np.float64]:
@@ -196,7 +211,7 @@ def _below_best(scores: Scores, multiplicity: Counts | None = None) -> npt.NDArr
     best = _best(scores, multiplicity)
     if scores.dtype.kind == "f":
         with np.errstate(over="ignore"):
-            below = np.asarray(best - scores, dtype=np.float64)
+            below = np.subtract(best, scores, dtype=np.float64)
     else:
         # The difference of two int64 fits an unsigned word, although it may wrap on the way there.
         wrapped: npt.NDArray[Any] = np.subtract(best, scores, dtype=np.int64)

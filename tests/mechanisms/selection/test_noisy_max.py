@@ -14,7 +14,13 @@ from discreet.errors import DataError, ParameterError
 from discreet.mechanisms.selection.laplace_steps import LaplaceSteps
 from discreet.mechanisms.selection.noisy_max import NoisyMax
 from discreet.mechanisms.values.grid import Grid
-from discreet.mechanisms.values.grid_steps import FARTHEST, clamped_step, clamped_steps, exact_steps
+from discreet.mechanisms.values.grid_steps import (
+    FARTHEST,
+    clamped_step,
+    clamped_steps,
+    exact_steps,
+    steps_below_best,
+)
 from discreet.noise import SYSTEM
 from discreet.testing import cdf_gap, dkw_band
 
@@ -94,7 +100,7 @@ def test_the_plain_gap_to_the_runner_up_would_leak_through_ties():
 def draw_joint(steps_object, scores, samples, gaps):
     drawn = np.empty(samples, dtype=np.int64)
     together = np.tile(np.array(scores, dtype=float), (samples, 1))
-    for k, noisy in enumerate(steps_object.noisy(together, source=SYSTEM)):
+    for k, noisy in enumerate(steps_object.noisy_below_best(together, source=SYSTEM)):
         winner = int(np.argmax(noisy))
         gap = int(noisy[winner]) - steps_object.to_beat(np.delete(noisy, winner), before=winner)
         drawn[k] = winner * (gaps + 1) + min(gap, gaps)
@@ -271,7 +277,8 @@ def test_scores_far_from_zero_are_told_apart(scores):
     assert mechanism.select(scores[::-1]) == 0
     winner, gap = mechanism.select_with_gap(scores)
     assert winner == 1
-    assert gap == pytest.approx(float(scores[1]) - float(scores[0]), rel=1e-6)
+    farthest = float(FARTHEST * mechanism._steps.grid.spacing)
+    assert gap == pytest.approx(min(farthest, float(scores[1]) - float(scores[0])), rel=1e-6)
 
 
 def test_integers_beyond_doubles_keep_their_differences():
@@ -290,9 +297,12 @@ def test_steps_are_the_nearest_multiples_of_any_score(scores, exponent):
     array = np.array(scores)
     expected = [math.floor(Fraction(x) / grid.spacing + Fraction(1, 2)) for x in array.tolist()]
     assert exact_steps(grid, array).tolist() == expected
+    below = [min(FARTHEST, max(expected) - x) for x in expected]
+    assert steps_below_best(grid, array).tolist() == below
     clamped = [max(-FARTHEST, min(FARTHEST, x)) for x in expected]
     assert clamped_steps(grid, array).tolist() == clamped
-    assert [clamped_step(grid, x) for x in array.tolist()] == clamped
+    raised = [clamped_step(grid, x) for x in array.tolist()]
+    assert [steps - base for steps, base in raised] == clamped
 
 
 @given(
@@ -317,9 +327,10 @@ def test_extreme_magnitudes_neither_wrap_nor_fail():
 
 def test_ties_go_to_the_lower_index_and_object_sums_agree():
     steps = LaplaceSteps(Grid(0), 2, Fraction(1, 10**6))  # no noise, but in one of e**(10**6)
-    assert int(np.argmax(steps.noisy(np.array([1.0, 3.0, 3.0]), source=SYSTEM))) == 1
+    for noisy in (steps.noisy, steps.noisy_below_best):
+        assert int(np.argmax(noisy(np.array([1.0, 3.0, 3.0]), source=SYSTEM))) == 1
     wide = LaplaceSteps(Grid(0), 2, Fraction(2**70))
-    assert wide.noisy(np.array([1.0, 3.0]), source=SYSTEM).dtype == object
+    assert wide.noisy_below_best(np.array([1.0, 3.0]), source=SYSTEM).dtype == object
 
 
 @pytest.mark.parametrize("noise", ["gumbel", "exponential"])

@@ -90,7 +90,7 @@ class ClassifierAccuracy:
                 f"correct must hold {int(self.examples)} booleans, got shape {answers.shape} of "
                 f"{answers.dtype}. Pass one per example, or use release_predictions."
             )
-        noisy = int(answers.sum()) + discrete_laplace(self._scale, source=source)
+        noisy = discrete_laplace(self._scale, centre=int(answers.sum()), source=source)
         return max(0, min(int(self.examples), noisy)) / int(self.examples)
 
     def release_predictions(

@@ -92,12 +92,10 @@ def release_rounded(
 ) -> float | npt.NDArray[np.float64]:
     """Add grid noise to a number or an array; ``noise_for`` plans it for so many coordinates."""
     if type(value) is int or (type(value) is float and -1e308 < value < 1e308):
-        grid, steps = noise_for(1)
-        return grid.add_one(value, draw(steps, source=source))
+        return _release_one(value, noise_for(1), draw, source)
     values = as_reals(value)
     if is_scalar(value):
-        grid, steps = noise_for(1)
-        return grid.add_one(values.item(), draw(steps, source=source))
+        return _release_one(values.item(), noise_for(1), draw, source)
     grid, steps = noise_for(max(1, values.size))
     noise = draw(steps, values.size, source=source)
     flat = np.ascontiguousarray(values).reshape(-1)
@@ -106,3 +104,12 @@ def release_rounded(
         part = slice(start, start + _CHUNK)
         out[part] = grid.add(flat[part], noise[part])
     return out.reshape(values.shape)
+
+
+def _release_one(
+    value: float, plan: tuple[Grid, float], draw: Callable[..., Any], source: Source
+) -> float:
+    """Do the same for one number, with the same work for every one."""
+    grid, steps = plan
+    raised, base = grid.raised(value)
+    return grid.lowered(draw(steps, centre=raised, source=source), base)

@@ -104,7 +104,7 @@ class DiscreteGaussian:
         discreet.errors.DataError: values must have 1 entry for dimension=1, got 2. ...
         """
         if type(value) is int and self.dimension in (None, 1):
-            return value + discrete_gaussian(self.sigma, source=source)
+            return discrete_gaussian(self.sigma, centre=value, source=source)
         values = as_integers(value)
         if self.dimension is not None and values.size != self.dimension:
             entries = "entry" if self.dimension == 1 else "entries"
@@ -113,7 +113,7 @@ class DiscreteGaussian:
                 f"got {values.size}. Leave dimension out to allow any shape."
             )
         if is_scalar(value):
-            return int(values) + discrete_gaussian(self.sigma, source=source)
+            return discrete_gaussian(self.sigma, centre=int(values), source=source)
         noise = discrete_gaussian(self.sigma, values.shape, source=source)
         return saturating_add(values, noise)
 

@@ -92,10 +92,10 @@ class DiscreteLaplace:
         discreet.errors.DataError: values must be integers, got float64. Round them first, ...
         """
         if type(value) is int:
-            return value + discrete_laplace(self.scale, source=source)
+            return discrete_laplace(self.scale, centre=value, source=source)
         values = as_integers(value)
         if is_scalar(value):
-            return int(values) + discrete_laplace(self.scale, source=source)
+            return discrete_laplace(self.scale, centre=int(values), source=source)
         noise = discrete_laplace(self.scale, values.shape, source=source)
         return saturating_add(values, noise)
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Self, final
+from typing import Any, Final, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,14 @@ from discreet._exact import Number, positive, refusal
 from discreet._rounding import log_of
 from discreet.mechanisms.selection.scores import choice_rate
 from discreet.mechanisms.values.grid import Grid
-from discreet.mechanisms.values.grid_steps import exact_steps
+from discreet.mechanisms.values.grid_steps import exact_steps, steps_below_best
 from discreet.noise import Source, discrete_laplace
 
 __all__ = ["LaplaceSteps", "Steps"]
 
+_WIDE: Final = 1 << 45  # steps; scores up to 2**16 noise scales apart are told apart
+
+Scores = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 Steps = npt.NDArray[Any]  # int64, or Python integers where 64 bits could not hold them
 
 
@@ -53,17 +56,28 @@ class LaplaceSteps:
             raise refusal("epsilon", "a number above 1e-250", epsilon)
         return cls(grid, reach, steps)
 
-    def noisy(
-        self, scores: npt.NDArray[np.float64] | npt.NDArray[np.int64], *, source: Source
-    ) -> Steps:
+    def noisy(self, scores: Scores, *, source: Source) -> Steps:
         """Return scores plus noise in steps, exactly, whatever their size.
 
-        Saturating would make ties, and ties that are not shifted along with the noise. So scores
-        some 10**12 noise scales from zero, and noise as wide, take the slow way through Python's
-        integers. An outsider who measures time may learn that a score lies there.
+        Scores some 10**12 noise scales from zero, and noise as wide, take the slow way through
+        Python's integers. An outsider who measures time may learn that a score lies there.
         """
-        steps = exact_steps(self.grid, scores)
-        noise: Steps = discrete_laplace(self.scale, scores.shape, source=source)
+        return self._plus_noise(exact_steps(self.grid, scores), source)
+
+    def noisy_below_best(self, scores: Scores, *, source: Source) -> Steps:
+        """Return the same less the best score, where those too far below it count as FARTHEST.
+
+        That is the one to take where only differences to the winner matter: it does the same work
+        for all scores. Its law is that of scores none of which moves further than before
+        (see :func:`steps_below_best`), less one number from all of them. Noise that may not fit 64
+        bits, which depends on the parameters alone, is added to exact scores instead.
+        """
+        if self.scale > _WIDE:
+            return self.noisy(scores, source=source)
+        return self._plus_noise(-steps_below_best(self.grid, scores), source)
+
+    def _plus_noise(self, steps: Steps, source: Source) -> Steps:
+        noise: Steps = discrete_laplace(self.scale, steps.shape, source=source)
         is_narrow = steps.dtype != object and noise.dtype != object
         if is_narrow and max(int(noise.max()), -int(noise.min())) < 1 << 62:
             return steps + noise

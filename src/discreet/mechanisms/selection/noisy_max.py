@@ -108,7 +108,7 @@ class NoisyMax:
         """
         if self.noise != "laplace":
             return self._law.select(scores, source=source)
-        return int(np.argmax(self._steps.noisy(as_scores(scores), source=source)))
+        return int(np.argmax(self._steps.noisy_below_best(as_scores(scores), source=source)))
 
     def select_with_gap(
         self, scores: npt.ArrayLike, *, source: Source = SYSTEM
@@ -116,7 +116,8 @@ class NoisyMax:
         """Return the winner's index and by how much it won, at the price of the index alone.
 
         The gap is the noisy distance to the runner-up, or to losing where the runner-up would win
-        a tie: one step less, a millionth of the noise. It needs Laplace noise.
+        a tie: one step less, a millionth of the noise. Gaps end at some 10**12 noise scales. It
+        needs Laplace noise.
 
         Why: given the others' noise, shifting the winner's by its own change plus the threshold's
         maps each outcome to the same outcome for the neighbour (docs/proofs/noisy_max.md,
@@ -137,7 +138,7 @@ class NoisyMax:
         if values.size < 2:
             raise DataError("scores must have two entries or more for a gap, got 1.")
         steps = self._steps
-        noisy = steps.noisy(values, source=source)
+        noisy = steps.noisy_below_best(values, source=source)
         winner = int(np.argmax(noisy))
         gap = int(noisy[winner]) - steps.to_beat(np.delete(noisy, winner), before=winner)
         return winner, steps.in_scores(gap)

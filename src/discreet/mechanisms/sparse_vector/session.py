@@ -55,7 +55,17 @@ class SparseVectorSession:
     discreet.errors.SessionOver: this session has given its 1 positive answer. ...
     """
 
-    __slots__ = ("_bar", "_identity", "_left", "_lock", "_plan", "_positives", "_source")
+    __slots__ = (
+        "_bar",
+        "_identity",
+        "_left",
+        "_lock",
+        "_one",
+        "_plan",
+        "_positives",
+        "_source",
+        "_width",
+    )
 
     def __init__(self, mechanism: AboveThreshold, *, source: Source = SYSTEM) -> None:
         if not isinstance(mechanism, AboveThreshold):
@@ -69,7 +79,9 @@ class SparseVectorSession:
         self._positives = self._left = int(mechanism.positives)
         self._lock = Lock()
         self._identity = process_identity()
-        self._bar = plan.bar + int(plan.draw(plan.threshold_scale, source=source))
+        self._bar = int(plan.draw(plan.threshold_scale, centre=plan.bar, source=source))
+        self._width = 110 + int(plan.query_scale).bit_length()  # bits; more than any sum has
+        self._one = 1 << self._width
 
     @property
     def positives_left(self) -> int:
@@ -100,15 +112,17 @@ class SparseVectorSession:
         """
         if not is_scalar(value):
             raise DataError("value must be a single number. Ask for an array with ask_many.")
-        steps = clamped_step(self._plan.grid, as_reals(value).item())
+        steps, base = clamped_step(self._plan.grid, as_reals(value).item())
         self._refuse_other_process()
         with self._lock:
             self._refuse_if_over()
-            noise = int(self._plan.draw(self._plan.query_scale, source=self._source))
-            above = steps + noise >= self._bar
+            noisy = int(self._plan.draw(self._plan.query_scale, centre=steps, source=self._source))
+            # Whether noisy - base >= bar: a comparison would stop at the first digit that differs,
+            # so its time would tell how close it was.
+            above = noisy + (self._one - base - self._bar) >> self._width > 0
             # Counted before anybody sees the answer: an interruption wastes it.
             self._left -= above
-            gap = self._gap(steps + noise) if above else None
+            gap = self._gap(noisy - base) if above else None
         return Answer(is_above=above, gap=gap)
 
     def ask_many(self, values: npt.ArrayLike) -> npt.NDArray[np.bool_]:

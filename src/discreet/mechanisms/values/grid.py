@@ -21,6 +21,9 @@ __all__ = ["Grid"]
 _LIMB = 40  # bits of the low limb in which wide sums are held
 _MASK = (1 << _LIMB) - 1
 _FARTHEST = 2.0**100  # steps; a value beyond is clamped, which adds no sensitivity
+_TO_HIGH, _TO_WHOLE = 1.5 * 2.0**102, 1.5 * 2.0**52
+_FLOAT_BASE = int(_TO_HIGH) + int(_TO_WHOLE)
+_INTEGER_BASE, _MANY_DIGITS = 1 << 104, 1 << 90
 _CHUNK = 1 << 15  # entries; keeps the intermediate arrays in the processor's cache
 
 
@@ -153,22 +156,55 @@ class Grid:
         farthest = 1 << max(0, 62 - (fine - _LIMB))
         return np.clip(values, -farthest, farthest) << min(fine - _LIMB, 62), np.zeros_like(values)
 
-    def add_one(self, value: float, noise: int) -> float:
-        """Return the same for one int or float, by Python's integers.
+    def raised(self, value: float) -> tuple[int, int]:
+        """Return the nearest multiple of one int or float, raised, and by how much it was raised.
 
-        >>> Grid(-1).add_one(0.25, 3)
-        2.0
+        Claim: for floats, and for integers up to 2**90 in size, the integers on the way have the
+        same number of digits whatever the value is, so the same work is done.
+
+        Why: a large constant is added before anything else. An integer then keeps its width when
+        it is shifted. A float, clamped to 2**100 steps, is split without error into a multiple of
+        2**50 steps and a rest of at most 2**49, since adding 1.5 * 2**102 steps rounds to such
+        multiples (all doubles between 2**102 and 2**103 steps are), and likewise the rest into
+        whole steps and at most half a one. The constants are still on them when they are made
+        integers.
+
+        >>> steps, base = Grid(-1).raised(0.25)
+        >>> steps - base, (steps - base).bit_length() < steps.bit_length() == 103
+        (1, True)
         """
         if isinstance(value, int):
-            fine = value << max(0, 1 - self.exponent)  # in half steps or finer
-            steps = (fine >> max(0, self.exponent - 1)) + 1 >> 1
-            farthest = 1 << (1000 - max(0, self.exponent))  # leaves room for noise in the doubles
-            steps = max(-farthest, min(farthest, steps))
-        else:
-            x = max(-_FARTHEST, min(_FARTHEST, value * 2.0**-self.exponent))
-            whole = math.floor(x)
-            steps = whole + (x - whole >= 0.5)
-        return math.ldexp(steps + noise, self.exponent)
+            return self._raised_integer(value)
+        step, per_unit = 2.0**self.exponent, 2.0**-self.exponent
+        far, to_high, to_whole = _FARTHEST * step, _TO_HIGH * step, _TO_WHOLE * step
+        x = value if -far <= value <= far else math.copysign(far, value)
+        high = x + to_high
+        low = x - (high - to_high)
+        whole = low + to_whole
+        # Doubles round halves to even: one that was rounded down goes up instead.
+        is_half = low - (whole - to_whole) >= 0.5 * step
+        # Some doubles take longer than others: in divisions, in int() of 2**63 or more, and those
+        # below 2**-1022 in products. So there is none of these.
+        high *= 2.0**-50 * per_unit
+        return (int(high) << 50) + int(whole * per_unit) + is_half, _FLOAT_BASE
+
+    def _raised_integer(self, value: int) -> tuple[int, int]:
+        fine, coarse = (-self.exponent, 0) if self.exponent <= 0 else (0, self.exponent)
+        if -_MANY_DIGITS < value < _MANY_DIGITS:
+            halves = (value + (_INTEGER_BASE << coarse)) << fine + 1 >> coarse
+            return halves + 1 >> 1, _INTEGER_BASE << fine
+        # Beyond 2**90 its digits show. Clamped to leave room for noise in the doubles.
+        farthest = 1 << (1000 - coarse)
+        steps = (value << fine + 1 >> coarse) + 1 >> 1
+        return max(-farthest, min(farthest, steps)), 0
+
+    def lowered(self, steps: int, base: int) -> float:
+        """Return the double nearest to ``steps - base`` multiples of the spacing.
+
+        >>> Grid(-1).lowered(*Grid(-1).raised(0.5))
+        0.5
+        """
+        return math.ldexp(steps - base, self.exponent)
 
 
 def _half_up(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
