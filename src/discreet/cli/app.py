@@ -1,8 +1,11 @@
 """The application: its commands put together, and every error told in one line."""
 
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
+from threading import current_thread, main_thread
 from typing import Annotated, Any
 
 import typer
@@ -113,4 +116,19 @@ def main() -> None:
     discreet ...
     0
     """
-    app(prog_name="discreet")
+    with _ending_in_order():
+        app(prog_name="discreet")
+
+
+@contextmanager
+def _ending_in_order() -> Iterator[None]:
+    """Let SIGTERM end the process as an error does, so that what was spilled is removed."""
+    before = signal.getsignal(signal.SIGTERM)
+    if before is not signal.SIG_DFL or current_thread() is not main_thread():
+        yield
+        return
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

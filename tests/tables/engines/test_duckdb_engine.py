@@ -120,7 +120,7 @@ def test_what_does_not_fit_is_spilled(tmp_path):
 
 def test_the_spilling_folder_is_removed():
     engine = DuckDBEngine({"people": TABLE})
-    folder = Path(engine._folder)
+    folder = engine._folder.path
     assert folder.is_dir()
     assert folder.stat().st_mode & 0o077 == 0
     engine.close()
@@ -149,7 +149,7 @@ people = Query(rows=Select.of("people", unit="user_id"), tables=("people",))
 engine = DuckDBEngine({{"people": pa.table({{"user_id": [1, 2]}})}})
 count = Sums(query=people, cells=(Cells(kind="rows"),), bounding=Norm(limit=1, order=1), salt="")
 engine.aggregate(count)
-print(engine._folder)
+print(engine._folder.path)
 {script}
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -161,7 +161,7 @@ print(engine._folder)
 def test_an_engine_is_closed_when_nobody_holds_it():
     engine = DuckDBEngine({"people": TABLE})
     engine.aggregate(COUNT)
-    connections, folder = engine._connections, Path(engine._folder)
+    connections, folder = engine._connections, engine._folder.path
     del engine
     gc.collect()
     assert connections == []

@@ -90,7 +90,7 @@ def test_settings_reach_the_engine(place):
     with opened as engine:
         found = engine._run("SELECT current_setting('threads') AS n, COUNT(*) AS m FROM people", "")
         assert found.to_pylist() == [{"n": 3, "m": 500}]
-        assert engine._folder == str(place)
+        assert engine._folder.path.parent == place.resolve()
 
 
 def test_sources_of_another_engine_are_refused():

@@ -1,7 +1,5 @@
 """Statements in DuckDB: what it may reach, how it is stopped, what it may say."""
 
-import shutil
-import tempfile
 import threading
 import time
 import weakref
@@ -21,6 +19,7 @@ from discreet.tables.engines.compile.statement import compile  # noqa: A004
 from discreet.tables.engines.compile.text import quoted, text
 from discreet.tables.engines.duckdb.databases import attach
 from discreet.tables.engines.duckdb.dialect import DUCKDB
+from discreet.tables.engines.duckdb.folders import PrivateFolder
 from discreet.tables.engines.duckdb.looking import look, reading_of
 from discreet.tables.engines.progress import run
 from discreet.tables.model.relation import Select
@@ -73,22 +72,16 @@ class DuckDBEngine:
         }
         if threads is not None:
             whole(threads, name="threads")
-        if spill is None:
-            folder = tempfile.mkdtemp(prefix="discreet-")
-        else:
-            folder = str(Path(spill).resolve())
-        self._folder = folder
+        self._folder = PrivateFolder(spill)
         frames = {name: reading_of(source).frame for name, source in sources.items()}
         self._frames = {name: frame for name, frame in frames.items() if frame is not None}
         self._files = [f for f in (reading_of(one).files for one in sources.values()) if f]
         # A list that is emptied on closing. At exit an engine may still be held by someone, and a
         # connection that outlives its library is reported as leaked.
-        self._connect = partial(_opened, sources, memory_limit, threads, folder)
+        self._connect = partial(_opened, sources, memory_limit, threads, self._folder.path)
         self._connections = [self._connect()]
         self._lock = threading.Lock()
-        self._close = weakref.finalize(
-            self, _closed, self._connections, folder if spill is None else None
-        )
+        self._close = weakref.finalize(self, _closed, self._connections, self._folder)
 
     def sql(self, statement: Statement, /) -> str:
         """Return the text that :meth:`aggregate` would run, its salt left out."""
@@ -192,7 +185,7 @@ _FULL = (
 
 
 def _connected(
-    memory_limit: str | None, threads: int | None, folder: str
+    memory_limit: str | None, threads: int | None, folder: Path
 ) -> "duckdb.DuckDBPyConnection":
     import duckdb
 
@@ -202,7 +195,11 @@ def _connected(
         "autoload_known_extensions": False,
         "preserve_insertion_order": False,
         "python_enable_replacements": False,
-        "temp_directory": folder,
+        "temp_directory": str(folder),
+        # Spill that a killed process leaves is of use to nobody. DuckDB wants to be told that its
+        # own random numbers, of which the key is made, are not as good as those of OpenSSL.
+        "temp_file_encryption": True,
+        "force_mbedtls_unsafe": True,
     }
     if memory_limit is not None:
         config["memory_limit"] = memory_limit
@@ -212,7 +209,7 @@ def _connected(
 
 
 def _set_up(
-    connection: "duckdb.DuckDBPyConnection", sources: Mapping[str, DataSource], folder: str
+    connection: "duckdb.DuckDBPyConnection", sources: Mapping[str, DataSource], folder: Path
 ) -> None:
     """Show the tables, then shut the door."""
     readings = [reading_of(source) for source in sources.values()]
@@ -220,7 +217,7 @@ def _set_up(
     connection.execute(f"SET allowed_paths = [{', '.join(text(path) for path in allowed)}]")
     # A name of an open file counts as the path of the file, and as itself once that is removed.
     pinned = [str(one.files.folder.path) for one in readings if one.files and one.files.folder]
-    folders = ", ".join(text(place) for place in (folder, *pinned))
+    folders = ", ".join(text(place) for place in (str(folder), *pinned))
     connection.execute(f"SET allowed_directories = [{folders}]")
     connection.execute(f"SET disabled_optimizers = {text(_OPTIMIZERS)}")
     connection.execute("SET TimeZone = 'UTC'")
@@ -240,7 +237,7 @@ def _set_up(
 
 
 def _opened(
-    sources: Mapping[str, DataSource], memory_limit: str | None, threads: int | None, folder: str
+    sources: Mapping[str, DataSource], memory_limit: str | None, threads: int | None, folder: Path
 ) -> "duckdb.DuckDBPyConnection":
     connection = _connected(memory_limit, threads, folder)
     try:
@@ -251,8 +248,7 @@ def _opened(
     return connection
 
 
-def _closed(connections: "list[duckdb.DuckDBPyConnection]", folder: str | None) -> None:
+def _closed(connections: "list[duckdb.DuckDBPyConnection]", folder: PrivateFolder) -> None:
     while connections:
         connections.pop().close()
-    if folder is not None:
-        shutil.rmtree(folder, ignore_errors=True)
+    folder.remove()

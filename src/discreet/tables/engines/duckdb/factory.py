@@ -34,9 +34,11 @@ class DuckDB:
     Texts are told apart by their letters, whatever collation a database gives them. A view of a
     database can be public but not protected, as its rows may depend on several people.
 
-    What does not fit into ``memory_limit`` (DuckDB's notation, ``"4GB"``) is spilled to the folder
-    ``spill``: as it is, not encrypted, so choose a disk that may hold the data. If None, it is a
-    temporary folder that only this user can read and that is removed at the end. ``threads`` are
+    What does not fit into ``memory_limit`` (DuckDB's notation, ``"4GB"``) is spilled to a folder in
+    ``spill``, or where temporary files go if None. Only this user can read it, and it is removed
+    at the end; what a killed process leaves is removed by the next one that spills there. DuckDB
+    encrypts it with a key that is nowhere but in the process, though it does not vouch for the
+    random numbers that the key is made of: so choose a disk that may hold the data. ``threads`` are
     as many as there are cores, if None.
 
     >>> from discreet.testing import temporary_tables

@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import final
 
+from discreet.errors import ParameterError
+
 __all__ = ["PrivateFolder"]
 
 _PREFIX = "discreet-"
@@ -38,10 +40,15 @@ class PrivateFolder:
     def __init__(self, parent: str | os.PathLike[str] | None = None) -> None:
         place = Path(parent if parent is not None else tempfile.gettempdir()).resolve()
         _sweep(place)
-        lock = None
-        while lock is None:
-            self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
-            lock = _locked(self.path, os.O_CREAT | os.O_EXCL)
+        try:
+            place.mkdir(exist_ok=True)
+            self.path, lock = _made(place)
+        except OSError as error:
+            raise ParameterError(
+                f"spill must be a folder where files can be made, got {str(place)!r}: "
+                f"{error.strerror}.",
+                parameter="spill",
+            ) from None
         self._remove = weakref.finalize(self, _removed, self.path, lock, os.getpid())
 
     def remove(self) -> None:
@@ -49,24 +56,29 @@ class PrivateFolder:
         self._remove()
 
 
-def _locked(folder: Path, flags: int = 0) -> int | None:
-    """Take a folder's lock; None where another process has it, or the folder is gone."""
+def _made(place: Path) -> tuple[Path, int]:
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
+        lock = os.open(folder / _LOCK, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+        # A file system without locks has nobody who takes them, either.
+        if _is_taken(lock, folder) is not False:
+            return folder, lock
+        os.close(lock)  # someone thought that it was left behind
+
+
+def _is_taken(lock: int, folder: Path) -> bool | None:
+    """Take a lock: False where another process has it or the folder went, None without locks."""
+    if not _HAS_LOCKS:
+        return None
+    import fcntl
+
     try:
-        lock = os.open(folder / _LOCK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | flags, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(lock), os.stat(folder / _LOCK))
+    except (BlockingIOError, FileNotFoundError):
+        return False
     except OSError:
         return None
-    try:
-        if _HAS_LOCKS:
-            import fcntl
-
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Someone may have removed it between the two steps: then this is the lock of nothing.
-        if os.path.samestat(os.fstat(lock), os.stat(folder / _LOCK)):
-            return lock
-    except OSError:
-        pass
-    os.close(lock)
-    return None
 
 
 def _removed(folder: Path, lock: int, owner: int) -> None:
@@ -87,12 +99,14 @@ def _sweep(place: Path) -> None:
     if not _HAS_LOCKS or place in _SWEPT:
         return
     _SWEPT.add(place)
-    with suppress(OSError):
-        for folder in place.glob(f"{_PREFIX}*"):
-            if _is_folder(folder) and folder.lstat().st_uid == os.getuid():
-                lock = _locked(folder)
-                if lock is not None:
+    for folder in place.glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # it is another user's, or just went
+            if _is_folder(folder) and folder.stat().st_uid == os.getuid():
+                lock = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
+                if _is_taken(lock, folder):
                     _removed(folder, lock, os.getpid())
+                else:
+                    os.close(lock)
 
 
 def _is_folder(path: Path) -> bool:
