@@ -6,6 +6,7 @@ The exponential goes through ``decimal``, which rounds correctly and alike on ev
 """
 
 import math
+from collections.abc import Iterable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
@@ -20,6 +21,7 @@ __all__ = [
     "log_one_over",
     "nearest",
     "one_minus_exp",
+    "sum_up",
 ]
 
 _UP = Context(prec=40, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
@@ -28,6 +30,9 @@ _DOWN = Context(prec=40, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN)
 # exp(-5000) is below 1e-2171: far under anything a float can hold, while the exact fraction for
 # exp(-1e6) would carry half a million digits through every later step for nothing.
 _NEGLIGIBLE = 5000
+
+_LONG = 2048  # binary digits of a denominator that sums do not grow beyond
+_KEPT = 256  # binary digits of what is rounded instead
 
 # Every chance below this is reported as this: a mechanism that is not pure is never said to be.
 _SMALLEST = 2e-323
@@ -118,3 +123,27 @@ def above(probability: float, *, relative: float) -> float:
     (0.2525, 1.0, 2e-323)
     """
     return min(1.0, probability * (1 + relative) + _SMALLEST)
+
+
+def sum_up(amounts: Iterable[Fraction]) -> Fraction:
+    """Add up amounts of at least 0, exactly as long as the denominator stays short, then upwards.
+
+    Exact sums of many unlike fractions take time that grows with the square of their number. What
+    would lengthen the denominator beyond measure is rounded up in its 256th digit first; decimals
+    and floats never are.
+
+    >>> sum_up([Fraction(1, 10)] * 10)
+    Fraction(1, 1)
+    >>> sum_up(Fraction(1, n) for n in range(1, 5000)).denominator.bit_length() < 4000
+    True
+    """
+    top, bottom = 0, 1
+    for amount in amounts:
+        over, under = amount.numerator, amount.denominator
+        common = math.lcm(bottom, under)
+        if common.bit_length() > max(_LONG, bottom.bit_length()) and under & (under - 1):
+            shift = max(0, _KEPT + under.bit_length() - over.bit_length())
+            over, under = -(-(over << shift) // under), 1 << shift
+            common = math.lcm(bottom, under)
+        top, bottom = top * (common // bottom) + over * (common // under), common
+    return Fraction(top, bottom)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, final
 
-from discreet._rounding import log_of, nearest
+from discreet._rounding import log_of, nearest, sum_up
 from discreet.accounting.losses.certified import epsilon_upper
 from discreet.accounting.losses.composition import compose
 from discreet.accounting.losses.loss import Loss
@@ -45,15 +45,16 @@ def cost(loss: Loss, track: Track) -> Cost:
     if not loss.is_composed:
         own = _own(loss, track)
         return own if _is_finite(own[0]) else _converted(loss, track)
-    divergence, failure = Fraction(0), Fraction(0)
+    costs: list[tuple[Fraction, Fraction]] = []
     others: list[tuple[Loss, int]] = []
     for part, times in loss.parts:
         one, chance = _own(part, track)
         if _is_finite(one):
-            divergence += Fraction(one) * times
-            failure += chance * times
+            costs.append((Fraction(one) * times, chance * times))
         else:
             others.append((part, times))
+    divergence = sum_up(one for one, _ in costs)
+    failure = sum_up(chance for _, chance in costs)
     if others:
         rest = others[0][0] if len(others) == 1 == others[0][1] else compose(others)
         one, chance = _converted(rest, track)

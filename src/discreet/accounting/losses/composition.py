@@ -4,9 +4,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 from discreet._exact import Number, whole
+from discreet._rounding import sum_up
 from discreet.accounting.losses.loss import Curve, Loss
 from discreet.accounting.pairs.pairs import Pair
 from discreet.errors import ParameterError
@@ -15,9 +16,18 @@ from discreet.privacy import Neighbours
 __all__ = ["ComposedLoss", "compose"]
 
 
+class _Deferred(Loss):
+    """Losses that were added and are not sorted yet: adding up n of them takes n steps."""
+
+    __slots__ = ("_relation", "_terms")
+
+    _relation: Neighbours | None
+    _terms: tuple[tuple[Loss, int], ...] | None  # None as soon as the parts are known
+
+
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class ComposedLoss(Loss):
+class ComposedLoss(_Deferred):
     """The loss of doing several things, each so many times. Make one with ``+`` and ``*``.
 
     Claim: the guarantees hold for operations fixed in advance, in any order, each with fresh
@@ -39,34 +49,45 @@ class ComposedLoss(Loss):
     is_composed: ClassVar[bool] = True
     is_slow: ClassVar[bool] = True
 
+    def __getattr__(self, name: str) -> Any:
+        """Work out the parts, or what follows from them, when they are first asked for."""
+        if name == "parts":
+            terms = self._terms
+            if terms is None:  # another thread was quicker
+                return object.__getattribute__(self, name)
+            found: Any = _canonical(terms)
+        elif name == "_relation":
+            found = next((part.neighbours for part, _ in self.parts if part.neighbours), None)
+        elif name == "_terms":
+            found = None
+        else:
+            raise AttributeError(f"ComposedLoss has no attribute {name!r}")
+        object.__setattr__(self, name, found)
+        if name == "parts":
+            object.__setattr__(self, "_terms", None)
+        return found
+
     @property
     def relation(self) -> Neighbours | None:
         """The neighbouring relation its parts agree on, None where parameters decide."""
-        return next((part.neighbours for part, _ in self.parts if part.neighbours), None)
+        return self._relation
 
     @property
     def epsilon_pure(self) -> Fraction | float:
-        """The sum over the parts: basic composition."""
-        total: Fraction | float = Fraction(0)
-        for part, times in self.parts:
-            total += part.epsilon_pure * times
-        return total
+        """The sum over the parts: basic composition; rounded up if there are many fractions."""
+        return _sum_up((part.epsilon_pure, times) for part, times in self.parts)
 
     @property
     def zcdp(self) -> tuple[Fraction | float, Fraction]:
-        """The sums over the parts [BS16, Lemma 1.7]."""
-        rho: Fraction | float = Fraction(0)
-        delta = Fraction(0)
-        for part, times in self.parts:
-            one, failure = part.zcdp
-            rho += one * times
-            delta += failure * times
-        return rho, min(delta, Fraction(1))
+        """The sums over the parts [BS16, Lemma 1.7], rounded up if there are many fractions."""
+        costs = [(part.zcdp, times) for part, times in self.parts]
+        delta = sum_up(failure * times for (_, failure), times in costs)
+        return _sum_up((rho, times) for (rho, _), times in costs), min(delta, Fraction(1))
 
     @property
     def failure(self) -> Fraction:
-        """The sum over the parts."""
-        return min(sum((part.failure * n for part, n in self.parts), Fraction(0)), Fraction(1))
+        """The sum over the parts, rounded up if there are many fractions."""
+        return min(sum_up(part.failure * n for part, n in self.parts), Fraction(1))
 
     def renyi_curve(self) -> Curve | None:
         """Return the sums over the parts, None where one of them has no bound.
@@ -138,24 +159,51 @@ def compose(parts: Iterable[tuple[Loss, int]]) -> ComposedLoss:
     >>> compose([(PureLoss(epsilon=1), 2), (PureLoss(epsilon=1) * 3, 4)])
     ComposedLoss(14 x PureLoss(epsilon=1))
     """
+    terms = [(loss, whole(times, name="times", minimum=0)) for loss, times in parts]
+    terms = [(loss, times) for loss, times in terms if times]
+    relations = {loss.relation for loss, _ in terms} - {None}
+    if len(relations) > 1:
+        raise _misfit(part for loss, _ in terms for part, _ in loss.parts)
+    waiting = [loss for loss, _ in terms if isinstance(loss, ComposedLoss) and loss._terms]
+    for loss in waiting[1:]:  # at most one may go on waiting, so that they form a chain
+        loss.parts  # noqa: B018
+    found = ComposedLoss.__new__(ComposedLoss)
+    object.__setattr__(found, "_terms", tuple(terms))
+    object.__setattr__(found, "_relation", next(iter(relations), None))
+    return found
+
+
+def _canonical(terms: tuple[tuple[Loss, int], ...]) -> tuple[tuple[Loss, int], ...]:
+    """Return the single operations behind some losses, each with how often, in order."""
     counts: dict[Loss, int] = {}
-    for loss, times in parts:
-        repeat = whole(times, name="times", minimum=0)
-        for part, count in loss.parts:
-            if repeat * count:
-                counts[part] = counts.get(part, 0) + repeat * count
-    _require_one_relation(counts)
-    return ComposedLoss(tuple(sorted(counts.items(), key=lambda item: repr(item[0]))))
+    chain: list[tuple[tuple[tuple[Loss, int], ...], int]] = [(terms, 1)]
+    while chain:
+        some, factor = chain.pop()
+        for loss, times in some:
+            waiting = loss._terms if isinstance(loss, ComposedLoss) else None
+            if waiting is not None:
+                chain.append((waiting, factor * times))
+                continue
+            for part, count in loss.parts:
+                counts[part] = counts.get(part, 0) + factor * times * count
+    return tuple(sorted(counts.items(), key=lambda item: repr(item[0])))
 
 
-def _require_one_relation(parts: Iterable[Loss]) -> None:
+def _sum_up(amounts: Iterable[tuple[Fraction | float, int]]) -> Fraction | float:
+    """Return the sum of amounts, each so many times; infinity if one is."""
+    known = list(amounts)
+    if any(amount == math.inf for amount, _ in known):
+        return math.inf
+    return sum_up(Fraction(amount) * times for amount, times in known)
+
+
+def _misfit(parts: Iterable[Loss]) -> ParameterError:
     named = {part.neighbours: part for part in parts if part.neighbours is not None}
-    if len(named) > 1:
-        first, second = sorted(named)[:2]
-        raise ParameterError(
-            f"losses for different neighbouring relations cannot be composed: "
-            f"{type(named[first]).__name__} holds for {first}, {type(named[second]).__name__} for "
-            f"{second}. Convert one side first: loss.group(2) of an add_remove loss, two units "
-            "changing together, covers replace_one.",
-            parameter="loss",
-        )
+    first, second = sorted(named)[:2]
+    return ParameterError(
+        f"losses for different neighbouring relations cannot be composed: "
+        f"{type(named[first]).__name__} holds for {first}, {type(named[second]).__name__} for "
+        f"{second}. Convert one side first: loss.group(2) of an add_remove loss, two units "
+        "changing together, covers replace_one.",
+        parameter="loss",
+    )

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import ClassVar, final
 
 from discreet._exact import Number, plain, positive, whole
-from discreet._rounding import above, nearest
+from discreet._rounding import above, nearest, sum_up
 from discreet.accounting import renyi
 from discreet.accounting.arithmetic.mills import mills_drop, normal_density
 from discreet.accounting.losses.loss import Curve, Loss
@@ -114,9 +114,7 @@ class GaussianLoss(Loss):
         >>> GaussianLoss.join([(GaussianLoss(noise_multiplier=2), 4)])
         GaussianLoss(noise_multiplier=0.9999999999999996)
         """
-        precision = sum(
-            (times / Fraction(part.noise_multiplier) ** 2 for part, times in parts), Fraction(0)
-        )
+        precision = sum_up(times / Fraction(part.noise_multiplier) ** 2 for part, times in parts)
         return GaussianLoss(noise_multiplier=math.sqrt(1 / precision) * (1 - 4e-16))
 
     def pairs(self) -> tuple[Pair, Pair]:

@@ -273,6 +273,13 @@ class Loss(ABC):
             return NotImplemented
         return compose([(self, 1), (other, 1)])
 
+    def __radd__(self, other: object) -> "ComposedLoss":
+        from discreet.accounting.losses.composition import compose
+
+        if type(other) is not int or other != 0:  # which sum() begins with
+            return NotImplemented
+        return compose([(self, 1)])
+
     def __mul__(self, times: object) -> "ComposedLoss":
         from discreet.accounting.losses.composition import compose
 

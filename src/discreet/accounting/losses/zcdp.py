@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import ClassVar, final
 
 from discreet._exact import Number, float_up, nonnegative, plain, probability, whole
+from discreet._rounding import sum_up
 from discreet.accounting.arithmetic.concentrated import zcdp_delta
 from discreet.accounting.losses.loss import Loss
 from discreet.accounting.pairs.pairs import GaussianPair, Pair
@@ -99,6 +100,6 @@ class ZCDPLoss(Loss):
         >>> ZCDPLoss.join([(ZCDPLoss(rho=1), 2), (ZCDPLoss(rho=3), 1)])
         ZCDPLoss(rho=Fraction(5, 1), delta=Fraction(0, 1))
         """
-        rho = sum((times * Fraction(part.rho) for part, times in parts), Fraction(0))
-        failure = sum((times * Fraction(part.delta) for part, times in parts), Fraction(0))
+        rho = sum_up(times * Fraction(part.rho) for part, times in parts)
+        failure = sum_up(times * Fraction(part.delta) for part, times in parts)
         return ZCDPLoss(rho=rho, delta=min(failure, Fraction(1)))
