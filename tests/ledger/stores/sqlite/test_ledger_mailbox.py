@@ -358,6 +358,7 @@ def test_ctrl_c_while_waiting_leaves_all_in_order(database):
 import signal, sys
 from pathlib import Path
 from discreet.ledger.stores.sqlite.mailbox import Mailbox
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
 box = Mailbox(Path(sys.argv[1]))
 box.commit_together([], lambda requests: [])
 print("ready", flush=True)
