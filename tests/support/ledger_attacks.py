@@ -3,17 +3,16 @@
 import random
 import shutil
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from discreet.accounting import GaussianLoss, LaplaceLoss, PureLoss
-from discreet.errors import (
-    TamperingFound,
-)
+from discreet.errors import BudgetExceeded, TamperingFound
 from discreet.ledger import Ledger, Witness
 from discreet.ledger.checking.verification import Verification
 from discreet.ledger.rules.table import RULES
+from discreet.ledger.writing.sealed import SEAL
 from discreet.mechanisms import DiscreteLaplace
 from discreet.privacy import Guarantee, Unit
 
@@ -156,7 +155,10 @@ class PostgresSite:
         self.location = url
         in_schema = "-c search_path=discreet_ledger"
         self._connect = lambda: psycopg.connect(url, options=in_schema)
-        Ledger.imported(original.export, url, key=original.key).close()
+        # A request, though refused, has the state sealed.
+        imported = Ledger.imported(original.export, url, key=original.key)
+        with imported, suppress(BudgetExceeded):
+            imported["salaries"].charge(PureLoss(epsilon=99), who="ana", purpose="x")
         with self._connect() as db:
             db.execute("CREATE SCHEMA sound")
             for table in (*COLUMNS, "meta"):
@@ -269,7 +271,7 @@ def random_edits(site, rng: random.Random, *, any_byte: bool) -> list[Attack]:
     edits = []
     for table, columns in COLUMNS.items():
         name = NAMED_BY[table]
-        rows = site.rows(table)
+        rows = [row for row in site.rows(table) if row.get("name") != SEAL]  # takes the key to tell
         unique = [column for column in (name, "key") if column in rows[0]]
         taken = {column: {row[column] for row in rows} for column in unique}
         for row in rows:

@@ -17,6 +17,7 @@ from discreet.errors import (
     ParameterError,
     TamperingFound,
 )
+from discreet.ledger.checking.verify import verify
 from discreet.ledger.log.keyring import Keyring
 from discreet.ledger.log.proofs import Log
 from discreet.ledger.receipts import Receipt
@@ -28,6 +29,7 @@ from discreet.ledger.writing import opening
 from discreet.ledger.writing import request as requests
 from discreet.ledger.writing.group_commit import GroupCommit
 from discreet.ledger.writing.scribe import Scribe, read_answer
+from discreet.ledger.writing.sealed import check_facts
 
 if TYPE_CHECKING:
     from discreet.ledger.log.keys import SigningKey
@@ -86,7 +88,7 @@ class LedgerSession:
 
     def _start(self) -> None:
         self._pid = os.getpid()
-        self._scribe = None if self._keyring is None else Scribe(self._keyring)
+        self._scribe = None if self._keyring is None else Scribe(self._keyring, verified=_verified)
         self._group = GroupCommit(self._carry_out)
 
     def _check(self, *, testing: bool, pinned: str | os.PathLike[str] | None) -> None:
@@ -130,6 +132,13 @@ class LedgerSession:
                 found = found[step]
             return found
 
+    def facts(self, snapshot: Snapshot, names: Sequence[str]) -> dict[str, str]:
+        """Return facts; where we have the key, only what was written last."""
+        found = snapshot.facts(names)
+        if self._keyring is not None and self._can_write:
+            check_facts(snapshot, self._keyring.any(), {name: found.get(name) for name in names})
+        return found
+
     def definition(self, name: str, *, fresh: bool = False) -> Definition:
         """Return an account's definition, as it was a moment ago unless ``fresh`` is asked for."""
         at, known = self._known.get(name, (0.0, None))
@@ -137,7 +146,7 @@ class LedgerSession:
             return known
         fact = f"account/{name}"
         with self.read() as snapshot:
-            text = snapshot.facts([fact]).get(fact)
+            text = self.facts(snapshot, [fact]).get(fact)
         if text is None:
             raise AccountNotFound(
                 f"this ledger has no account {name!r}. List them with: discreet ledger accounts"
@@ -186,12 +195,15 @@ class LedgerSession:
         definition: Definition | None = None,
         loss: Loss | None = None,
         answer: bytes | None = None,
+        paid: str | None = None,
     ) -> Receipt:
         """Have an entry written, durably, or raise why it was not."""
         keyring = self.keyring()
         if os.getpid() != self._pid:
             self._start()  # in the child of a fork: threads that led here are not here
-        request = requests.request(entry, definition=definition, loss=loss, answer=answer)
+        request = requests.request(
+            entry, definition=definition, loss=loss, answer=answer, paid=paid
+        )
         try:
             body, is_repeated = self._ask(keyring, request)
         except DiscreetError as refusal:
@@ -215,6 +227,10 @@ class LedgerSession:
     def _carry_out(self, batch: Sequence[bytes]) -> list[bytes]:
         assert self._scribe is not None
         return self.store.commit_together(batch, self._scribe.work)
+
+
+def _verified(snapshot: Snapshot) -> Mapping[str, str]:
+    return verify(snapshot).facts
 
 
 def _tell(request: Mapping[str, Any], **facts: object) -> None:

@@ -14,6 +14,7 @@ from discreet.errors import (
     TamperingFound,
 )
 from discreet.ledger import Ledger
+from discreet.ledger.stores.schema import VERSION
 
 pytestmark = pytest.mark.lengthy
 
@@ -107,7 +108,7 @@ def charge_and_verify(location: str) -> None:
     [
         "DELETE FROM meta",
         "UPDATE meta SET value = '1'",
-        "UPDATE meta SET value = '3'",
+        f"UPDATE meta SET value = '{VERSION + 1}'",
         "UPDATE meta SET value = ''",
         "UPDATE meta SET value = 'two'",
         "UPDATE meta SET name = 'another'",

@@ -46,12 +46,12 @@ class TestVerificationThatGoesOn:
     def test_an_old_entry_that_is_read_again_is_proven(self, ledger, account, path, name):
         receipt = account.charge(PureLoss(epsilon=0.5), query="q", **ASKED)
         done = ledger.verify()
+        account.release(receipt, b'{"value":1,"error":1,"confidence":0.5}')
         (body,) = sql(path, "SELECT body FROM entries WHERE idx = 2")[0]
         altered = json.loads(body)
         altered |= {"query": "0" * 64} if name == "query" else {"loss": pure(0.001)}
         text = json.dumps(altered, sort_keys=True, separators=(",", ":"))
         sql(path, "UPDATE entries SET body = ? WHERE idx = 2", text)
-        account.release(receipt, b'{"value":1,"error":1,"confidence":0.5}')
         with pytest.raises(TamperingFound) as error:
             ledger.verify(since=done)
         assert error.value.entry == 2

@@ -438,9 +438,7 @@ class Account:
     def _definition(self, *, fresh: bool = False) -> Definition:
         return self._session.definition(self.name, fresh=fresh)
 
-    def _append(
-        self, entry: Entry, *, loss: Loss | None = None, answer: bytes | None = None
-    ) -> Receipt:
+    def _append(self, entry: Entry, *, loss: Loss | None = None, **more: Any) -> Receipt:
         entry = {"key": requests.new_key(), **entry, "account": self.name}
         definition = None if loss is None else self._definition()
-        return self._session.submit(entry, definition=definition, loss=loss, answer=answer)
+        return self._session.submit(entry, definition=definition, loss=loss, **more)

@@ -86,7 +86,8 @@ def release(account: "Account", receipt: Receipt, answer: bytes, *, plan: str) -
         "code": f"discreet {__version__}",
         "key": f"release/{index}",
     }
-    return receipt.extended(account._append(entry, answer=answer).bodies[0])
+    written = account._append(entry, answer=answer, paid=receipt.bodies[0])
+    return receipt.extended(written.bodies[0])
 
 
 def record(account: "Account", receipt: Receipt, answer: bytes, *, plan: str) -> Receipt:
@@ -148,7 +149,7 @@ def reread(
     who, purpose = text(who, name="who"), text(purpose, name="purpose")
     name = f"ask/{account.name}/{question}"
     with account._session.read() as snapshot:
-        ask = json.loads(snapshot.facts([name]).get(name, "null"))
+        ask = json.loads(account._session.facts(snapshot, [name]).get(name, "null"))
         if ask is None:
             return None
         kept = snapshot.answer(ask["release"])

@@ -8,9 +8,11 @@ from discreet.errors import DiscreetError, LedgerError, LedgerUnavailable, Tampe
 from discreet.ledger.checking.replay import Replay, rolled_back
 from discreet.ledger.checking.verification import Verification
 from discreet.ledger.log.proofs import Log
+from discreet.ledger.log.state_tree import EMPTY, HASH, NODES, check_tree
 from discreet.ledger.rules.entry import Entry, decode
 from discreet.ledger.stores.protocol import Snapshot
 from discreet.ledger.verifier import parse_checkpoint
+from discreet.ledger.writing.sealed import SEAL
 
 __all__ = ["check_answer", "verify"]
 
@@ -84,7 +86,10 @@ def _watch_witnessed(replay: "Replay", log: Log, start: int) -> None:
 def _check_facts(replay: Replay, snapshot: Snapshot) -> None:
     """Compare the stored state with the one that the log leads to, both ways."""
     expected = replay.facts()
-    for name, value in snapshot.facts_under(""):
+    stored = dict(snapshot.facts_under(""))
+    seal = stored.pop(SEAL, None)
+    nodes = {name: stored.pop(name) for name in list(stored) if name.startswith(NODES)}
+    for name, value in stored.items():
         if expected.pop(name, None) != value:
             raise TamperingFound(
                 f"the stored {name.partition('/')[0]} state is not what the log leads to."
@@ -92,6 +97,8 @@ def _check_facts(replay: Replay, snapshot: Snapshot) -> None:
     if expected:
         kind = next(iter(expected)).partition("/")[0]
         raise TamperingFound(f"the stored {kind} state lacks what the log leads to.")
+    if seal is not None or nodes:  # else nothing was written since it came from elsewhere
+        check_tree(stored, nodes, (seal or EMPTY)[:HASH])
 
 
 def _check_answers(snapshot: Snapshot, count: int, releases: int) -> None:

@@ -40,6 +40,8 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     # The history of one account in a long ledger of many.
     ("CREATE INDEX entries_by_account ON entries (account, idx)",),
+    # The same tables, in which the state is sealed: who does not know of it must not write.
+    (),
 )
 
 # What only one of them has. The mailbox is unlogged: posting in it waits for no disk, and it is
@@ -73,6 +75,7 @@ _ALSO: dict[tuple[Dialect, int], tuple[str, ...]] = {
 }
 
 VERSION = len(_MIGRATIONS)  # of the tables that this program reads and writes
+_READABLE = 2  # the first whose tables can be read as they are
 VERSION_QUERY = "SELECT value FROM meta WHERE name = 'discreet-ledger schema'"
 _SET_VERSION = (
     "INSERT INTO meta (name, value) VALUES ('discreet-ledger schema', '{version}') "
@@ -86,10 +89,9 @@ def migrations(dialect: Dialect, *, found: int) -> Iterator[tuple[int, list[str]
     The last statement of each writes the version down, where ``VERSION_QUERY`` finds it.
 
     >>> [version for version, _ in migrations("sqlite", found=0)]
-    [1, 2]
-    >>> for version, statements in migrations("postgresql", found=1):
-    ...     print(version, statements[0])
-    2 CREATE INDEX entries_by_account ON entries (account, idx)
+    [1, 2, 3]
+    >>> next(migrations("postgresql", found=1))[1][0]
+    'CREATE INDEX entries_by_account ON entries (account, idx)'
     """
     for version, statements in enumerate(_MIGRATIONS, 1):
         if version > found:
@@ -106,7 +108,7 @@ def check_version(found: str, *, read_only: bool) -> int:
     >>> check_version("1", read_only=True)
     Traceback (most recent call last):
     discreet.errors.LedgerUnavailable: this ledger has tables of version 1, and this program \
-reads version 2. Nothing was changed. Open it once for writing, which brings it up to date, and \
+reads version 3. Nothing was changed. Open it once for writing, which brings it up to date, and \
 then read it.
     """
     version = int(found) if found.isascii() and found.isdigit() else 0
@@ -120,7 +122,7 @@ then read it.
             f"this ledger has tables of version {version}, and this program knows versions up to "
             f"{VERSION}. Nothing was changed. Use the newer release of discreet that wrote it."
         )
-    if version < VERSION and read_only:
+    if version < _READABLE and read_only:
         raise LedgerUnavailable(
             f"this ledger has tables of version {version}, and this program reads version "
             f"{VERSION}. Nothing was changed. Open it once for writing, which brings it up to "

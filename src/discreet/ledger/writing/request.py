@@ -92,8 +92,11 @@ def request(
     definition: Definition | None = None,
     loss: Loss | None = None,
     answer: bytes | None = None,
+    paid: str | None = None,
 ) -> bytes:
     """Write a request; where its loss takes long to price, with its price in every line.
+
+    ``answer`` is to be kept, and ``paid`` is the entry that pays, as its receipt has it.
 
     >>> request({"kind": "settle", "job": 3, "key": "a"})
     b'{"entry":{"job":3,"key":"a","kind":"settle"}}'
@@ -103,6 +106,8 @@ def request(
         proposal["code"] = __version__
         proposal["terms"] = definition.version
         proposal["costs"] = _costs(definition, loss, entry)
+    if paid is not None:
+        proposal["paid"] = paid
     if answer is not None:
         proposal["answer"] = b64encode(answer).decode()
     return encode(proposal).encode()

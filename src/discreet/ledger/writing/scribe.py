@@ -13,7 +13,7 @@ import json
 import logging
 import math
 from base64 import b64decode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final
 
@@ -32,6 +32,7 @@ from discreet.errors import (
 from discreet.ledger.log.keyring import Keyring
 from discreet.ledger.log.keys import SigningKey
 from discreet.ledger.log.notes import sign_checkpoint
+from discreet.ledger.log.state_tree import EMPTY, StateTree
 from discreet.ledger.log.tree import append, root
 from discreet.ledger.rules import entry as entries
 from discreet.ledger.rules.balance import read_sums, unreadable
@@ -39,14 +40,16 @@ from discreet.ledger.rules.entry import Entry, decode, encode
 from discreet.ledger.rules.entry_forms import check_form
 from discreet.ledger.rules.state import State, price
 from discreet.ledger.rules.table import RULES
-from discreet.ledger.stores.protocol import Head, Row, Transaction
+from discreet.ledger.stores.protocol import Head, Row, Snapshot, Transaction
 from discreet.ledger.verifier import leaf_hash
+from discreet.ledger.writing.sealed import SEAL, check_entry, open_tree, seal_of
 
 __all__ = ["Scribe", "account_of", "read_answer"]
 
 _WRITTEN, _REPEATED, _REFUSED = b"+", b"=", b"!"
 _REMEMBERED: Final = 100_000  # facts kept between transactions
 _IGNORED: Final = frozenset(("after", "holds", "index", "previous", "pricing", "time"))
+Verified = Callable[[Snapshot], Mapping[str, str]]  # the state, once all was verified
 _logger = logging.getLogger("discreet.ledger")
 
 
@@ -59,12 +62,21 @@ def account_of(entry: Entry) -> str | None:
 class Scribe:
     """Writes the log of one ledger."""
 
-    def __init__(self, keyring: Keyring, *, clock: Callable[[], str] = entries.now) -> None:
+    def __init__(
+        self,
+        keyring: Keyring,
+        *,
+        clock: Callable[[], str] = entries.now,
+        verified: Verified | None = None,
+    ) -> None:
         self._keyring = keyring
         self._clock = clock
+        self._verified = verified
         self._state: State | None = None
-        self._at: tuple[int, bytes] | None = None  # where the log ended when the state was read
+        self._tree = StateTree(lambda names: {}, EMPTY)
+        self._at: Head | None = None  # where the log ended when the state was read
         self._transaction: Transaction | None = None
+        self._paid: str | None = None  # the entry that pays for the present request, if it says so
 
     def work(self, transaction: Transaction, requests: Sequence[bytes]) -> list[bytes]:
         """Carry out requests in one transaction; see ``stores.protocol.Store``."""
@@ -92,7 +104,7 @@ class Scribe:
             if proposal and "answer" in proposal and draft.size > size:
                 kept.append((size, b64decode(proposal["answer"])))
             answers.append(seal.seal(answer, to=request))
-        if draft.rows:
+        if draft.rows or self._tree.is_changed:
             self._write(transaction, state, draft, kept)
         return answers
 
@@ -105,21 +117,36 @@ class Scribe:
         """Return the entries that were written for these requests before, by their keys."""
         keys = [proposal["entry"]["key"] for proposal in proposals if proposal]
         found = transaction.by_keys(keys)
-        for row in found.values():
+        for key, row in found.items():
             if head is None or not 0 <= row.index < head.size:
                 raise TamperingFound("an entry lies outside of the log.", entry=row.index)
+            check_entry(transaction, head, row)
+            if decode(row.body)["key"] != key:
+                raise TamperingFound("an entry is filed under another key.", entry=row.index)
         return {key: row.body for key, row in found.items()}
 
     def _fresh_state(self, transaction: Transaction, head: Head | None) -> State:
         self._transaction = transaction
-        here = (head.size, head.last) if head else (0, b"")
-        if self._state is None or self._at != here or len(self._state) > _REMEMBERED:
-            self._state = State(
-                read=lambda names: self._open().facts(names),
-                entry=self._entry,
-            )
-            self._at = here
+        if self._state is None or self._at != head or len(self._state) > _REMEMBERED:
+            self._tree = open_tree(self._stored, head, self._keyring.any(), self._verify)
+            self._state = State(read=self._read, entry=self._entry)
+            self._at = head
         return self._state
+
+    def _stored(self, names: Sequence[str]) -> dict[str, str]:
+        return self._open().facts(names)
+
+    def _read(self, names: Sequence[str]) -> dict[str, str]:
+        """Fetch facts, unless they are not what was written last."""
+        found = self._stored(names)
+        for name in names:
+            self._tree.check(name, found.get(name))
+        return found
+
+    def _verify(self) -> Mapping[str, str]:
+        if self._verified is None:
+            raise TamperingFound("the seal of the stored state is gone.")
+        return self._verified(self._open())
 
     def _key(self, state: State) -> SigningKey:
         """Return the key that the log names now; another process may have rotated it."""
@@ -133,9 +160,13 @@ class Scribe:
         return self._transaction
 
     def _entry(self, index: int) -> Entry:
-        row = self._open().row(index)
-        if row is None:
+        row, head = self._open().row(index), self._at
+        if head is None or not 0 <= index < head.size:
             raise LedgerError("an entry refers to one that does not exist.")
+        if row is None:
+            raise TamperingFound(f"entry {index} is gone.", entry=index)
+        if row.body != self._paid:  # else whoever has the key says that it was written so
+            check_entry(self._open(), head, row)
         return decode(row.body)
 
     def _answer(
@@ -161,6 +192,7 @@ class Scribe:
         self, proposal: dict[str, Any], state: State, draft: "_Draft", done: dict[str, str]
     ) -> str:
         entry: Entry = proposal["entry"]
+        self._paid = proposal.get("paid")
         cost = _cost_of(proposal, state)  # before the entry gets our own pricing
         kept = proposal.get("answer")
         if kept is not None and sha256(b64decode(kept)).hexdigest() != entry.get("answer"):
@@ -190,20 +222,20 @@ class Scribe:
         kept: Sequence[tuple[int, bytes]],
     ) -> None:
         key = self._key(state)  # again: the draft may have rotated it
-        transaction.append(draft.rows)
-        transaction.put_facts(state.take())
+        head = self._at
+        if draft.rows or head is None:
+            note = sign_checkpoint(key, draft.size, root(draft.frontier))
+            head = draft.head(note)
+            transaction.append(draft.rows)
+            transaction.put_head(head)
+        changes = state.take()
+        self._tree.put(changes)
+        nodes = self._tree.take()
+        seal = seal_of(key, self._tree.root, head)
+        transaction.put_facts({**changes, **nodes, SEAL: seal})
         if kept:
             transaction.put_answers(kept)
-        transaction.put_head(
-            Head(
-                size=draft.size,
-                time=draft.time,
-                last=draft.last,
-                frontier=draft.frontier,
-                note=sign_checkpoint(key, draft.size, root(draft.frontier)),
-            )
-        )
-        self._at = (draft.size, draft.last)
+        self._at = head
 
 
 class _Draft:
@@ -218,6 +250,12 @@ class _Draft:
         self._now = max(now, self.time)
         self._is_far = head is not None and self._now > entries.latest(head.time)
         self.rows: list[Row] = []
+
+    def head(self, note: str) -> Head:
+        """Return where the log ends now, with its checkpoint."""
+        return Head(
+            size=self.size, time=self.time, last=self.last, frontier=self.frontier, note=note
+        )
 
     def time_of(self, kind: str) -> str:
         """Return the time of an entry that is written now."""

@@ -1,6 +1,7 @@
 """A disk that fails at any operation loses nothing and lies about nothing."""
 
 import random
+import warnings
 from pathlib import Path
 
 import apsw
@@ -37,10 +38,15 @@ class Script:
     def answer(self, ledger: Ledger, purpose: str) -> None:
         noisy = DiscreteLaplace(sensitivity=1, scale=1000)
         try:
-            release = ledger["people"].answer(
-                noisy, lambda: self.touched.append(purpose) or 41, who="ana", purpose=purpose
-            )
+            with warnings.catch_warnings(record=True) as told:  # of an answer not put on record
+                warnings.simplefilter("always")
+                release = ledger["people"].answer(
+                    noisy, lambda: self.touched.append(purpose) or 41, who="ana", purpose=purpose
+                )
             self.acknowledged += release.receipt.bodies
+            for said in (str(one.message) for one in told):
+                unknown = "Nothing was written" not in said
+                self.errors.append(LedgerUnavailable(said, may_be_recorded=unknown))
         except LedgerUnavailable as error:
             self.errors.append(error)
 
