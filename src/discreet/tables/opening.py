@@ -33,6 +33,7 @@ def protect(
     columns: Mapping[str, Any] | None = None,
     rows: int | None = None,
     groups: int | None = None,
+    joined_rows: int | None = None,
     size: int | None = None,
     who: str | None = None,
     purpose: str = "analysis",
@@ -48,9 +49,11 @@ def protect(
     What else is declared is public, and must not be read off the data: ``columns`` gives bounds and
     keys, as in ``{"income": {"bounds": (0, 200_000)}, "region": {"keys": ["north", "south"]}}``
     (by table first, where there are several); ``rows`` and ``groups`` limit how many rows and
-    groups of one unit count; ``size`` is the number of units, if that is public; ``public`` are
-    tables that are about nobody. What is not declared is private, and found out privately where it
-    is needed. The ``engine`` opens the tables and runs the questions.
+    groups of one unit count, and ``joined_rows`` how many a join may make of one unit's (a million,
+    if not said: of a unit that could have more, rows chosen at random are joined); ``size`` is the
+    number of units, if that is public; ``public`` are tables that are about nobody. What is not
+    declared is private, and found out privately where it is needed. The ``engine`` opens the tables
+    and runs the questions.
 
     >>> import numpy as np, os, tempfile
     >>> from discreet.privacy import Guarantee
@@ -98,6 +101,7 @@ def protect(
         public={table: one for table, one in declared.items() if table not in tables},
         rows=rows,
         groups=groups,
+        joined_rows=joined_rows,
         size=size,
     )
     return _protected(declaration.pinned(opened), opened, ledger, who=who, purpose=purpose)

@@ -152,7 +152,11 @@ class Protected:
             confidence=float(asker.confidence),
             noise=prepared.price.noise.kind,
             expected=expected,
-            notes=(*_free(prepared, asker), *tight_bounds(prepared, self._told)),
+            notes=(
+                *_free(prepared, asker),
+                *answering.joined_notes(prepared.query),
+                *tight_bounds(prepared, self._told),
+            ),
         )
 
     def sql(

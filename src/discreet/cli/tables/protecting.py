@@ -19,29 +19,38 @@ if TYPE_CHECKING:
 __all__ = ["protect"]
 
 
+SourcesArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SOURCE...",
+        help="A Parquet or CSV file, or DATABASE.duckdb::TABLE; NAME=FILE for several tables.",
+    ),
+]
+UnitOption = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="The column that says whose row it is.")
+]
+LedgerOption = Annotated[
+    str,
+    typer.Option(metavar="WHERE", envvar="DISCREET_LEDGER", help="The ledger of all budgets."),
+]
+RowsOption = Annotated[
+    int | None, typer.Option(metavar="N", help="How many rows of one unit shall count at most.")
+]
+JoinedRowsOption = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="How many rows of one unit a join may make; 1000000."),
+]
+
+
 def protect(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SOURCE...",
-            help="A Parquet or CSV file, or DATABASE.duckdb::TABLE; NAME=FILE for several tables.",
-        ),
-    ],
+    sources: SourcesArgument,
     name: Annotated[str, typer.Option(metavar="NAME", help="The name of the budget.")],
     epsilon: EpsilonOption,
     delta: Annotated[str, typer.Option(metavar="D", help="Such as 1e-6; 0 needs listed keys.")],
-    unit: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="The column that says whose row it is."),
-    ] = None,
-    ledger: Annotated[
-        str,
-        typer.Option(metavar="WHERE", envvar="DISCREET_LEDGER", help="The ledger of all budgets."),
-    ] = BUDGET,
-    rows: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="How many rows of one unit shall count at most."),
-    ] = None,
+    unit: UnitOption = None,
+    ledger: LedgerOption = BUDGET,
+    rows: RowsOption = None,
+    joined_rows: JoinedRowsOption = None,
     neighbours: Annotated[
         str, typer.Option(metavar="RELATION", help="add_remove or replace_one.")
     ] = "add_remove",
@@ -78,7 +87,11 @@ def protect(
     else:
         declaration = wizard.propose(columns, unit=_unit(unit, columns), **facts)
     declaration = replace(
-        declaration, engine=engine, neighbours=relation, rows=rows or declaration.rows
+        declaration,
+        engine=engine,
+        neighbours=relation,
+        rows=rows or declaration.rows,
+        joined_rows=joined_rows,
     )
     declaration = declaration.pinned(opened)
     declaration.catalog(columns)  # refuses a unit that is no column, before anything is written

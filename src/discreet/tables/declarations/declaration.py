@@ -50,8 +50,9 @@ class Declaration:
     """Say once, and in public, what is protected and what may be assumed.
 
     ``tables`` are protected and ``public`` ones are not. ``rows`` and ``groups`` limit how many
-    rows and groups of one unit count, ``size`` is the number of units where that is public. A
-    ``ledger`` is where its budget is kept, an ``engine`` opens the tables and runs questions.
+    rows and groups of one unit count, ``joined_rows`` how many a join may make before that;
+    ``size`` is the number of units where that is public. A ``ledger`` is where its budget is kept,
+    an ``engine`` opens the tables and runs questions.
 
     >>> people = Declaration(
     ...     name="people", unit=Unit.column("user_id"), ledger="budget.db",
@@ -87,12 +88,13 @@ class Declaration:
     public: Mapping[str, DeclaredTable] = field(default_factory=dict)
     rows: int | None = None
     groups: int | None = None
+    joined_rows: int | None = None
     size: int | None = None
 
     def __post_init__(self) -> None:
         if not self.name.strip():
             raise ParameterError("name must be a text that is not empty.", parameter="name")
-        for name in ("rows", "groups", "size"):
+        for name in ("rows", "groups", "joined_rows", "size"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, whole(getattr(self, name), name=name))
                 if name != "size" and getattr(self, name) > MOST:

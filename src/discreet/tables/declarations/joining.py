@@ -44,6 +44,7 @@ def join(declaration: "Declaration", columns: Mapping[str, Mapping[str, str]]) -
         tables=tuple(made),
         rows=declaration.rows,
         groups=declaration.groups,
+        joined_rows=declaration.joined_rows,
         size=declaration.size,
     )
 

@@ -29,6 +29,7 @@ _TOP: Final = (
     "neighbours",
     "rows",
     "groups",
+    "joined_rows",
     "size",
     "guarantee",
     "tables",
@@ -134,7 +135,7 @@ def read_declaration(document: Mapping[str, Any], *, file: str) -> Declaration:
         "tables": _read_tables(top.inner("tables")),
         "public": _read_tables(top.inner("public")),
     }
-    for name in ("rows", "groups", "size"):
+    for name in ("rows", "groups", "joined_rows", "size"):
         facts[name] = top.take(name, int)
         if facts[name] is not None and facts[name] < 1:
             raise top.refuse(name, "must be at least 1.")

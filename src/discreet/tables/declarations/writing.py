@@ -38,6 +38,7 @@ def write(declaration: "Declaration", types: Mapping[str, Mapping[str, str]]) ->
     for name, why in (
         ("rows", "of one unit count, at most"),
         ("groups", "of one unit count, at most"),
+        ("joined_rows", "of one unit made by a join, at most"),
         ("size", "the number of units"),
     ):
         if getattr(declaration, name) is not None:

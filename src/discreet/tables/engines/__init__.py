@@ -7,7 +7,14 @@ from discreet.tables.engines.protocol import Engine, EngineFactory
 from discreet.tables.engines.sources import Sources, open_sources
 from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Groups, Norm
 from discreet.tables.model.query import Key, Query, Value
-from discreet.tables.model.relation import GroupedRows, Joined, Rows, Scan, Select
+from discreet.tables.model.relation import (
+    GroupedRows,
+    Joined,
+    Rows,
+    Scan,
+    Select,
+    partner_keys,
+)
 from discreet.tables.model.scalar import (
     Call,
     Case,
@@ -59,4 +66,5 @@ __all__ = [
     "WEIGHT_STEPS",
     "engine_named",
     "open_sources",
+    "partner_keys",
 ]

@@ -9,6 +9,7 @@ from discreet._exact import Number, positive, refusal, whole
 from discreet.privacy import Neighbours
 
 __all__ = [
+    "JOINED_ROWS",
     "MOST",
     "WEIGHT_STEPS",
     "Bounding",
@@ -21,6 +22,9 @@ __all__ = [
 
 MOST = 10**9
 """The largest limit on a unit: nobody has more rows, and sums stay far from overflowing."""
+
+JOINED_ROWS = 1_000_000
+"""How many rows of one unit a join may make, unless declared: about 10 ms of work."""
 
 WEIGHT_STEPS = 1 << 20
 """What one row of full weight counts in the engine's integers."""

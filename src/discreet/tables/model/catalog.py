@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import final
 
 from discreet.privacy import Neighbours, Unit
+from discreet.tables.model.bounds import JOINED_ROWS
 from discreet.tables.model.query import KeyValue
 from discreet.tables.model.types import kind_of, plain_type
 
@@ -58,11 +59,12 @@ class Catalog:
     """All tables of one population, who is protected, and what may be assumed of a unit.
 
     ``rows`` and ``groups`` are how many rows and groups of one unit shall count at most: not facts,
-    but limits that are enforced. Left out, they are inferred privately. ``size`` is the number of
-    units, where that is public.
+    but limits that are enforced. Left out, they are inferred privately. ``joined_rows`` is how many
+    rows of one unit a join may make: left out, a million, or ``rows`` if these are more. ``size``
+    is the number of units, where that is public.
 
-    >>> Catalog(unit=Unit.column("user_id"), neighbours=Neighbours.add_remove).tables
-    ()
+    >>> Catalog(unit=Unit.column("user_id"), neighbours=Neighbours.add_remove).most_joined
+    1000000
     """
 
     unit: Unit
@@ -70,7 +72,13 @@ class Catalog:
     tables: tuple[Table, ...] = field(default=())
     rows: int | None = None
     groups: int | None = None
+    joined_rows: int | None = None
     size: int | None = None
+
+    @property
+    def most_joined(self) -> int:
+        """How many rows of one unit a join may make."""
+        return self.joined_rows or max(JOINED_ROWS, self.rows or 0)
 
 
 def column_kind(type_: str) -> str:

@@ -3,9 +3,21 @@
 from dataclasses import dataclass
 from typing import Final, Literal, final
 
-from discreet.tables.model.scalar import ColumnRef, Scalar, form
+from discreet.tables.model.scalar import Call, ColumnRef, Scalar, form, walk
 
-__all__ = ["UNIT", "Columns", "GroupedRows", "Joined", "Rows", "Scan", "Select", "rows_form"]
+__all__ = [
+    "UNIT",
+    "Columns",
+    "GroupedRows",
+    "Joined",
+    "Rows",
+    "Scan",
+    "Select",
+    "most_joined",
+    "partner_keys",
+    "rows_form",
+    "sources_of",
+]
 
 UNIT: Final = "unit"
 """The column that says whose row it is."""
@@ -48,6 +60,21 @@ class Joined:
 class Select:
     """Columns of the rows that meet all conditions, ``where``; without columns, bare rows.
 
+    ``most`` limits how many rows of one unit a join makes, before they are made. Let a unit have
+    n_i rows in the i-th of the k joined parts with a column :data:`UNIT` (1 where it has none), and
+    let m be the most partners that rows can have in the other, public parts: the product, over
+    these, of the largest number of rows that agree in all :func:`partner_keys`. A unit with
+    m n_1 ... n_k > ``most`` is crowded: of its rows in part i only c_i are joined, those of lowest
+    salted hash. c_i is the largest of 1, the k-th root of floor(``most`` / m), and ``most`` over
+    m times all n_j but n_i; both are rounded down.
+
+    Claim: a unit has at most max(``most``, m) joined rows whatever anybody's rows are, and these
+    are a function of its own rows, the public tables and the salt. So sensitivities stay the same.
+
+    Why: where a c_i is the third of these, what the unit has in all other parts times m times c_i
+    is at most ``most``. Otherwise all are the k-th root, and so is their product times m; or all
+    are 1. What is bounded, weighed and added up comes afterwards, unit by unit.
+
     >>> Select.of("people", unit="user_id", value_0="age").names
     ('unit', 'value_0')
     """
@@ -55,6 +82,7 @@ class Select:
     source: Scan | tuple[Joined, ...]
     columns: Columns
     where: tuple[Scalar, ...] = ()
+    most: int | None = None
 
     @classmethod
     def of(cls, table: str, /, **columns: str) -> "Select":
@@ -94,6 +122,55 @@ class GroupedRows:
 Rows = Select | GroupedRows
 
 
+def partner_keys(parts: tuple[Joined, ...], index: int) -> tuple[Scalar, ...]:
+    """Return what of a public part its partners fix: rows that agree in it are all they can have.
+
+    That is what conditions equate with something of the parts that have units, or of public parts
+    before it: were they to fix each other, nobody would fix either.
+
+    >>> day = Call("equal", (ColumnRef("day", "s0"), ColumnRef("day", "s1")))
+    >>> late = Call("less", (ColumnRef("hour", "s0"), ColumnRef("hour", "s1")))
+    >>> visits = Joined(alias="s0", rows=Select.of("visits", unit="id", day="day", hour="hour"))
+    >>> days = Joined(alias="s1", rows=Select.of("days", day="day", hour="hour"), on=(day, late))
+    >>> partner_keys((visits, days), 1)
+    (ColumnRef(name='day', source='s1'),)
+    """
+    own = parts[index]
+    given = {p.alias for i, p in enumerate(parts) if i < index or UNIT in p.rows.names}
+    found: list[Scalar] = []
+    for part in parts:
+        # A left join keeps rows that do not meet its conditions, but for those that it adds.
+        for node in part.on if part is own or part.kind == "inner" else ():
+            if isinstance(node, Call) and node.function in ("equal", "same"):
+                one, other = node.arguments
+                for mine, theirs in ((one, other), (other, one)):
+                    if sources_of(mine) == {own.alias} and sources_of(theirs) <= given:
+                        found.append(mine)
+    return tuple(found)
+
+
+def sources_of(node: Scalar) -> set[str]:
+    """Return the aliases of the joined parts that a node reads from.
+
+    >>> sources_of(Call("add", (ColumnRef("x", "s0"), ColumnRef("y", "s1")))) == {"s0", "s1"}
+    True
+    """
+    return {one.source for one in walk(node) if isinstance(one, ColumnRef)}
+
+
+def most_joined(rows: Rows) -> int | None:
+    """Return how many rows of a unit joins in a plan may make, None where there are no joins.
+
+    >>> most_joined(Select.of("people", unit="id")) is None
+    True
+    """
+    if isinstance(rows, GroupedRows):
+        return most_joined(rows.rows)
+    parts = () if isinstance(rows.source, Scan) else rows.source
+    inside = [most_joined(part.rows) for part in parts]
+    return next((one for one in (rows.most, *inside) if one is not None), None)
+
+
 def rows_form(rows: Rows) -> list[object]:
     """Return rows as plain lists, which tell all plans apart.
 
@@ -112,4 +189,5 @@ def rows_form(rows: Rows) -> list[object]:
             for one in rows.source
         ]
     )
-    return ["select", source, columns, [form(node) for node in rows.where]]
+    most = [] if rows.most is None else [rows.most]
+    return ["select", source, columns, [form(node) for node in rows.where], *most]

@@ -138,7 +138,8 @@ class Profile:
     (the L2 norm of its counts over groups), ``pairs`` (distinct pairs of group and ``value``), or
     the ``largest`` or ``smallest`` ``value`` of the unit. ``edges`` increase; the bin of y is the
     number of edges below y (so bin 0 holds y <= edges[0]). Units without a value are left out. The
-    result has the columns bin, units (both int64); empty bins may be missing.
+    result has the columns bin, units (both int64); empty bins may be missing. ``salt`` chooses the
+    rows that take part in joins.
 
     >>> from discreet.tables.model.relation import Select
     >>> people = Query(rows=Select.of("people", unit="user_id"), tables=("people",))
@@ -152,6 +153,7 @@ class Profile:
     value: int | None = None
     groups: tuple[tuple[object, ...], ...] | None = None
     once: bool = False
+    salt: str = ""
 
 
 Statement = Sums | Distinct | Profile

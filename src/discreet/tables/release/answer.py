@@ -15,7 +15,8 @@ from discreet.tables.engines.protocol import Engine
 from discreet.tables.engines.shown import plan_sql
 from discreet.tables.model.bounds import Bounding, Groups, Norm
 from discreet.tables.model.catalog import Catalog
-from discreet.tables.model.query import canonical
+from discreet.tables.model.query import Query, canonical
+from discreet.tables.model.relation import most_joined
 from discreet.tables.pricing.expected_errors import name_of
 from discreet.tables.pricing.offer import Offer
 from discreet.tables.pricing.prepared import Prepared
@@ -23,7 +24,16 @@ from discreet.tables.release.columns import columns_of
 from discreet.tables.release.execution.run import Released, run
 from discreet.tables.results.result import Result
 
-__all__ = ["Asker", "answer", "fingerprinted", "is_known", "made", "paid", "recalled"]
+__all__ = [
+    "Asker",
+    "answer",
+    "fingerprinted",
+    "is_known",
+    "joined_notes",
+    "made",
+    "paid",
+    "recalled",
+]
 
 
 @final
@@ -157,6 +167,17 @@ def _left(account: Account) -> float:
         return math.nan
 
 
+def joined_notes(query: Query) -> list[str]:
+    """Say that rows are bounded before they are joined, where they are joined."""
+    most = most_joined(query.rows)
+    if most is None:
+        return []
+    return [
+        f"A join makes at most {most:,} rows of one unit: of a unit that could have more, rows "
+        "chosen at random take part, and what that takes off is in no error bar."
+    ]
+
+
 def fingerprinted(prepared: Prepared, catalog: Catalog) -> str:
     """Return the canonical text of what is asked, without its price."""
     settings = {
@@ -196,6 +217,9 @@ def _facts(
             for i in range(len(query.aggregates))
         ],
     }
+    most = most_joined(query.rows)
+    if most is not None:
+        facts["joined_rows"] = most
     if query.keys:
         facts["keys"] = {"kind": "public" if query.has_known_keys else "selected"}
         if released.threshold is not None:
@@ -236,7 +260,7 @@ def _aggregate_facts(index: int, prepared: Prepared, released: Released) -> dict
 
 def _notes(prepared: Prepared, released: Released) -> tuple[str, ...]:
     """Say what a reader must know besides the numbers."""
-    notes = []
+    notes = joined_notes(prepared.query)
     if {"rows", "norm"} & set(released.limits) and isinstance(released.bounding, Norm):
         norm = "rows" if released.bounding.order == 1 else "rows (as a norm over groups)"
         notes.append(

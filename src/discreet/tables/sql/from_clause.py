@@ -261,7 +261,7 @@ def _plain(
         term = scope.term(node)
         columns[fold(title)] = (title, term, term.type)
         parts.append((inner[fold(title)], tidy(term)))
-    return columns, Select(relation.joined(), tuple(parts), where)
+    return columns, relation.select(tuple(parts), where)
 
 
 def _unusable(scope: RowScope, node: exp.Expression) -> str | None:

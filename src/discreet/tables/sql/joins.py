@@ -1,11 +1,11 @@
 """Joins: each row of the result still belongs to one unit."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, final
 
 from sqlglot import exp
 
-from discreet.tables.model.relation import UNIT, Joined
+from discreet.tables.model.relation import UNIT, Columns, Joined, Rows, Select, sources_of
 from discreet.tables.model.scalar import Call, ColumnRef, Scalar
 from discreet.tables.sql.expressions.arguments import need
 from discreet.tables.sql.expressions.logic import conjuncts, in_order
@@ -32,10 +32,52 @@ class Relation:
             )
         )
 
+    def select(self, columns: Columns, where: tuple[Scalar, ...]) -> Select:
+        """Return columns of the joined rows that meet the conditions.
+
+        A condition is asked as early as its columns are there, before units are bounded: rows that
+        do not count shall not take the place of others.
+        """
+        parts = self.joined()
+        if len(parts) == 1:
+            return Select(parts, columns, where)
+        places = {part.alias: index for index, part in enumerate(parts)}
+        own: list[list[Scalar]] = [[] for _ in parts]
+        on: list[list[Scalar]] = [[] for _ in parts]
+        rest: list[Scalar] = []
+        for at, node in [(i, node) for i, part in enumerate(parts) for node in part.on] + [
+            (len(parts), node) for node in where
+        ]:
+            read = {places[source] for source in sources_of(node)}
+            last = max(read, default=at)
+            is_kept = at < len(parts) and parts[at].kind == "left"  # it says who is a partner
+            if len(read) == 1 and (last == at or (not is_kept and parts[last].kind == "inner")):
+                own[last].append(node)
+            elif at < len(parts):
+                on[at].append(node)
+            elif read and parts[last].kind == "inner":
+                on[last].append(node)
+            else:
+                rest.append(node)
+        joined = tuple(
+            replace(part, rows=_narrowed(part, in_order(own[i])), on=in_order(on[i]))
+            for i, part in enumerate(parts)
+        )
+        most = self.scope.question.catalog.most_joined if self.is_private else None
+        return Select(joined, columns, in_order(rest), most)
+
     @property
     def is_private(self) -> bool:
         """Whether any source is protected."""
         return any(source.is_private for source in self.scope.sources)
+
+
+def _narrowed(part: Joined, where: tuple[Scalar, ...]) -> Rows:
+    """Return the rows of a part that meet conditions, which name its columns by its alias."""
+    if not where:
+        return part.rows
+    columns = tuple((name, ColumnRef(name, part.alias)) for name in part.rows.names)
+    return Select((Joined(alias=part.alias, rows=part.rows),), columns, where)
 
 
 def attach(

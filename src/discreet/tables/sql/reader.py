@@ -259,7 +259,7 @@ class _Reader:
             *((f"key_{i}", node) for i, node in enumerate(keys)),
             *((f"value_{i}", node) for i, node in enumerate(self.scope.value_nodes)),
         ]
-        return Select(self.relation.joined(), tuple(columns), self.where)
+        return self.relation.select(tuple(columns), self.where)
 
 
 def _unique(titles: list[str]) -> list[str]:

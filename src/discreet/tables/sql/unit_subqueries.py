@@ -7,7 +7,7 @@ from typing import Final, final
 from sqlglot import exp
 
 from discreet.tables.model import scalar
-from discreet.tables.model.relation import UNIT, GroupedRows, Select
+from discreet.tables.model.relation import UNIT, GroupedRows
 from discreet.tables.model.scalar import Call, Cast, ColumnRef, Fold, Scalar
 from discreet.tables.sql.aggregate_calls import AggregateCall, has_aggregate, read_call
 from discreet.tables.sql.expressions.arguments import need
@@ -114,7 +114,7 @@ def grouped(
     inside = [*unit, *((f"k{i}", tidy(key)) for i, key in enumerate(keys))]
     inside += [(f"v{i}", value) for i, value in enumerate(groups.values)]
     by = (*(UNIT for _ in unit), *(f"k{i}" for i in range(len(keys))))
-    rows = Select(relation.joined(), tuple(inside), where)
+    rows = relation.select(tuple(inside), where)
     return columns, GroupedRows(rows, by, tuple(shown), condition)
 
 

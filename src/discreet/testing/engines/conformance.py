@@ -3,6 +3,7 @@
 from discreet.testing.engines.additivity import Additivity
 from discreet.testing.engines.cells import CellsOfValues
 from discreet.testing.engines.counts import Counts
+from discreet.testing.engines.crowds import Crowds
 from discreet.testing.engines.distinct_values import DistinctValues
 from discreet.testing.engines.functions import Functions
 from discreet.testing.engines.group_choice import GroupChoice
@@ -22,6 +23,7 @@ class EngineConformance(
     DistinctValues,
     Profiles,
     Relations,
+    Crowds,
     Functions,
 ):
     """Check that an engine computes what statements say, to the last integer.

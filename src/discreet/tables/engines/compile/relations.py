@@ -1,5 +1,8 @@
 """Rows and outputs of a plan as SQL."""
 
+from itertools import repeat
+
+from discreet.tables.engines.compile.crowds import cut
 from discreet.tables.engines.compile.dialect import Dialect
 from discreet.tables.engines.compile.scalars import scalar_sql
 from discreet.tables.engines.compile.text import identifier, quoted
@@ -23,13 +26,18 @@ def rows_sql(rows: Rows, dialect: Dialect) -> str:
         by = f" GROUP BY {', '.join(map(identifier, rows.by))}" if rows.by else ""
         having = "" if rows.having is None else f" HAVING {scalar_sql(rows.having, dialect)}"
         return f"SELECT {columns} FROM ({rows_sql(rows.rows, dialect)}) AS r{by}{having}"  # noqa: S608
+    before = ""
     if isinstance(rows.source, Scan):
         source = quoted(rows.source.table)
     else:
-        first, *others = rows.source
-        source = " ".join([_item(first, dialect), *(_join(one, dialect) for one in others)])
+        texts = [rows_sql(one.rows, dialect) for one in rows.source]
+        if rows.most is not None:
+            before, texts = cut(rows.source, texts, rows.most, dialect)
+        items = [f"({text}) AS {one.alias}" for one, text in zip(rows.source, texts, strict=True)]
+        joins = map(_join, rows.source[1:], items[1:], repeat(dialect))
+        source = " ".join([items[0], *joins])
     where = " AND ".join(scalar_sql(node, dialect) for node in rows.where)
-    return f"SELECT {columns} FROM {source}" + (f" WHERE {where}" if where else "")  # noqa: S608
+    return f"{before}SELECT {columns} FROM {source}" + (f" WHERE {where}" if where else "")  # noqa: S608
 
 
 def _named(name: str, node: Scalar, dialect: Dialect) -> str:
@@ -38,16 +46,12 @@ def _named(name: str, node: Scalar, dialect: Dialect) -> str:
     return f"{scalar_sql(node, dialect)} AS {identifier(name)}"
 
 
-def _item(one: Joined, dialect: Dialect) -> str:
-    return f"({rows_sql(one.rows, dialect)}) AS {one.alias}"
-
-
-def _join(one: Joined, dialect: Dialect) -> str:
-    if not one.on:
-        return f"CROSS JOIN {_item(one, dialect)}"
+def _join(one: Joined, item: str, dialect: Dialect) -> str:
+    if not one.on and one.kind == "inner":
+        return f"CROSS JOIN {item}"
     word = "LEFT JOIN" if one.kind == "left" else "JOIN"
-    condition = " AND ".join(scalar_sql(node, dialect) for node in one.on)
-    return f"{word} {_item(one, dialect)} ON {condition}"
+    condition = " AND ".join(scalar_sql(node, dialect) for node in one.on) or "TRUE"
+    return f"{word} {item} ON {condition}"
 
 
 def output_sql(output: Output, dialect: Dialect) -> str:

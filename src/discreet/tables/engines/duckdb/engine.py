@@ -23,7 +23,7 @@ from discreet.tables.engines.duckdb.folders import PrivateFolder
 from discreet.tables.engines.duckdb.looking import look, reading_of
 from discreet.tables.engines.progress import run
 from discreet.tables.model.relation import Select
-from discreet.tables.model.statements import Profile, Statement
+from discreet.tables.model.statements import Statement
 from discreet.tables.sources.source import DataSource
 
 if TYPE_CHECKING:
@@ -89,9 +89,8 @@ class DuckDBEngine:
 
     def aggregate(self, statement: Statement, /) -> "Sensitive[pa.Table]":
         """Run one statement. An error's message is the same whatever the data."""
-        salt = "" if isinstance(statement, Profile) else statement.salt
         made = compile(statement, dialect=DUCKDB)
-        return Sensitive(self._run(made.text, salt, made.keys))
+        return Sensitive(self._run(made.text, statement.salt, made.keys))
 
     def rows(self, select: Select, /) -> "Sensitive[pa.Table]":
         """Return rows as they are."""

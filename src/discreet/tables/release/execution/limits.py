@@ -87,6 +87,7 @@ def _limit(context: RunContext, inference: Inference) -> Fraction:
         value=inference.value,
         groups=context.groups,
         once=of == "groups",
+        salt=context.salt,
     )
     chosen = _chosen(context, profile, edges)
     if of != "pairs" and context.catalog.rows is not None:
@@ -103,7 +104,14 @@ def _bounds(
     """Choose one end of a value's range; the lower one comes first."""
     candidates = limit_choice.value_edges()
     edges = limit_choice.just_below(candidates) if end == "smallest" else candidates
-    profile = Profile(query=context.query, of=end, edges=edges, value=value, groups=context.groups)
+    profile = Profile(
+        query=context.query,
+        of=end,
+        edges=edges,
+        value=value,
+        groups=context.groups,
+        salt=context.salt,
+    )
     chosen = _chosen(context, profile, candidates)
     low = chosen if known is None else known[0]
     return min(low, chosen), max(low, chosen)

@@ -3,7 +3,7 @@
 import hashlib
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -38,6 +38,7 @@ from discreet.tables.engines import (
     Statement,
     Sums,
     ValueGrid,
+    partner_keys,
 )  # fmt: skip
 
 __all__ = ["PlainPython", "PlainPythonEngine"]
@@ -107,22 +108,22 @@ class PlainPythonEngine:
 
     def __init__(self, tables: Mapping[str, Any]) -> None:
         self._tables = {name: table.to_pylist() for name, table in tables.items()}
-        self._known: dict[Rows, list[Row]] = {}  # statements about the same rows come together
+        # Statements about the same rows come together.
+        self._known: dict[tuple[Rows, str], list[Row]] = {}
 
     def sql(self, statement: Statement, /) -> str:
         """Return what :meth:`aggregate` would do; there is no text."""
-        salted = {"salt": ""} if not isinstance(statement, Profile) else {}
-        return str({**_fields(statement), **salted})
+        return str({**_fields(statement), "salt": ""})
 
     def rows(self, select: Select, /) -> Sensitive[pa.Table]:
         """Return rows as they are."""
-        found = self._rows(select)
+        found = self._rows(select, "")
         return Sensitive(pa.table({name: [row[name] for row in found] for name in select.names}))
 
     def aggregate(self, statement: Statement, /) -> Sensitive[pa.Table]:
         """Run one statement."""
         units: dict[Any, list[Row]] = defaultdict(list)
-        for i, row in enumerate(self._rows(statement.query.rows)):
+        for i, row in enumerate(self._rows(statement.query.rows, statement.salt)):
             unit = i if statement.query.unit_is_row else row["unit"]
             if unit is not None:
                 units[unit].append(row)
@@ -136,15 +137,15 @@ class PlainPythonEngine:
         """Let go of the tables."""
         self._tables = {}
 
-    def _rows(self, rows: Rows) -> list[Row]:
-        if rows not in self._known:
-            self._known = {rows: self._made(rows)}
-        return self._known[rows]
+    def _rows(self, rows: Rows, salt: str) -> list[Row]:
+        if (rows, salt) not in self._known:
+            self._known = {(rows, salt): self._made(rows, salt)}
+        return self._known[rows, salt]
 
-    def _made(self, rows: Rows) -> list[Row]:
+    def _made(self, rows: Rows, salt: str) -> list[Row]:
         if isinstance(rows, GroupedRows):
             groups: dict[Group, list[Row]] = defaultdict(list)
-            for row in self._rows(rows.rows):
+            for row in self._rows(rows.rows, salt):
                 groups[tuple(row[name] for name in rows.by)].append(row)
             kept = [
                 {**own[0], "": own}
@@ -155,14 +156,16 @@ class PlainPythonEngine:
             kept = self._tables[rows.source.table]
         else:
             kept = [{}]
+            parts = {one.alias: self._rows(one.rows, salt) for one in rows.source}
+            if rows.most is not None:
+                parts = _uncrowded(rows.source, parts, rows.most, salt)
             for one in rows.source:
-                kept = self._joined(kept, one)
+                kept = self._joined(kept, one, parts[one.alias])
         where = rows.where if isinstance(rows, Select) else ()
         kept = [row for row in kept if all(_value(node, row) is True for node in where)]
         return [{name: _value(node, row) for name, node in rows.columns} for row in kept]
 
-    def _joined(self, before: list[Row], one: Joined) -> list[Row]:
-        found = self._rows(one.rows)
+    def _joined(self, before: list[Row], one: Joined, found: list[Row]) -> list[Row]:
         others = [{f"{one.alias}.{name}": row[name] for name in row} for row in found]
         nobody = {f"{one.alias}.{name}": None for name in one.rows.names}
         made = []
@@ -171,6 +174,33 @@ class PlainPythonEngine:
             partners = [p for p in pairs if all(_value(node, p) is True for node in one.on)]
             made += partners or ([{**row, **nobody}] if one.kind == "left" else [])
         return made
+
+
+def _uncrowded(
+    parts: Sequence[Joined], rows: Mapping[str, list[Row]], most: int, salt: str
+) -> dict[str, list[Row]]:
+    """Return the rows of each part without those of crowded units that are not joined."""
+    units = [part.alias for part in parts if "unit" in part.rows.names]
+    partners = 1
+    for index, part in enumerate(parts):
+        if part.alias not in units:
+            own = [{f"{part.alias}.{name}": row[name] for name in row} for row in rows[part.alias]]
+            keys = partner_keys(tuple(parts), index)
+            alike = Counter(tuple(_value(node, row) for node in keys) for row in own)
+            partners *= max(alike.values(), default=1)
+    counts = {alias: Counter(row["unit"] for row in rows[alias]) for alias in units}
+    root = max(1, math.floor((most // partners) ** (1 / len(units)) * (1 + 1e-12)))
+    kept: dict[str, list[Row]] = {**rows, **{alias: [] for alias in units}}
+    for alias in units:
+        for unit, count in counts[alias].items():
+            others = [counts[other][unit] or 1 for other in units if other != alias]
+            crowd = partners * math.prod(others)
+            own = [row for row in rows[alias] if row["unit"] == unit]
+            if crowd * count > most:
+                own.sort(key=lambda row: _rank(salt, row))
+                own = own[: max(root, most // crowd)]
+            kept[alias] += own
+    return kept
 
 
 # Statements.

@@ -1,0 +1,105 @@
+"""Rows of crowded units, cut before they are joined: see ``most`` of ``Select``."""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from discreet.tables.engines.compile.dialect import Dialect
+from discreet.tables.engines.compile.scalars import scalar_sql
+from discreet.tables.engines.compile.text import column_list, identifier, number, quoted
+from discreet.tables.model.relation import UNIT, Joined, Rows, Scan, Select, partner_keys
+
+__all__ = ["cut"]
+
+_CROWDS: Final = quoted('crowds"')  # no table has a quote in its name, so none is hidden
+# Of a root. Those of different whole numbers up to 10**9 are further apart, and so are quotients.
+_ROUNDING: Final = 1 + 1e-12
+
+
+def cut(
+    parts: tuple[Joined, ...], texts: Sequence[str], most: int, dialect: Dialect
+) -> tuple[str, list[str]]:
+    """Return a WITH clause, and SELECTs of the parts in which no unit is too crowded.
+
+    ``texts`` are the parts' own SELECTs.
+    """
+    steps, whole = [], list(texts)
+    for index, part in enumerate(parts):
+        if not _is_scan(part.rows):
+            # It is read three times: joins inside joins would be carried out over and over.
+            name = quoted(f'{part.alias}"')
+            steps.append(f"{name} AS MATERIALIZED ({texts[index]})")
+            whole[index] = f"SELECT * FROM {name}"  # noqa: S608
+    units = [index for index, part in enumerate(parts) if UNIT in part.rows.names]
+    steps.append(f"{_CROWDS} AS MATERIALIZED ({_crowds(parts, whole, units, most, dialect)})")
+    for index in units:
+        whole[index] = _kept(whole[index], parts[index].rows.names, index, dialect)
+    return f"WITH {', '.join(steps)} ", whole
+
+
+def _is_scan(rows: Rows) -> bool:
+    """Whether rows are those of one table, perhaps not all of them."""
+    if not isinstance(rows, Select):
+        return False
+    if isinstance(rows.source, Scan):
+        return True
+    return len(rows.source) == 1 and _is_scan(rows.source[0].rows)
+
+
+def _crowds(
+    parts: tuple[Joined, ...], texts: Sequence[str], units: list[int], most: int, dialect: Dialect
+) -> str:
+    """Write the units that could have too many rows, with how many to keep in each part."""
+    counts = {
+        index: f"(SELECT unit, CAST(COUNT(*) AS DOUBLE) AS n FROM ({texts[index]}) AS r "  # noqa: S608
+        f"GROUP BY unit) AS c{index}"
+        for index in units
+    }
+    first = f"c{units[0]}.unit"
+    items = [counts[units[0]]]
+    items += [f"LEFT JOIN {counts[index]} ON {first} = c{index}.unit" for index in units[1:]]
+    public = [index for index in range(len(parts)) if index not in counts]
+    items += [f"CROSS JOIN {_partners(parts, texts, index, dialect)}" for index in public]
+    sizes = {index: f"COALESCE(c{index}.n, 1e0)" for index in (*units, *public)}
+    root = _root(most, [sizes[index] for index in public], len(units))
+    caps = []
+    for index in units:
+        others = " * ".join(size for other, size in sizes.items() if other != index)
+        share = f"FLOOR({number(most)} / ({others}))"
+        caps.append(f"GREATEST({root}, {share}) AS c{index}")
+    return (
+        f"SELECT {column_list([f'{first} AS unit', *caps])} FROM {' '.join(items)} "  # noqa: S608
+        f"WHERE {' * '.join(sizes.values())} > {number(most)}"
+    )
+
+
+def _partners(parts: tuple[Joined, ...], texts: Sequence[str], index: int, dialect: Dialect) -> str:
+    """Write how many partners rows can have in a public part, NULL if none."""
+    keys = [scalar_sql(node, dialect) for node in partner_keys(parts, index)]
+    by = f" GROUP BY {column_list(keys)}" if keys else ""
+    count = f"SELECT COUNT(*) AS n FROM ({texts[index]}) AS {parts[index].alias}{by}"  # noqa: S608
+    most = "CAST(NULLIF(MAX(n), 0) AS DOUBLE)"
+    return f"(SELECT {most} AS n FROM ({count}) AS r) AS c{index}"  # noqa: S608
+
+
+def _root(most: int, public: Sequence[str], count: int) -> str:
+    """Write the root that all parts may have, at least 1."""
+    if not public:
+        return number(max(1, math.floor(most ** (1 / count) * _ROUNDING)))
+    left = f"FLOOR({number(most)} / ({' * '.join(public)}))"
+    return f"GREATEST(1e0, FLOOR(POWER({left}, {number(1 / count)}) * {number(_ROUNDING)}))"
+
+
+def _kept(text: str, names: Sequence[str], index: int, dialect: Dialect) -> str:
+    """Write the rows that are joined: all of most units, some of each crowded one.
+
+    Rows of the same hash are told apart by their columns, and rows that are the same are the same.
+    """
+    columns = [f"r.{identifier(name)}" for name in names]
+    rank = column_list([dialect.hash(columns), *columns])
+    rows = f"SELECT {column_list(columns)} FROM ({text}) AS r"  # noqa: S608
+    return (
+        f"{rows} LEFT JOIN {_CROWDS} AS c ON r.unit = c.unit WHERE c.unit IS NULL UNION ALL "
+        f"{rows} JOIN {_CROWDS} AS c ON r.unit = c.unit "
+        f"QUALIFY ROW_NUMBER() OVER (PARTITION BY r.unit ORDER BY {rank}) <= c.c{index}"
+    )
