@@ -7,10 +7,13 @@ strings such as "1/3". The meaning of a kind never changes: a new meaning is a n
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from fractions import Fraction
 from typing import Final
 
+from discreet._json import read_json
 from discreet.accounting import losses
 from discreet.accounting.losses import ComposedLoss, Loss, compose
 from discreet.errors import ParameterError
@@ -18,6 +21,7 @@ from discreet.errors import ParameterError
 __all__ = ["from_json", "to_json"]
 
 VERSION: Final = 1
+_FRACTION: Final = re.compile(r"(-?[0-9]+)/([0-9]+)")
 _KINDS: Final[dict[str, type[Loss]]] = {
     value.kind: value
     for value in map(vars(losses).get, losses.__all__)
@@ -43,9 +47,9 @@ def from_json(text: str) -> Loss:
     PureLoss(epsilon=Fraction(1, 3))
     """
     try:
-        document = json.loads(text)
-    except ValueError:
-        raise _refused("it is not JSON") from None
+        document = read_json(text, strict=True)
+    except ValueError as error:
+        raise _refused(f"it is not JSON ({error})") from None
     if not isinstance(document, dict) or document.pop("version", None) != VERSION:
         raise _refused(f"its version is not {VERSION}")
     return _decode_loss(document)
@@ -74,7 +78,7 @@ def _decode_loss(document: object) -> Loss:
         if fields or not isinstance(parts, list) or not all(_is_part(part) for part in parts):
             raise _refused("a composed loss needs its parts and nothing else")
         return compose([(_decode_loss(part), times) for part, times in parts])
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise _refused("its kind is unknown. It may come from a newer version of discreet")
     try:
         return _KINDS[kind](**{name: _decode(value) for name, value in fields.items()})
@@ -92,9 +96,11 @@ def _decode(value: object) -> object:
     if isinstance(value, list):
         return tuple(_decode(item) for item in value)
     if isinstance(value, str):
-        top, slash, bottom = value.partition("/")
-        if slash and top.lstrip("-").isdecimal() and bottom.isdecimal() and int(bottom):
-            return Fraction(int(top), int(bottom))
+        found = _FRACTION.fullmatch(value)
+        # Too many digits for an int are a ValueError.
+        with suppress(ValueError, ZeroDivisionError):
+            if found is not None:
+                return Fraction(int(found[1]), int(found[2]))
         raise _refused("a string in it is no fraction")
     return value
 

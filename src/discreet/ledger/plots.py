@@ -3,7 +3,6 @@
 Shares are always of today's limits, so that what was granted since does not make a curve jump.
 """
 
-import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, final
 
 from discreet._exact import whole
+from discreet._json import read_json
 from discreet.errors import MissingExtra, ParameterError
 from discreet.ledger.accounts.account import Account
 from discreet.ledger.log.proofs import Log
@@ -181,7 +181,7 @@ def _shares(definition: Definition, entry: Entry) -> dict[str, float]:
 
 def _jobs(snapshot: Snapshot, account: str) -> Iterator[OpenJob]:
     for name, text in snapshot.facts_under("job/"):
-        job = json.loads(text)
+        job = read_json(text)
         if job.get("over"):
             continue
         index = int(name.removeprefix("job/"))

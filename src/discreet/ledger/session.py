@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, final
 
+from discreet._json import read_json
 from discreet.accounting import Loss
 from discreet.errors import (
     AccountNotFound,
@@ -127,7 +128,7 @@ class LedgerSession:
     def known(self, *path: str | int) -> Any:
         """Return something that the ledger says about itself."""
         with self.read() as snapshot:
-            found = json.loads(snapshot.facts(["ledger"])["ledger"])
+            found = read_json(snapshot.facts(["ledger"])["ledger"])
             for step in path:
                 found = found[step]
             return found

@@ -1,11 +1,11 @@
 """``discreet ledger witness``: beside the ledger, or by files that go there and back."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from discreet._json import read_json
 from discreet.cli.ledger.files import read_file, read_vkey, write_file
 from discreet.cli.ledger.opening import reading, refusals, writing
 from discreet.cli.options import BUDGET, FILE, KeyOption, LedgerOption
@@ -139,6 +139,6 @@ def _answer(
 
 def _rotations(file: Path) -> list[object]:
     try:
-        return list(json.loads(read_file(file))["rotations"])
+        return list(read_json(read_file(file), strict=True)["rotations"])
     except (ValueError, KeyError, TypeError):
         raise ParameterError(f"{file} is no receipt.", parameter="cosign") from None

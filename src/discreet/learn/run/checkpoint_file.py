@@ -47,7 +47,9 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
             document = torch.load(path, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, EOFError, RuntimeError) as error:
         raise _no_checkpoint(path) from error
-    if not isinstance(document, dict) or "format" not in document or "settings" not in document:
+    if not isinstance(document, dict) or "format" not in document:
+        raise _no_checkpoint(path)
+    if not isinstance(document.get("settings"), str):
         raise _no_checkpoint(path)
     if document["format"] != _FORMAT:
         raise ParameterError(

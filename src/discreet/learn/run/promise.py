@@ -9,6 +9,7 @@ from typing import Any, Final, final
 from torch import nn
 
 from discreet._exact import Number, float_up
+from discreet._json import read_json
 from discreet.accounting import Loss, epsilon
 from discreet.errors import ParameterError
 from discreet.learn.choices.adaptive import Adaptive
@@ -80,13 +81,19 @@ class Promise:
         cls, text: str, *, sampling: Sampling | None, clipping: Clipping | Adaptive | None
     ) -> "Promise":
         """Read back what :meth:`to_json` wrote; parts of one's own must be given again."""
-        document = json.loads(text)
-        document["sampling"] = _whole(document["sampling"], _SAMPLINGS, sampling, "sampling")
-        document["clipping"] = _whole(document["clipping"], _CLIPPINGS, clipping, "clip")
-        document["trainable"] = tuple((n, tuple(shape)) for n, shape in document["trainable"])
-        for name in ("delta", "epsilon"):
-            document[name] = _read(document[name])
-        return cls(**document)
+        try:
+            document = read_json(text, strict=True)
+            document["sampling"] = _whole(document["sampling"], _SAMPLINGS, sampling, "sampling")
+            document["clipping"] = _whole(document["clipping"], _CLIPPINGS, clipping, "clip")
+            document["trainable"] = tuple((n, tuple(shape)) for n, shape in document["trainable"])
+            for name in ("delta", "epsilon"):
+                document[name] = _read(document[name])
+            return cls(**document)
+        except ParameterError:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError) as error:
+            told = "the settings in this checkpoint cannot be read. It may be damaged."
+            raise ParameterError(told, parameter="path") from error
 
 
 def trainable(model: nn.Module) -> tuple[tuple[str, tuple[int, ...]], ...]:

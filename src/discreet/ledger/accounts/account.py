@@ -1,9 +1,9 @@
 """An account: the budget of one population, and everything that draws on it."""
 
-import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, final
 
+from discreet._json import read_json
 from discreet.accounting import Loss
 from discreet.ledger.accounts import answers, limits, quotes
 from discreet.ledger.accounts.jobs import Job, resume
@@ -382,7 +382,7 @@ class Account:
         prefix = f"registered/{self.name}/"
         with self._session.read() as snapshot:
             return {
-                fact.removeprefix(prefix): str(json.loads(text)["version"])
+                fact.removeprefix(prefix): str(read_json(text)["version"])
                 for fact, text in snapshot.facts_under(prefix)
             }
 

@@ -1,11 +1,11 @@
 """Answer a question once: charge, compute, add noise, put the answer on record, recall it."""
 
-import json
 import warnings
 from collections.abc import Callable
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from discreet._json import read_json
 from discreet._version import __version__
 from discreet.accounting.filters import PRICING
 from discreet.errors import LedgerUnavailable, ParameterError
@@ -149,7 +149,7 @@ def reread(
     who, purpose = text(who, name="who"), text(purpose, name="purpose")
     name = f"ask/{account.name}/{question}"
     with account._session.read() as snapshot:
-        ask = json.loads(account._session.facts(snapshot, [name]).get(name, "null"))
+        ask = read_json(account._session.facts(snapshot, [name]).get(name, "null"))
         if ask is None:
             return None
         kept = snapshot.answer(ask["release"])

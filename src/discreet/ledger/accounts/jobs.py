@@ -1,9 +1,9 @@
 """Long jobs: everything they may cost is set aside first, and what never began comes back."""
 
-import json
 from typing import TYPE_CHECKING, final
 
 from discreet._exact import whole
+from discreet._json import read_json
 from discreet.accounting import Loss
 from discreet.errors import LedgerError, ParameterError, SessionOver
 from discreet.ledger.receipts import Receipt
@@ -125,7 +125,7 @@ def resume(account: "Account", index: int) -> Job:
     index = whole(index, name="index", minimum=0)
     fact = f"job/{index}"
     with account._session.read() as snapshot:
-        job = json.loads(snapshot.facts([fact]).get(fact, "null"))
+        job = read_json(snapshot.facts([fact]).get(fact, "null"))
         is_open = job is not None and job["account"] == account.name and "over" not in job
         row = snapshot.row(index) if is_open else None
         if row is not None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Any, Generic, Protocol, TypeVar, final
 
+from discreet._json import read_json
 from discreet.accounting import Loss
 from discreet.errors import DataError
 from discreet.ledger.receipts import Receipt
@@ -101,7 +102,7 @@ def read_answer_document(answer: bytes | None) -> dict[str, Any] | None:
     None
     """
     try:
-        document = json.loads(answer or b"")
+        document = read_json(answer or b"")
     except (ValueError, TypeError):
         return None
     if type(document) is not dict or not {"value", "error", "confidence"} <= document.keys():

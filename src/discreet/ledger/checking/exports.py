@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, final
 
+from discreet._json import read_json
 from discreet.errors import LedgerError, ParameterError, TamperingFound
 from discreet.ledger.checking.replay import Replay
 from discreet.ledger.checking.verification import Verification
@@ -35,7 +36,7 @@ Progress = Callable[[int, int], None]
 def write(snapshot: Snapshot, out: BinaryIO, *, progress: Progress | None = None) -> int:
     """Write the log that a snapshot shows, and return how many entries it has."""
     head = Log(snapshot).head()
-    origin = json.loads(snapshot.facts(["ledger"])["ledger"])["origin"]
+    origin = read_json(snapshot.facts(["ledger"])["ledger"])["origin"]
     out.write(_line({"format": FORM, "origin": origin, "size": head.size}))
     for row in snapshot.rows(0, head.size):
         out.write(row.body.encode() + b"\n")
@@ -71,7 +72,7 @@ class Export:
         self._path = Path(path)
         try:
             with self._path.open("rb") as file:
-                first = json.loads(file.readline())
+                first = read_json(file.readline(), strict=True)
                 self.size = int(first["size"])
                 self.origin = str(first["origin"])
                 form = first["format"]
@@ -137,7 +138,7 @@ class Export:
             for line in file:
                 if b'"kind":"witness"' in line:
                     with suppress(ValueError, KeyError, TypeError):
-                        yield str(json.loads(line)["note"])
+                        yield str(read_json(line, strict=True)["note"])
 
     def rows(self) -> Iterator[Row]:
         """Go through the entries. Their hashes are for the reader to work out.
@@ -179,7 +180,7 @@ class Export:
                 file.readline()
             for line in file:
                 try:
-                    document = json.loads(line)
+                    document = read_json(line, strict=True)
                     if "checkpoint" in document:
                         self.checkpoint = str(document["checkpoint"])
                         break

@@ -1,11 +1,11 @@
 """Replay a log: every entry against the rules, every hash, signature and balance."""
 
-import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from typing import Final
 
+from discreet._json import read_json
 from discreet.accounting import FilterRules
 from discreet.accounting.filters import FilterSums
 from discreet.errors import DiscreetError, LedgerError, ParameterError, TamperingFound
@@ -171,7 +171,7 @@ class Replay:
         last = max(self.size - 1, 0)
         if not self.size:
             raise TamperingFound("there is no entry in it, not even the first.", entry=0)
-        known = json.loads(self.state.text("ledger") or "{}")
+        known = read_json(self.state.text("ledger") or "{}")
         if self._vkey not in (None, *known["vkeys"]):
             raise TamperingFound(
                 "this ledger was never signed with the public key that was given.", entry=0

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, final
 
+from discreet._json import read_json
 from discreet.errors import ParameterError
 from discreet.ledger.log.keys import write_file
 
@@ -65,7 +66,7 @@ class Verification:
         discreet.errors.ParameterError: no such file holds no result of a verification.
         """
         try:
-            document = json.loads(Path(path).read_text(encoding="utf-8"))
+            document = read_json(Path(path).read_text(encoding="utf-8"), strict=True)
             if document.pop("format") == _FORM:
                 return cls(**document)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):

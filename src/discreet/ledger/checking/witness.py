@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, final
 
+from discreet._json import read_json
 from discreet.errors import LedgerError, LedgerUnavailable, TamperingFound
 from discreet.ledger.log.keys import WitnessKey, sync_folder, write_file
 from discreet.ledger.log.notes import cosign
@@ -223,7 +224,7 @@ class _Memory(NamedTuple):
 
 def _read(file: Path) -> _Memory:
     try:
-        found: dict[str, Any] = json.loads(file.read_bytes())
+        found: dict[str, Any] = read_json(file.read_bytes(), strict=True)
         if found.pop("format") != _FORMAT or type(found["time"]) is not int:
             raise ValueError
         memory = _Memory(**{**found, "vkeys": tuple(found["vkeys"])})

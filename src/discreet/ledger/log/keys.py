@@ -12,6 +12,7 @@ from typing import Final, NoReturn, final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from discreet._json import read_json
 from discreet.errors import LedgerError, LedgerUnavailable, NotCopyable, ParameterError
 from discreet.ledger.verifier import COSIGNER, LOG, NotProven, VerifierKey, parse_vkey
 
@@ -216,7 +217,7 @@ def _load(path: Path, form: str, members: tuple[str, ...]) -> tuple[str, dict[st
             f"Run: chmod 600 '{path}'. Rotate the key if somebody may have read it."
         )
     try:
-        found = json.loads(text)
+        found = read_json(text, strict=True)
         if found["format"] == form and found.keys() == {"format", "name", *members}:
             secret = {member: base64.b64decode(found[member], validate=True) for member in members}
             if isinstance(found["name"], str) and {len(raw) for raw in secret.values()} == {32}:

@@ -1,10 +1,10 @@
 """Read proofs out of the log: which hashes lie where, and what they prove."""
 
-import json
 from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any, final
 
+from discreet._json import read_json
 from discreet.errors import LedgerError, ParameterError, TamperingFound
 from discreet.ledger.log.tree import consistency, inclusion, root
 from discreet.ledger.rules.balance import unreadable
@@ -118,7 +118,7 @@ class Log:
         return self._indices("witnessed")
 
     def _indices(self, fact: str) -> list[int]:
-        found = json.loads(self._snapshot.facts([fact]).get(fact, "[]"))
+        found = read_json(self._snapshot.facts([fact]).get(fact, "[]"))
         if type(found) is not list or not all(type(one) is int and one >= 0 for one in found):
             raise unreadable(fact)
         return found

@@ -5,6 +5,7 @@ from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any
 
+from discreet._json import read_json
 from discreet.errors import LedgerError, ParameterError
 from discreet.ledger.rules.definition import TOTAL, Definition, Line, rules_of
 from discreet.ledger.rules.effects import Cost, Effects
@@ -25,14 +26,14 @@ def ledger(entry: Entry, state: State, cost: Cost) -> Effects:
 
 def rotate(entry: Entry, state: State, cost: Cost) -> Effects:
     """Go on with another key."""
-    known = json.loads(state.text("ledger") or "{}")
+    known = read_json(state.text("ledger") or "{}")
     if parse_vkey(entry["vkey"])[:2] != (known["origin"], LOG):
         raise LedgerError("a new key has the name of the ledger.")
     said = rotation_text(known["origin"], entry["index"], entry["vkey"])
     for vkey, by in ((known["vkeys"][-1], "by_old"), (entry["vkey"], "by_new")):
         if not parse_vkey(vkey).has_signed(said, b64decode(entry[by])):
             raise LedgerError("a rotation must be signed by the old and the new key for its place.")
-    before = json.loads(state.text("rotations") or "[]")
+    before = read_json(state.text("rotations") or "[]")
     return Effects(
         {
             "ledger": encode({**known, "vkeys": [*known["vkeys"], entry["vkey"]]}),
@@ -45,7 +46,7 @@ def witness(entry: Entry, state: State, cost: Cost) -> Effects:
     """Put on record what a witness signed."""
     if not 0 < parse_checkpoint(entry["note"]).size <= entry["index"]:
         raise LedgerError("a witness signs entries that are there.")
-    before = json.loads(state.text("witnessed") or "[]")
+    before = read_json(state.text("witnessed") or "[]")
     return Effects({"witnessed": json.dumps([*before, entry["index"]])})
 
 
@@ -92,7 +93,7 @@ def _registered(
 ) -> dict[str, Value]:
     facts: dict[str, Value] = {}
     for identity in source["identities"]:
-        owners = json.loads(state.text(f"source/{identity}") or "[]")
+        owners = read_json(state.text(f"source/{identity}") or "[]")
         if owners and account not in owners and not entry.get("override"):
             raise LedgerError(
                 f"this source, or one that it was made from, belongs to account {owners[0]!r}. "

@@ -1,6 +1,5 @@
 """Accounts as they were defined, and which of their budgets a request draws on."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -8,6 +7,7 @@ from hashlib import sha256
 from typing import Any, Final, Literal, cast, final
 from urllib.parse import quote, unquote
 
+from discreet._json import read_json
 from discreet.accounting import FilterRules
 from discreet.ledger.rules.balance import unreadable
 from discreet.ledger.rules.entry import encode, fold, label
@@ -190,7 +190,7 @@ def _instance(name: str, value: str) -> str:
 @lru_cache(maxsize=1024)
 def _read(text: str) -> Definition:
     try:
-        return _parsed(json.loads(text))
+        return _parsed(read_json(text))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise unreadable("an account") from error
 
@@ -209,4 +209,4 @@ def _parsed(document: Mapping[str, Any]) -> Definition:
 @lru_cache(maxsize=1024)
 def rules_of(settings: str) -> FilterRules:
     """Return the rules that were recorded; equal ones share their prices."""
-    return FilterRules.from_settings(json.loads(settings))
+    return FilterRules.from_settings(read_json(settings))

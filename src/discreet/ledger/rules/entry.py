@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Final
 from unicodedata import normalize
 
+from discreet._json import read_json
 from discreet.errors import ParameterError
 from discreet.privacy import Period
 
@@ -33,7 +34,6 @@ NOTHING_BEFORE: Final = "0" * 64  # what the first entry names as the hash of th
 Entry = dict[str, Any]  # a JSON object; the rules check what they read of it
 
 _encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
-_decoder = json.JSONDecoder()
 _LABELS: Final = {
     Period.day: re.compile(r"\d{4}-\d\d-\d\d", re.ASCII),
     Period.week: re.compile(r"\d{4}-W\d\d", re.ASCII),
@@ -70,8 +70,8 @@ def decode(body: str) -> Entry:
     >>> decode('{"index":3}')
     {'index': 3}
     """
-    entry, end = _decoder.raw_decode(body)
-    if end != len(body) or not isinstance(entry, dict):
+    entry = read_json(body)
+    if not isinstance(entry, dict) or not (body.startswith("{") and body.endswith("}")):
         raise ValueError("an entry must be one object")
     return entry
 

@@ -1,7 +1,6 @@
 """Rules of entries about answers: releases, and the same question asked again."""
 
-import json
-
+from discreet._json import read_json
 from discreet.errors import LedgerError
 from discreet.ledger.rules.effects import Cost, Effects
 from discreet.ledger.rules.entry import Entry, encode
@@ -18,7 +17,7 @@ def release(entry: Entry, state: State, cost: Cost) -> Effects:
     if entry["key"] != f"release/{index}":
         raise LedgerError("a charge pays for one release only.")
     if paid["kind"] == "reserve":
-        job = json.loads(state.text(f"job/{index}") or "null")
+        job = read_json(state.text(f"job/{index}") or "null")
         if job is None or not (job.get("over") or job.get("started")):
             raise LedgerError(
                 "no step of this job was begun, so nothing can have come out of it. Spend a step "
@@ -41,7 +40,7 @@ def reask(entry: Entry, state: State, cost: Cost) -> Effects:
     """Let another analyst read an answer that was released before."""
     definition = state.definition(entry["account"])
     name = f"ask/{definition.name}/{entry['query']}"
-    ask = json.loads(state.text(name) or "null")
+    ask = read_json(state.text(name) or "null")
     if ask is None or ask["release"] != entry["release"]:
         raise LedgerError("nothing was released for this question, so it cannot be asked again.")
     after = {}

@@ -1,10 +1,10 @@
 """Rules of entries that spend: charges, reservations, the steps of a job and its end."""
 
-import json
 import math
 from collections.abc import Mapping
 from typing import Any
 
+from discreet._json import read_json
 from discreet.accounting import FilterRules
 from discreet.accounting.filters import FilterSums
 from discreet.errors import BudgetExceeded, LedgerError, ParameterError
@@ -167,14 +167,14 @@ def budget_facts(definition: Definition, after: Mapping[str, Balance]) -> dict[s
 
 def _job(entry: Entry, state: State) -> tuple[Definition, dict[str, Any]]:
     definition = state.definition(entry["account"])
-    job = json.loads(state.text(f"job/{entry['job']}") or "null")
+    job = read_json(state.text(f"job/{entry['job']}") or "null")
     if job is None or job["account"] != definition.name or job.get("over"):
         raise LedgerError("this job is over, or was never begun in this account.")
     return definition, job
 
 
 def _check_noise(entry: Entry, state: State) -> None:
-    if entry["noise"] != "secure" and not json.loads(state.text("ledger") or "{}").get("testing"):
+    if entry["noise"] != "secure" and not read_json(state.text("ledger") or "{}").get("testing"):
         raise LedgerError(
             "this noise comes from a seeded source, which anybody who knows the seed can take "
             "away. Only a ledger opened for testing takes such charges: "

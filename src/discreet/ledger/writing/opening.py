@@ -1,10 +1,10 @@
 """From what a user typed to an open store, its keys, and a first entry."""
 
-import json
 import os
 import secrets
 from pathlib import Path
 
+from discreet._json import read_json
 from discreet.errors import LedgerError, LedgerUnavailable, ParameterError, TamperingFound
 from discreet.ledger.log.keyring import Keyring
 from discreet.ledger.rules.entry import FORMAT
@@ -74,7 +74,7 @@ def found(store: Store, keyring: Keyring, *, testing: bool, name: str | None) ->
     (answer,) = store.commit_together([asked], Scribe(keyring).work)
     read_answer(key, asked, answer)  # raises why it was refused
     with store.read() as snapshot:
-        vkeys = json.loads(snapshot.facts(["ledger"])["ledger"])["vkeys"]
+        vkeys = read_json(snapshot.facts(["ledger"])["ledger"])["vkeys"]
     keyring.settle(vkeys[-1])  # ours, or that of who was faster
 
 

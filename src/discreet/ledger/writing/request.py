@@ -1,12 +1,12 @@
 """From an account's methods to a request: checked, priced, and with a key of its own."""
 
-import json
 import os
 import time
 from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
+from discreet._json import read_json
 from discreet._version import __version__
 from discreet.accounting import Loss, to_json
 from discreet.errors import ParameterError
@@ -60,7 +60,7 @@ def loss_document(loss: Loss) -> dict[str, Any]:
     known = _documents.get(loss)
     if known is None:
         try:
-            known = json.loads(to_json(loss))
+            known = read_json(to_json(loss))
         except ValueError:
             raise ParameterError(
                 "a loss has numbers that are too long to be written down.", parameter="loss"

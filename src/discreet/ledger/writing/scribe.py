@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final
 
+from discreet._json import read_json
 from discreet._version import __version__
 from discreet.accounting import FilterRules
 from discreet.accounting.filters import PRICING, FilterSums
@@ -153,7 +154,7 @@ class Scribe:
         known = state.text("ledger")
         if known is None:
             return self._keyring.any()
-        return self._keyring.key(json.loads(known)["vkeys"][-1])
+        return self._keyring.key(read_json(known)["vkeys"][-1])
 
     def _open(self) -> Transaction:
         assert self._transaction is not None
@@ -280,7 +281,7 @@ def _opened(request: bytes | None) -> dict[str, Any] | None:
     if request is None:
         return None
     try:
-        proposal: dict[str, Any] = json.loads(request)
+        proposal: dict[str, Any] = read_json(request)
         return proposal if type(proposal["entry"]["key"]) is str else None
     except (ValueError, LookupError, TypeError):
         return None  # of a program that writes other requests
@@ -358,6 +359,6 @@ def read_answer(key: SigningKey, request: bytes, answer: bytes) -> tuple[str, bo
     if found is None:
         return None
     if found.startswith(_REFUSED):
-        name, positional, named = json.loads(found[1:])
+        name, positional, named = read_json(found[1:])
         raise _REFUSALS[name](*positional, **named)
     return found[1:].decode(), found.startswith(_REPEATED)

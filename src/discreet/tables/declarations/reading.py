@@ -59,6 +59,9 @@ def load(path: str | Path) -> Declaration:
         raise ParameterError(told, parameter="path") from None
     except ValueError as error:  # no TOML, or no UTF-8
         raise ParameterError(f"{place.name} is no TOML: {error}", parameter="path") from None
+    except RecursionError:
+        told = f"{place.name} is no declaration: it is nested too deeply."
+        raise ParameterError(told, parameter="path") from None
     return read_declaration(document, file=place.name)
 
 

@@ -8,6 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
+from discreet._json import read_json
 from discreet.errors import DataError, LedgerUnavailable
 from discreet.ledger import Account, Receipt
 from discreet.noise import Source
@@ -102,7 +103,7 @@ def is_known(prepared: Prepared, asker: Asker) -> bool:
 
 
 def _is_as_good(kept: bytes, prepared: Prepared, asker: Asker) -> bool:
-    known = json.loads(kept)
+    known = read_json(kept)
     is_as_exact = known.get("epsilon", 0) >= float(prepared.price.epsilon)
     # Error bars can be compared only where they promise the same.
     return bool(is_as_exact and known.get("confidence") == float(asker.confidence))
@@ -181,7 +182,7 @@ def joined_notes(query: Query) -> list[str]:
 def fingerprinted(prepared: Prepared, catalog: Catalog) -> str:
     """Return the canonical text of what is asked, without its price."""
     settings = {
-        "question": json.loads(canonical(prepared.query)),
+        "question": read_json(canonical(prepared.query)),
         "bounding": _bounding(prepared.bounding),
         "limits": [catalog.rows, catalog.groups],
     }

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from discreet._json import read_json
 from discreet._version import __version__
 from discreet.accounting import to_json
 from discreet.errors import ParameterError
@@ -71,7 +72,7 @@ def card(result: "Result") -> dict[str, Any]:
         "sampling": _SAMPLING[is_seeded(result)],
         "confidence": result.confidence,
         "accounting": {
-            "loss": json.loads(to_json(result.loss)),
+            "loss": read_json(to_json(result.loss)),
             "method": "privacy filter of the account, for adaptively chosen releases",
             "budget_left": None if math.isnan(result.left) else result.left,
         },

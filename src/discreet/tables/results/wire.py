@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from discreet._json import read_json
 from discreet.accounting import from_json, to_json
 from discreet.errors import DataError
 from discreet.tables.results import columns
@@ -52,7 +53,7 @@ def _column(result: "Result", name: str) -> dict[str, Any]:
 def read_result(data: bytes | str) -> dict[str, Any]:
     """Read the fields of a result; refuse bytes that are not one."""
     try:
-        document = json.loads(data)
+        document = read_json(data, strict=True)
         if document["format"] != FORMAT:
             raise KeyError("format")
         return _fields(document)
