@@ -1,6 +1,7 @@
 """What an engine is: the only thing that a place where tables live has to bring along."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 from discreet.tables.model.relation import Select
@@ -29,6 +30,12 @@ class Engine(Protocol):
 
     def rows(self, select: Select, /) -> "Sensitive[pa.Table]":
         """Return rows as they are, for whoever computes with them under the same budget."""
+
+    def holding(self) -> AbstractContextManager[None]:
+        """Make sure that the tables can be read until the end of the block, or raise a DataError.
+
+        Entered before a question is charged, so that one which cannot be answered costs nothing.
+        """
 
     def close(self) -> None:
         """Let go of the data. Calling it twice does no harm.

@@ -2,6 +2,7 @@
 
 import json
 import math
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
@@ -112,12 +113,24 @@ def _is_as_good(kept: bytes, prepared: Prepared, asker: Asker) -> bool:
 def paid(prepared: Prepared, asker: Asker) -> tuple[Released, Result]:
     """Charge, run, and put the answer on record."""
     query = fingerprinted(prepared, asker.catalog)
-    # Charged before data is touched: a crash from here on wastes budget, and leaks nothing.
-    receipt = asker.account.charge(
-        prepared.price.loss, query=query, source=asker.source, **asker.charge_fields
-    )
+    with ExitStack() as until_it_ran:
+        try:
+            until_it_ran.enter_context(asker.engine.holding())
+        except DataError as error:
+            raise DataError(f"{error} Nothing was spent.") from None
+        # Charged before data is touched: a crash from here on wastes budget, and leaks nothing.
+        receipt = asker.account.charge(
+            prepared.price.loss, query=query, source=asker.source, **asker.charge_fields
+        )
+        released = _ran(prepared, asker)
+    result = made(prepared, released, asker, receipt)
+    receipt = asker.account.record(receipt, result.to_json(), plan=query)
+    return released, replace(result, receipt=receipt)
+
+
+def _ran(prepared: Prepared, asker: Asker) -> Released:
     try:
-        released = run(
+        return run(
             prepared,
             engine=asker.engine,
             catalog=asker.catalog,
@@ -126,13 +139,8 @@ def paid(prepared: Prepared, asker: Asker) -> tuple[Released, Result]:
         )
     except DataError as error:
         message = f"{error} The charge stands, since data may have been read."
-    else:
-        message = ""
-    if message:  # raised out here, it has no __context__ that could tell more
-        raise DataError(message)
-    result = made(prepared, released, asker, receipt)
-    receipt = asker.account.record(receipt, result.to_json(), plan=query)
-    return released, replace(result, receipt=receipt)
+    # Raised out here, it has no __context__ that could tell more.
+    raise DataError(message)
 
 
 def made(prepared: Prepared, released: Released, asker: Asker, receipt: Receipt) -> Result:

@@ -4,7 +4,7 @@ import threading
 import time
 import weakref
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -17,7 +17,7 @@ from discreet.tables.engines.compile.keys import KeyTable
 from discreet.tables.engines.compile.relations import rows_sql
 from discreet.tables.engines.compile.statement import compile  # noqa: A004
 from discreet.tables.engines.compile.text import quoted, text
-from discreet.tables.engines.duckdb.databases import attach
+from discreet.tables.engines.duckdb.databases import HeldDatabases, attach
 from discreet.tables.engines.duckdb.dialect import DUCKDB
 from discreet.tables.engines.duckdb.folders import PrivateFolder
 from discreet.tables.engines.duckdb.looking import look, reading_of
@@ -80,6 +80,12 @@ class DuckDBEngine:
         # connection that outlives its library is reported as leaked.
         self._connect = partial(_opened, sources, memory_limit, threads, self._folder.path)
         self._connections = [self._connect()]
+        self._databases = HeldDatabases(
+            ((reading_of(one).paths[0], one.version) for one in sources.values()
+             if one.kind == "database"),
+            self._connections,
+        )  # fmt: skip
+        self._databases.detach()
         self._lock = threading.Lock()
         self._close = weakref.finalize(self, _closed, self._connections, self._folder)
 
@@ -96,6 +102,10 @@ class DuckDBEngine:
         """Return rows as they are."""
         return Sensitive(self._run(rows_sql(select, DUCKDB), ""))
 
+    def holding(self) -> AbstractContextManager[None]:
+        """Keep databases open until the end of the block: in between, others may write to them."""
+        return self._databases.held()
+
     def close(self) -> None:
         """Close the connection and remove what was spilled."""
         self._close()
@@ -108,20 +118,26 @@ class DuckDBEngine:
 
     def _run(self, query: str, salt: str, keys: Sequence[KeyTable] = ()) -> "pa.Table":
         tables = {one.name: _arrow(one) for one in keys}
-        found = self._attempt(query, salt, tables)
-        for pause in _PAUSES:
-            # Nothing was released: reading once more costs nobody's privacy.
-            if found is not _FAILED or not any(files.has_changed() for files in self._files):
-                break
-            time.sleep(pause)
-            self._reconnect()
-            found = self._attempt(query, salt, tables)
-        else:
-            found = _CHANGED if found is _FAILED else found
+        with self.holding():
+            found = self._persistently(query, salt, tables)
         # Raised out here, it has no __context__: DuckDB's own messages quote values.
         if isinstance(found, str):
             raise DataError(found)
         return found
+
+    def _persistently(
+        self, query: str, salt: str, tables: "Mapping[str, pa.Table]"
+    ) -> "pa.Table | str":
+        """Return the answer, at the latest when whoever overwrites a file has finished."""
+        found = self._attempt(query, salt, tables)
+        for pause in _PAUSES:
+            # Nothing was released: reading once more costs nobody's privacy.
+            if found is not _FAILED or not any(files.has_changed() for files in self._files):
+                return found
+            time.sleep(pause)
+            self._reconnect()
+            found = self._attempt(query, salt, tables)
+        return _CHANGED if found is _FAILED else found
 
     def _reconnect(self) -> None:
         """Open the tables anew: where files may be read is settled when a connection is made."""
@@ -213,6 +229,8 @@ def _set_up(
     """Show the tables, then shut the door."""
     readings = [reading_of(source) for source in sources.values()]
     allowed = sorted({path for reading in readings for path in reading.paths})
+    bases = {reading_of(one).paths[0] for one in sources.values() if one.kind == "database"}
+    allowed += [f"{path}.wal" for path in sorted(bases)]
     connection.execute(f"SET allowed_paths = [{', '.join(text(path) for path in allowed)}]")
     # A name of an open file counts as the path of the file, and as itself once that is removed.
     pinned = [str(one.files.folder.path) for one in readings if one.files and one.files.folder]

@@ -31,6 +31,8 @@ class DuckDB:
     also one that ends within quotes: were a field allowed to go on in the next lines, one row
     could swallow others. So write texts with line breaks to Parquet instead.
 
+    A database is open for reading while a question runs, so that others can write to it in
+    between; where one does, a question waits a second and then is refused, before it is charged.
     Texts are told apart by their letters, whatever collation a database gives them. A view of a
     database can be public but not protected, as its rows may depend on several people.
 

@@ -5,6 +5,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
@@ -132,6 +133,10 @@ class PlainPythonEngine:
         if isinstance(statement, Distinct):
             return Sensitive(_distinct(statement, units))
         return Sensitive(_profile(statement, units))
+
+    def holding(self) -> AbstractContextManager[None]:
+        """Return at once: the tables are in memory."""
+        return nullcontext()
 
     def close(self) -> None:
         """Let go of the tables."""
