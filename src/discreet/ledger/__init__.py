@@ -33,6 +33,7 @@ from discreet.ledger.plots import (
     standing,
 )
 from discreet.ledger.receipts import Receipt
+from discreet.ledger.recognition.content import ColumnSample, TableContent
 from discreet.ledger.rules.entry import period_label
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "AccountQuote",
     "Budget",
     "BudgetQuote",
+    "ColumnSample",
     "Export",
     "Job",
     "Ledger",
@@ -50,6 +52,7 @@ __all__ = [
     "Receipt",
     "Release",
     "Standing",
+    "TableContent",
     "Verification",
     "Witness",
     "WitnessRequest",

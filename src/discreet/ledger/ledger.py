@@ -122,13 +122,14 @@ class Ledger:
         kind: FilterKind | None = None,
         policy: Policy = "deny",
         sources: Sequence[Mapping[str, Any]] = (),
+        override: str | None = None,
     ) -> Account:
         """Open an account for a population of units.
 
         ``kind`` is that of its filter. ``policy`` says what happens at exhaustion: ``deny``;
         ``degrade`` offers the least noise that still fits; ``wait`` points to the next period, for
-        units that have one. ``sources`` are registered with it: mappings of name, version and
-        identities, as for :meth:`Account.register`.
+        units that have one. ``sources`` are registered with it: mappings of name, version,
+        identities and, if wished, content, as for :meth:`Account.register`, with ``override``.
 
         >>> from discreet.testing import temporary_ledger
         >>> with temporary_ledger() as ledger:
@@ -136,7 +137,7 @@ class Ledger:
         ...                   neighbours="add_remove", guarantee=Guarantee(epsilon=1))
         Account('visits', Guarantee(epsilon=1, delta=0), used=0)
         """
-        entry = account_entry(
+        entry, sketches = account_entry(
             self._session,
             name,
             unit=Unit.of(unit),
@@ -145,8 +146,9 @@ class Ledger:
             kind=kind,
             policy=policy,
             sources=sources,
+            override=override,
         )
-        self._session.submit(entry)
+        self._session.submit(entry, sketches=sketches)
         return Account(self, name)
 
     def __getitem__(self, name: str) -> Account:

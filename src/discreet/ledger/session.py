@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, final
 
 from discreet._json import read_json
@@ -22,6 +23,8 @@ from discreet.ledger.checking.verify import verify
 from discreet.ledger.log.keyring import Keyring
 from discreet.ledger.log.proofs import Log
 from discreet.ledger.receipts import Receipt
+from discreet.ledger.recognition.content import TableContent
+from discreet.ledger.recognition.sketch import write_sketch
 from discreet.ledger.rules.balance import unreadable
 from discreet.ledger.rules.definition import Definition
 from discreet.ledger.rules.entry import Entry
@@ -174,8 +177,19 @@ class LedgerSession:
                 f"{domain} has characters that are none.", parameter=domain
             ) from None
 
-    def source(self, name: str, *, version: str, identities: Sequence[str]) -> dict[str, Any]:
-        """Return a source of data as entries write it."""
+    def source(
+        self,
+        name: str,
+        *,
+        version: str,
+        identities: Sequence[str],
+        content: TableContent | None = None,
+    ) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return a source of data as entries write it, and the sketch of its content by its name.
+
+        An entry only commits to the sketch, which is kept beside the log: nothing that is
+        exported or proved has it.
+        """
         if not identities or isinstance(identities, str):
             raise ParameterError(
                 "a source needs at least one identity, such as where it lies or a digest of it: "
@@ -183,11 +197,16 @@ class LedgerSession:
                 parameter="identities",
             )
         known = {self.fingerprint(str(one), domain="source") for one in identities}
-        return {
+        source: dict[str, Any] = {
             "name": requests.text(name, name="name"),
             "version": requests.text(version, name="version"),
             "identities": sorted(known),
         }
+        if content is None:
+            return source, {}
+        sketch = write_sketch(content, keyed=lambda text: self.fingerprint(text, domain="content"))
+        source["content"] = sha256(sketch.encode()).hexdigest()
+        return source, {name: sketch}
 
     def submit(
         self,
@@ -197,13 +216,14 @@ class LedgerSession:
         loss: Loss | None = None,
         answer: bytes | None = None,
         paid: str | None = None,
+        sketches: Mapping[str, str] | None = None,
     ) -> Receipt:
         """Have an entry written, durably, or raise why it was not."""
         keyring = self.keyring()
         if os.getpid() != self._pid:
             self._start()  # in the child of a fork: threads that led here are not here
         request = requests.request(
-            entry, definition=definition, loss=loss, answer=answer, paid=paid
+            entry, definition=definition, loss=loss, answer=answer, paid=paid, sketches=sketches
         )
         try:
             body, is_repeated = self._ask(keyring, request)

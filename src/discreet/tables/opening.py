@@ -1,6 +1,7 @@
 """Protect tables, and open what was protected before."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -38,13 +39,19 @@ def protect(
     who: str | None = None,
     purpose: str = "analysis",
     engine: EngineFactory = DEFAULT_ENGINE,
+    account: str | None = None,
+    override: str | None = None,
 ) -> Protected:
     """Protect one table, or several about the same people, with one budget.
 
     ``source`` is a Parquet or CSV file (or several), an Arrow, pandas or Polars frame, a table of a
     DuckDB database, a dict of arrays; or a dict of such sources by name. ``unit`` names the column
     that says whose row it is. The budget is an account of that ``name`` in the ``ledger``; where it
-    exists already it is used on, with what is left of it.
+    exists already it is used on, with what is left of it. Tables about the same people that are
+    protected by themselves share a budget by naming the same ``account``. A copy of data that has
+    a budget in this ledger is refused another one, also if it was moved, written in another
+    format, cut or extended; a custodian who knows that they are other people says why with
+    ``override``, which stays on record.
 
     What else is declared is public, and must not be read off the data: ``columns`` gives bounds and
     keys, as in ``{"income": {"bounds": (0, 200_000)}, "region": {"keys": ["north", "south"]}}``
@@ -103,8 +110,11 @@ def protect(
         groups=groups,
         joined_rows=joined_rows,
         size=size,
+        account=account,
     )
-    return _protected(declaration.pinned(opened), opened, ledger, who=who, purpose=purpose)
+    return _protected(
+        declaration.pinned(opened), opened, ledger, who=who, purpose=purpose, override=override
+    )
 
 
 def _is_several(source: object) -> bool:
@@ -156,11 +166,13 @@ def open_tables(
     who: str | None = None,
     purpose: str = "analysis",
     engine: EngineFactory | None = None,
+    override: str | None = None,
 ) -> Protected:
     """Open what was protected before, from the declaration that :meth:`Protected.save` wrote.
 
     Places in it are relative to the file. ``sources`` replaces where tables come from, and gives
-    frames, which no file can. ``engine`` gives an engine with other settings than the usual ones.
+    frames, which no file can. ``engine`` gives an engine with other settings than the usual ones,
+    ``override`` is as in :func:`protect`.
 
     >>> open_tables("nowhere.toml")
     Traceback (most recent call last):
@@ -188,7 +200,7 @@ def open_tables(
     place = ledger if ledger is not None else _beside(folder, declaration.ledger)
     if place is None:
         raise ParameterError("say where the ledger is, with ledger=.", parameter="ledger")
-    return _protected(declaration, opened, place, who=who, purpose=purpose)
+    return _protected(declaration, opened, place, who=who, purpose=purpose, override=override)
 
 
 def _beside(folder: Path, place: str | None) -> str | None:
@@ -203,16 +215,19 @@ def _protected(
     *,
     who: str | None,
     purpose: str,
+    override: str | None,
 ) -> Protected:
     catalog = declaration.catalog(opened.columns)
     own = not isinstance(ledger, Ledger)
     book = Ledger.open(ledger) if not isinstance(ledger, Ledger) else ledger
-    try:
-        account = attached(book, declaration, opened)
-        return Protected(
-            declaration, catalog, opened, account, who=who, purpose=purpose, owns_ledger=own
-        )
-    except BaseException:
+    with ExitStack() as stack:
         if own:
-            book.close()
-        raise
+            stack.callback(book.close)
+        run = opened.connected()
+        stack.callback(run.close)
+        account = attached(book, declaration, opened, run, override=override)
+        protected = Protected(
+            declaration, catalog, opened, account, run, who=who, purpose=purpose, owns_ledger=own
+        )
+        stack.pop_all()
+        return protected

@@ -74,13 +74,14 @@ class Protected:
         catalog: Catalog,
         opened: Sources,
         account: Account,
+        engine: Engine,
         *,
         who: str | None,
         purpose: str,
         owns_ledger: bool,
     ) -> None:
         self.declaration = declaration
-        self._opened = _Opened(catalog, account, opened, opened.connected())
+        self._opened = _Opened(catalog, account, opened, engine)
         self._lock = Lock()
         self._who, self._purpose = who or getpass.getuser(), purpose
         self._owns_ledger = owns_ledger
@@ -88,7 +89,7 @@ class Protected:
 
     @property
     def name(self) -> str:
-        """The name of the account."""
+        """What is protected is called so, and the account unless another one was named."""
         return self.declaration.name
 
     @property
@@ -304,14 +305,18 @@ class Protected:
             return False
         with self._lock:
             if self._sources.has_changed():  # still, for of many threads the first one does it
-                reopened = self._sources.reopened()
+                before = self._sources
+                reopened = before.reopened()
+                engine = reopened.connected()
                 # The engine before is not closed but let go of: the last question that holds it
                 # ends it.
                 self._opened = _Opened(
                     self.declaration.catalog(reopened.columns),
-                    attached(self.account.ledger, self.declaration, reopened),
+                    attached(
+                        self.account.ledger, self.declaration, reopened, engine, before=before
+                    ),
                     reopened,
-                    reopened.connected(),
+                    engine,
                 )
         return True
 

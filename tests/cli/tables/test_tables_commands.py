@@ -149,3 +149,25 @@ def test_protecting_twice_mints_no_new_budget(folder):
     result = run(*again, "--epsilon", "3", "--delta", "1e-6", code=2)
     assert "belongs to account 'people'" in result.stderr
     assert not (folder / "second.toml").exists()
+
+
+@pytest.mark.lengthy
+def test_a_copy_shares_the_account_or_says_why_not(folder):
+    protect("--rows", 1)
+    pq.write_table(pq.read_table("people.parquet").slice(0, 2000), "copy.parquet")
+    terms = ["--unit", "person_id", "--epsilon", "3", "--delta", "1e-6"]
+    result = run("protect", "copy.parquet", "--name", "copy", *terms, code=2)
+    said = " ".join(result.stderr.split())
+    assert "this data is that of account 'people'" in said
+    assert "--account" in said
+    assert "--override" in said
+    assert not (folder / "copy.toml").exists()
+    run("protect", "copy.parquet", "--name", "copy", "--account", "people", *terms)
+    run("query", "copy", "SELECT COUNT(*) FROM copy", "--epsilon", "0.5")
+    other = ["protect", "copy.parquet", "--name", "other", *terms]
+    run(*other, "--override", "other people, numbered alike")
+    shown = " ".join(run("ledger", "history", "--json").stdout.split())
+    assert "although it is like that of people: other people, numbered alike" in shown
+    with Ledger.open("budget.db", read_only=True) as ledger:
+        assert {one.name: one.used > 0 for one in ledger} == {"people": True, "other": False}
+        ledger.verify()

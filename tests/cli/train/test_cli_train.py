@@ -294,6 +294,13 @@ class TestImages:
         assert used() > 0
         assert "pictures" in {entry.get("source", {}).get("name") for entry in history()}
         assert "belongs to account 'people'" in refused(*asked, "other")
+        copied = pictures.parent / "copied"  # and in another packing
+        copied.mkdir()
+        for file in pictures.iterdir():
+            body = gzip.decompress(file.read_bytes()) if file.suffix else file.read_bytes()
+            (copied / file.stem).write_bytes(body)
+        again = refused("train", "images", copied, *asked[3:], "other")
+        assert "belongs to account 'people'" in again
         assert "--allow-non-private" in refused(*asked, "people", "--compare")
 
     def test_folders_and_files_that_are_no_images(self, pictures):

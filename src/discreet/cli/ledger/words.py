@@ -21,7 +21,7 @@ def about(entry: Mapping[str, Any]) -> str:
     if kind in ("account", "budget", "grant"):
         settings = entry["filter"]
         limit = f"epsilon {_number(settings['epsilon'])}, delta {_number(settings['delta'])}"
-        why = f": {entry['reason']}" if "reason" in entry else ""
+        why = f": {entry['reason']}" if "reason" in entry else _although(entry)
         return f"{unquote(entry.get('line', 'total'))}, {limit}{why}"
     told = {
         "settle": "job {job} ended",
@@ -32,11 +32,17 @@ def about(entry: Mapping[str, Any]) -> str:
         "rotate": "a new key signs",
     }
     if kind == "source":
-        override = f", although: {entry['override']}" if "override" in entry else ""
-        return f"{entry['source']['name']}, version {entry['source']['version']}{override}"
+        source = entry["source"]
+        return f"{source['name']}, version {source['version']}{_although(entry)}"
     if kind == "witness":
         return f"cosigned by {entry['vkey'].partition('+')[0]}"
     return told.get(kind, "").format(**entry)
+
+
+def _although(entry: Mapping[str, Any]) -> str:
+    """Say why data was registered that looks like the data of others."""
+    like = f" it is like that of {', '.join(entry['matches'])}" if "matches" in entry else ""
+    return f", although{like}: {entry['override']}" if "override" in entry else ""
 
 
 def loss_words(loss: Any) -> str:

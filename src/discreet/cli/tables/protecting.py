@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["protect"]
 
-
 SourcesArgument = Annotated[
     list[str],
     typer.Argument(
@@ -40,6 +39,17 @@ JoinedRowsOption = Annotated[
     int | None,
     typer.Option(metavar="N", help="How many rows of one unit a join may make; 1000000."),
 ]
+AccountOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="The account of these people, if not one of this name."),
+]
+OverrideOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="REASON",
+        help="Why these are other people, though the data looks like that of another account.",
+    ),
+]
 
 
 def protect(
@@ -57,6 +67,8 @@ def protect(
     engine: Annotated[
         str, typer.Option(metavar="NAME", help="What reads the tables and runs the questions.")
     ] = "duckdb",
+    account: AccountOption = None,
+    override: OverrideOption = None,
     ask: Annotated[
         bool, typer.Option("--ask", help="Ask for bounds and public keys, column by column.")
     ] = False,
@@ -65,6 +77,8 @@ def protect(
 
     Writes NAME.toml, a small file that says what is public about the tables: fill in bounds of
     columns and public keys to get better answers. Nothing in it is read off the data.
+
+    A copy of data that has a budget in the ledger gets no other one: share it with --account.
 
     Example: [bold]discreet protect people.parquet --name people --unit user_id --epsilon 3
     --delta 1e-6[/bold]
@@ -92,17 +106,22 @@ def protect(
         neighbours=relation,
         rows=rows or declaration.rows,
         joined_rows=joined_rows,
+        account=account,
     )
     declaration = declaration.pinned(opened)
     declaration.catalog(columns)  # refuses a unit that is no column, before anything is written
-    path = _saved(declaration, columns, console)
+    path = _saved(declaration, columns, console, override=override)
     console.print(Text(f"Declared in {path}; look at it, and fill in bounds and public keys."))
     first = f"'SELECT COUNT(*) FROM {next(iter(tables))}'"  # noqa: S608  # printed, not run
     console.print(Text(f"Now ask: discreet quote {name} {first} --epsilon 0.1"))
 
 
 def _saved(
-    declaration: "Declaration", columns: dict[str, dict[str, str]], console: Console
+    declaration: "Declaration",
+    columns: dict[str, dict[str, str]],
+    console: Console,
+    *,
+    override: str | None,
 ) -> Path:
     """Write the declaration beside the budget, and show that it opens; else leave no file."""
     from discreet.tables import open_tables
@@ -117,7 +136,7 @@ def _saved(
         )
     declaration.save(path, columns)
     try:
-        with open_tables(path) as protected:
+        with open_tables(path, override=override) as protected:
             console.print(Text(str(protected)))
     except BaseException:
         path.unlink()

@@ -1,6 +1,7 @@
 """Training on images in IDX files, as MNIST and its relatives come: a folder of four files."""
 
 import gzip
+import hashlib
 import math
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -133,7 +134,9 @@ def register_images(account: "Account", folder: Path) -> None:
     version = account.ledger.fingerprint(content, domain="version")[:32]
     name = folder.resolve().name or "images"
     if account.sources().get(name) != version:
-        account.register(name, version=version, identities=[str(path)])
+        # By its content, too, so that a copy is known, packed or not.
+        images = hashlib.sha256(read_idx(path).tobytes()).hexdigest()
+        account.register(name, version=version, identities=[str(path), f"images:{images}"])
 
 
 def _file(folder: Path, part: str, what: str) -> Path:

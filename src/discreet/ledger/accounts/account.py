@@ -3,18 +3,17 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, final
 
-from discreet._json import read_json
 from discreet.accounting import Loss
-from discreet.ledger.accounts import answers, limits, quotes
+from discreet.ledger.accounts import answers, limits, quotes, sources
 from discreet.ledger.accounts.jobs import Job, resume
 from discreet.ledger.accounts.payments import fingerprint, pay, payment
 from discreet.ledger.accounts.periods import Periods
 from discreet.ledger.accounts.quotes import AccountQuote, Budget
 from discreet.ledger.accounts.releases import Mechanism, Release
 from discreet.ledger.receipts import Receipt
+from discreet.ledger.recognition.content import TableContent
 from discreet.ledger.rules.definition import TOTAL, Definition, Line
 from discreet.ledger.rules.entry import Entry
-from discreet.ledger.rules.entry_forms import REASON
 from discreet.ledger.writing import request as requests
 from discreet.noise import SYSTEM, Source
 from discreet.privacy import Guarantee, Neighbours, Period, Unit
@@ -347,13 +346,15 @@ class Account:
         *,
         version: str,
         identities: Sequence[str],
+        content: TableContent | None = None,
         override: str | None = None,
     ) -> Receipt:
         """Register a source of data about this population, or a new version of one.
 
         ``identities`` are texts by which the source, its copies, and whatever it was made from
         can be known again: a location, a digest of its content, the identities of the tables
-        under a view. Only salted fingerprints are stored. A source that belongs to another
+        under a view. ``content`` are samples of the data, by which copies of it are known
+        whatever they are called. Only keyed hashes are stored. A source that belongs to another
         account is refused, unless ``override`` gives a reason, which stays on record.
 
         >>> from discreet.testing import temporary_account
@@ -362,13 +363,9 @@ class Account:
         ...     receipt.entries[0]["source"]["name"]
         'payroll'
         """
-        entry: Entry = {
-            "kind": "source",
-            "source": self._session.source(name, version=version, identities=identities),
-        }
-        if override is not None:
-            entry["override"] = requests.text(override, name="override", longest=REASON)
-        return self._append(entry)
+        return sources.register(
+            self, name, version=version, identities=identities, content=content, override=override
+        )
 
     def sources(self) -> dict[str, str]:
         """Return the sources registered with it, each with its version.
@@ -379,12 +376,18 @@ class Account:
         ...     account.sources()
         {'payroll': '1'}
         """
-        prefix = f"registered/{self.name}/"
-        with self._session.read() as snapshot:
-            return {
-                fact.removeprefix(prefix): str(read_json(text)["version"])
-                for fact, text in snapshot.facts_under(prefix)
-            }
+        return sources.versions(self)
+
+    def sketched(self) -> set[str]:
+        """Return the sources of which there is a sketch, so that copies of them are noticed.
+
+        >>> from discreet.testing import temporary_account
+        >>> with temporary_account(epsilon=1) as account:
+        ...     _ = account.register("payroll", version="1", identities=["/data/payroll"])
+        ...     account.sketched()
+        set()
+        """
+        return sources.sketched(self)
 
     def limit(
         self,

@@ -8,7 +8,7 @@ from discreet.accounting.filters import FilterKind
 from discreet.errors import ParameterError
 from discreet.ledger.rules.definition import FOLDED, POLICIES, Policy
 from discreet.ledger.rules.entry import Entry
-from discreet.ledger.rules.entry_forms import ACCOUNT_NAME
+from discreet.ledger.rules.entry_forms import ACCOUNT_NAME, REASON
 from discreet.ledger.session import LedgerSession
 from discreet.ledger.writing.request import new_key, text
 from discreet.privacy import Guarantee, Neighbours, Unit
@@ -26,7 +26,8 @@ def account_entry(
     kind: FilterKind | None,
     policy: Policy,
     sources: Sequence[Mapping[str, Any]],
-) -> Entry:
+    override: str | None,
+) -> tuple[Entry, dict[str, str]]:
     """See :meth:`discreet.ledger.Ledger.create`."""
     if policy not in POLICIES:
         raise ParameterError(f"policy must be one of {', '.join(POLICIES)}.", parameter="policy")
@@ -40,7 +41,8 @@ def account_entry(
     rules = FilterRules(guarantee, kind=kind, neighbours=neighbours)
     if rules.neighbours is None:
         raise ParameterError("say which neighbours: add_remove is usual.", parameter="neighbours")
-    return {
+    registered = [_source_of(session, source) for source in sources]
+    entry: Entry = {
         "kind": "account",
         "name": _account_name(name),
         "names": FOLDED,
@@ -48,15 +50,20 @@ def account_entry(
         "neighbours": rules.neighbours.value,
         "policy": policy,
         "filter": rules.settings,
-        "sources": [_source_of(session, source) for source in sources],
+        "sources": [source for source, _ in registered],
         "key": new_key(),
     }
+    if override is not None:
+        entry["override"] = text(override, name="override", longest=REASON)
+    return entry, {name: one for _, sketch in registered for name, one in sketch.items()}
 
 
-def _source_of(session: LedgerSession, source: object) -> dict[str, Any]:
-    if not isinstance(source, Mapping) or source.keys() != {"name", "version", "identities"}:
+def _source_of(session: LedgerSession, source: object) -> tuple[dict[str, Any], dict[str, str]]:
+    needed = {"name", "version", "identities"}
+    if not isinstance(source, Mapping) or source.keys() - {"content"} != needed:
         raise ParameterError(
-            "a source is a mapping of name, version and identities.", parameter="sources"
+            "a source is a mapping of name, version and identities, and maybe of content.",
+            parameter="sources",
         )
     return session.source(**source)
 

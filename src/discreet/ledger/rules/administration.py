@@ -2,7 +2,7 @@
 
 import json
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from discreet._json import read_json
@@ -71,9 +71,11 @@ def account(entry: Entry, state: State, cost: Cost) -> Effects:
     facts: dict[str, Value] = {f"account/{name}": text}
     if definition.is_folded:
         facts[f"spelling/{fold(name)}"] = name
-    for source in entry.get("sources") or ():
+    sources = entry.get("sources") or ()
+    for source in sources:
         facts |= _registered(state, str(name), source, entry)
-    return Effects(facts)
+    facts |= _contents(state, str(name), sources)
+    return Effects({**facts, **_kept_apart(state, str(name), entry)})
 
 
 def _alike(name: str, state: State) -> tuple[str, ...]:
@@ -85,7 +87,9 @@ def _alike(name: str, state: State) -> tuple[str, ...]:
 def source(entry: Entry, state: State, cost: Cost) -> Effects:
     """Register a source of data."""
     definition = state.definition(entry["account"])
-    return Effects(_registered(state, definition.name, entry["source"], entry))
+    facts = _registered(state, definition.name, entry["source"], entry)
+    facts |= _contents(state, definition.name, [entry["source"]])
+    return Effects({**facts, **_kept_apart(state, definition.name, entry)})
 
 
 def _registered(
@@ -104,6 +108,33 @@ def _registered(
         facts[f"source/{identity}"] = json.dumps(sorted({*owners, account}))
     known = {"index": entry["index"], "version": source["version"]}
     facts[f"registered/{account}/{source['name']}"] = encode(known)
+    return facts
+
+
+def _contents(state: State, account: str, sources: Sequence[Mapping[str, Any]]) -> dict[str, Value]:
+    """Keep what the sketches of sources must hash to, and a list of them that nobody can cut."""
+    said = {str(one["name"]): str(one["content"]) for one in sources if "content" in one}
+    known = [tuple(one) for one in read_json(state.text("contents") or "[]")]
+    now = sorted({*known, *((account, name) for name in said)})
+    facts: dict[str, Value] = {f"content/{account}/{name}": one for name, one in said.items()}
+    return facts if now == known else {**facts, "contents": json.dumps(now)}
+
+
+def _kept_apart(state: State, account: str, entry: Entry) -> dict[str, Value]:
+    """Remember accounts that this one was told apart from, though their data looks the same."""
+    alike = entry.get("matches") or ()
+    if alike and not entry.get("override"):
+        raise LedgerError(
+            f"this data is that of account {alike[0]!r}, or most of it is, by its content. Data "
+            "about the same people shares one budget: ask that account, or protect this as a part "
+            f"of it with account={alike[0]!r} (--account). A custodian who knows that they are "
+            "other people may say so with override='the reason' (--override), which stays on "
+            "record."
+        )
+    facts: dict[str, Value] = {}
+    for one, others in ((account, alike), *((other, (account,)) for other in alike)):
+        known = read_json(state.text(f"apart/{one}") or "[]")
+        facts |= {f"apart/{one}": json.dumps(sorted({*known, *others}))} if others else {}
     return facts
 
 

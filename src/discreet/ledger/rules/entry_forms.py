@@ -97,7 +97,8 @@ def _are_periods(value: Any) -> bool:
 def _is_source(value: Any) -> bool:
     return (
         type(value) is dict
-        and value.keys() == {"name", "version", "identities"}
+        and value.keys() - {"content"} == {"name", "version", "identities"}
+        and _is_hash(value.get("content", "0" * 64))
         and is_name(value["name"])
         and is_name(value["version"])
         and type(value["identities"]) is list
@@ -108,6 +109,11 @@ def _is_source(value: Any) -> bool:
 
 def _are_sources(value: Any) -> bool:
     return type(value) is list and all(_is_source(one) for one in value)
+
+
+def _are_accounts(value: Any) -> bool:
+    are_names = type(value) is list and value and all(_is_account(one) for one in value)
+    return bool(are_names) and value == sorted(set(value))
 
 
 def _are_steps(value: Any) -> bool:
@@ -165,7 +171,7 @@ _FORMS: Final[Mapping[str, _Form]] = {
             "sources": _are_sources,
             "unit": _is_dict,
         },
-        {"names": _one_of(FOLDED)},
+        {"matches": _are_accounts, "names": _one_of(FOLDED), "override": _is_reason},
     ),
     "budget": _Form({**_OF_ACCOUNT, "filter": _is_dict, "line": is_line}),
     "charge": _Form(PAID, {"periods": _are_periods, "query": _is_hash}),
@@ -213,7 +219,10 @@ _FORMS: Final[Mapping[str, _Form]] = {
     ),
     "rotate": _Form({**_EVERY, "by_new": _is_string, "by_old": _is_string, "vkey": _is_string}),
     "settle": _Form({**_OF_ACCOUNT, "after": _are_balances, "job": _is_count}),
-    "source": _Form({**_OF_ACCOUNT, "source": _is_source}, {"override": _is_reason}),
+    "source": _Form(
+        {**_OF_ACCOUNT, "source": _is_source},
+        {"matches": _are_accounts, "override": _is_reason},
+    ),
     "spend": _Form({**_OF_ACCOUNT, "after": _are_balances, "job": _is_count, "steps": _are_steps}),
     "witness": _Form({**_EVERY, "note": _is_string, "vkey": _is_string}),
 }

@@ -93,6 +93,7 @@ def request(
     loss: Loss | None = None,
     answer: bytes | None = None,
     paid: str | None = None,
+    sketches: Mapping[str, str] | None = None,
 ) -> bytes:
     """Write a request; where its loss takes long to price, with its price in every line.
 
@@ -110,6 +111,8 @@ def request(
         proposal["paid"] = paid
     if answer is not None:
         proposal["answer"] = b64encode(answer).decode()
+    if sketches:
+        proposal["sketches"] = dict(sketches)
     return encode(proposal).encode()
 
 

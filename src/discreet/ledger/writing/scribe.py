@@ -43,13 +43,14 @@ from discreet.ledger.rules.state import State, price
 from discreet.ledger.rules.table import RULES
 from discreet.ledger.stores.protocol import Head, Row, Snapshot, Transaction
 from discreet.ledger.verifier import leaf_hash
+from discreet.ledger.writing import recognising
 from discreet.ledger.writing.sealed import SEAL, check_entry, open_tree, seal_of
 
 __all__ = ["Scribe", "account_of", "read_answer"]
 
 _WRITTEN, _REPEATED, _REFUSED = b"+", b"=", b"!"
 _REMEMBERED: Final = 100_000  # facts kept between transactions
-_IGNORED: Final = frozenset(("after", "holds", "index", "previous", "pricing", "time"))
+_IGNORED: Final = frozenset(("after", "holds", "index", "matches", "previous", "pricing", "time"))
 Verified = Callable[[Snapshot], Mapping[str, str]]  # the state, once all was verified
 _logger = logging.getLogger("discreet.ledger")
 
@@ -200,11 +201,15 @@ class Scribe:
             raise LedgerError("this is not the answer that the entry commits to.")
         time = draft.time_of(entry["kind"])
         entry |= {"index": draft.size, "time": time, "previous": draft.last.hex()}
-        if "after" in entry or "holds" in entry:
+        if not entry.keys().isdisjoint(("after", "holds", "matches")):
             raise LedgerError("a request does not say what comes out of it.")
         if "pricing" in entry:
             entry["pricing"] = PRICING
         check_form(entry, is_new=True)
+        sketches = recognising.sketches_of(proposal)
+        matches = recognising.matches(entry, sketches, state, self._read)
+        if matches:
+            entry["matches"] = matches
         effects = RULES[entry["kind"]](entry, state, cost)
         if effects.after:
             entry["after"] = {name: balance.text for name, balance in effects.after.items()}
@@ -212,6 +217,7 @@ class Scribe:
         body = encode(entry)
         draft.add(entry, body)
         state.put(effects.facts)
+        state.put(recognising.kept(entry, sketches))
         done[entry["key"]] = body
         return body
 

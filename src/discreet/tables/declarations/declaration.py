@@ -52,7 +52,8 @@ class Declaration:
     ``tables`` are protected and ``public`` ones are not. ``rows`` and ``groups`` limit how many
     rows and groups of one unit count, ``joined_rows`` how many a join may make before that;
     ``size`` is the number of units where that is public. A ``ledger`` is where its budget is kept,
-    an ``engine`` opens the tables and runs questions.
+    as an ``account`` of this name unless another one is named, which other tables about the same
+    people may share. An ``engine`` opens the tables and runs questions.
 
     >>> people = Declaration(
     ...     name="people", unit=Unit.column("user_id"), ledger="budget.db",
@@ -90,10 +91,12 @@ class Declaration:
     groups: int | None = None
     joined_rows: int | None = None
     size: int | None = None
+    account: str | None = None
 
     def __post_init__(self) -> None:
-        if not self.name.strip():
-            raise ParameterError("name must be a text that is not empty.", parameter="name")
+        for said in ("name", "account"):
+            if not (getattr(self, said) or self.name).strip():
+                raise ParameterError(f"{said} must be a text that is not empty.", parameter=said)
         for name in ("rows", "groups", "joined_rows", "size"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, whole(getattr(self, name), name=name))

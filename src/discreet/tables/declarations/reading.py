@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 _TOP: Final = (
     "name",
+    "account",
     "ledger",
     "engine",
     "unit",
@@ -130,6 +131,7 @@ def read_declaration(document: Mapping[str, Any], *, file: str) -> Declaration:
     guarantee = top.checked("guarantee", lambda: Guarantee(epsilon=epsilon, delta=delta))
     facts: dict[str, Any] = {
         "name": top.need("name", str),
+        "account": top.take("account", str),
         "ledger": top.take("ledger", str),
         "engine": top.take("engine", str, DEFAULT_ENGINE.name),
         "unit": _read_unit(top),

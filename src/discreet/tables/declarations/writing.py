@@ -29,6 +29,8 @@ _QUOTES: Final = str.maketrans(_ESCAPES)
 def write(declaration: "Declaration", types: Mapping[str, Mapping[str, str]]) -> str:
     """Write a declaration; columns of a known type that are not declared become comments."""
     lines = [_PREFACE, f"name = {text(declaration.name)}"]
+    if declaration.account is not None:
+        lines.append(f"account = {text(declaration.account)}")
     if declaration.ledger is not None:
         lines.append(f"ledger = {text(declaration.ledger)}")
     if declaration.engine != DEFAULT_ENGINE.name:

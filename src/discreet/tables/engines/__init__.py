@@ -3,7 +3,7 @@
 from discreet.tables.engines.duckdb.engine import DuckDBEngine
 from discreet.tables.engines.duckdb.factory import DuckDB
 from discreet.tables.engines.named import DEFAULT_ENGINE, engine_named
-from discreet.tables.engines.protocol import Engine, EngineFactory
+from discreet.tables.engines.protocol import Engine, EngineFactory, SamplingEngine
 from discreet.tables.engines.sources import Sources, open_sources
 from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Groups, Norm
 from discreet.tables.model.query import Key, Query, Value
@@ -55,6 +55,7 @@ __all__ = [
     "Profile",
     "Query",
     "Rows",
+    "SamplingEngine",
     "Scalar",
     "Scan",
     "Select",

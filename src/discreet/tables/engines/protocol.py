@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from discreet.tables.model.relation import Select
 from discreet.tables.model.statements import Statement
@@ -11,9 +11,10 @@ from discreet.tables.sources.source import DataSource
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from discreet.ledger import TableContent
     from discreet.privacy import Sensitive
 
-__all__ = ["Engine", "EngineFactory"]
+__all__ = ["Engine", "EngineFactory", "SamplingEngine"]
 
 
 class Engine(Protocol):
@@ -43,6 +44,14 @@ class Engine(Protocol):
         An engine that nobody holds any more has to let go by itself: tables that are refreshed
         leave the one before to the questions that still run on it.
         """
+
+
+@runtime_checkable
+class SamplingEngine(Protocol):
+    """An engine that lets a ledger know copies of a table, whatever they are called."""
+
+    def sample(self, table: str, /, *, unit: str | None, salt: str) -> "Sensitive[TableContent]":
+        """Return samples of a table, by hashes of the ``salt`` and the value; see TableContent."""
 
 
 class EngineFactory(Protocol):

@@ -17,6 +17,7 @@ from discreet.tables.engines.compile.keys import KeyTable
 from discreet.tables.engines.compile.relations import rows_sql
 from discreet.tables.engines.compile.statement import compile  # noqa: A004
 from discreet.tables.engines.compile.text import quoted, text
+from discreet.tables.engines.duckdb import sampling
 from discreet.tables.engines.duckdb.databases import HeldDatabases, attach
 from discreet.tables.engines.duckdb.dialect import DUCKDB
 from discreet.tables.engines.duckdb.folders import PrivateFolder
@@ -29,6 +30,8 @@ from discreet.tables.sources.source import DataSource
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
+
+    from discreet.ledger import TableContent
 
 __all__ = ["DuckDBEngine"]
 
@@ -73,6 +76,7 @@ class DuckDBEngine:
         if threads is not None:
             whole(threads, name="threads")
         self._folder = PrivateFolder(spill)
+        self._columns = {name: source.columns for name, source in sources.items()}
         frames = {name: reading_of(source).frame for name, source in sources.items()}
         self._frames = {name: frame for name, frame in frames.items() if frame is not None}
         self._files = [f for f in (reading_of(one).files for one in sources.values()) if f]
@@ -105,6 +109,11 @@ class DuckDBEngine:
     def holding(self) -> AbstractContextManager[None]:
         """Keep databases open until the end of the block: in between, others may write to them."""
         return self._databases.held()
+
+    def sample(self, table: str, /, *, unit: str | None, salt: str) -> "Sensitive[TableContent]":
+        """Return samples of a table by keyed hashes, the same ones from every copy of it."""
+        with self.holding():
+            return Sensitive(sampling.sampled(self._run, table, self._columns[table], unit, salt))
 
     def close(self) -> None:
         """Close the connection and remove what was spilled."""

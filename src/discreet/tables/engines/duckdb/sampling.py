@@ -1,0 +1,137 @@
+"""Samples of a table by keyed hashes, the same ones from every copy of it: as SQL.
+
+Values are brought into one form first, so that a number is the same number in every type and as a
+text, and a date the same date; empty texts are no values. Rows are read a few times, once for each
+column that is sampled, and memory is bounded by the size of the samples.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from discreet.ledger import ColumnSample, TableContent
+from discreet.tables.engines.compile.dialect import SALT
+from discreet.tables.engines.compile.text import quoted, text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["sampled"]
+
+Columns = Sequence[tuple[str, str]]
+_FEWEST: Final = 16  # distinct values of a column that can tell rows apart
+_ROOM: Final = 1.25  # sampled so many more at first, as the number of values is estimated
+_LONGEST: Final = 64
+_NUMBERS: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "DOUBLE")
+_MOMENTS: Final = ("DATE", "TIMESTAMP", "DATETIME")
+_NESTED: Final = ("STRUCT", "MAP", "UNION")
+
+
+def sampled(
+    run: "Callable[[str, str], pa.Table]",
+    table: str,
+    columns: Columns,
+    unit: str | None,
+    salt: str,
+) -> TableContent:
+    """Return samples of a table; ``run`` carries out a statement with its salt."""
+    if not columns:
+        return TableContent()
+    rows, *counts = (one.as_py() for (one,) in run(_profile(table, columns), "").columns)
+    own = next((one for one, _ in columns if unit and one.casefold() == unit.casefold()), None)
+    of, beside = _chosen(columns, counts, own)
+    samples = []
+    for one in of:
+        others = [i for i in beside if i != one]
+        limit = _limit(counts[one])
+        found = run(_sample(table, columns, one, others, limit), salt)
+        hashes, values, times, *at_side = (each.to_pylist() for each in found.columns)
+        if len(hashes) == ColumnSample.MOST_VALUES:
+            limit = hashes[-1]  # the last one is left out, so that all below the limit are there
+            hashes, values, times, *at_side = (
+                each[:-1] for each in (hashes, values, times, *at_side)
+            )
+        samples.append(
+            ColumnSample(
+                hashes=hashes, limit=limit, values=values, times=times, beside=at_side,
+                is_unit=columns[one][0] == own,
+            )
+        )  # fmt: skip
+    whole = run(_everything(table, columns), "") if rows <= TableContent.MOST_ROWS else None
+    cells = [] if whole is None else list(zip(*(c.to_pylist() for c in whole.columns), strict=True))
+    return TableContent(samples=samples, rows=cells)
+
+
+def _profile(table: str, columns: Columns) -> str:
+    """Count the rows and, roughly, the distinct values of every column."""
+    counts = [f"approx_count_distinct({quoted(one)})" for one, _ in columns]
+    return f"SELECT {', '.join(['count(*)', *counts])} FROM {quoted(table)}"  # noqa: S608
+
+
+def _chosen(
+    columns: Columns, counts: Sequence[int], unit: str | None
+) -> tuple[list[int], list[int]]:
+    """Choose columns to sample, the unit's first, and columns to look at beside them.
+
+    >>> _chosen([("id", "BIGINT"), ("sex", "VARCHAR"), ("pay", "DOUBLE")], [900, 2, 700], "id")
+    ([0, 2], [0, 2, 1])
+    """
+    plain = [i for i, (_, kind) in enumerate(columns) if not _is_nested(kind)]
+    by_count = sorted(plain, key=lambda i: (columns[i][0] != unit, -counts[i], columns[i][0]))
+    telling = [i for i in by_count if columns[i][0] == unit or counts[i] >= _FEWEST]
+    return telling[: TableContent.MOST_SAMPLES], by_count[: ColumnSample.MOST_BESIDE]
+
+
+def _everything(table: str, columns: Columns) -> str:
+    """Return all cells, in their one form."""
+    cells = [f"{_form(*one)} AS c{i}" for i, one in enumerate(columns) if not _is_nested(one[1])]
+    return f"SELECT {', '.join(cells) or 'NULL AS c'} FROM {quoted(table)}"  # noqa: S608
+
+
+def _limit(count: int) -> str | None:
+    """Return the hash that enough of so many values are below; None if all have to be taken."""
+    share = ColumnSample.MOST_VALUES * _ROOM / max(1, count)
+    return None if share >= 1 else f"{int(share * 2**64):016x}"
+
+
+def _sample(table: str, columns: Columns, of: int, beside: Sequence[int], limit: str | None) -> str:
+    """Sample a column: the values of the lowest hashes, and what is beside them."""
+    others = [f", {quoted(columns[i][0])} AS x{i}" for i in beside]
+    forms = [f", {_form(f'x{i}', columns[i][1], is_name=False)} AS c{i}" for i in beside]
+    lowest = [f", arg_min(c{i}, sha256({SALT} || c{i})) AS c{i}" for i in beside]
+    where = "" if limit is None else f" AND h < {text(limit)}"
+    named = f"SELECT {_form(*columns[of])} AS v{''.join(others)} FROM {quoted(table)}"  # noqa: S608
+    hashed = f"SELECT left(sha256({SALT} || v), 16) AS h, * FROM ({named})"  # noqa: S608
+    kept = f"SELECT h, v{''.join(forms)} FROM ({hashed}) WHERE v IS NOT NULL{where}"  # noqa: S608
+    found = f"SELECT h, min(v) AS v, count(*) AS n{''.join(lowest)} FROM ({kept})"  # noqa: S608
+    return f"{found} GROUP BY h ORDER BY h LIMIT {ColumnSample.MOST_VALUES}"
+
+
+def _is_nested(kind: str) -> bool:
+    return kind.upper().startswith(_NESTED) or kind.endswith("]")
+
+
+def _form(column: str, kind: str, *, is_name: bool = True) -> str:
+    """Write a value in its one form, as a text; NULL for none."""
+    name = quoted(column) if is_name else column
+    plain = kind.upper()
+    if plain == "FLOAT":  # by its shortest text, as it would be in a text file
+        return _number(f"TRY_CAST(CAST({name} AS VARCHAR) AS DOUBLE)")
+    if plain.removeprefix("U") in _NUMBERS or plain.startswith("DECIMAL"):
+        return _number(f"CAST({name} AS DOUBLE)")
+    if plain.endswith("WITH TIME ZONE") and plain.startswith("TIMESTAMP"):
+        return f"CAST(make_timestamp(epoch_us({name})) AS VARCHAR)"
+    if plain.startswith(_MOMENTS):
+        return f"CAST(TRY_CAST({name} AS TIMESTAMP) AS VARCHAR)"
+    said = f"nullif(trim(CAST({name} AS VARCHAR)), '')"
+    moment = f"CASE WHEN {said} LIKE '____-__-__%' THEN TRY_CAST({said} AS TIMESTAMP) END"
+    word = f"CASE WHEN length({said}) > {_LONGEST} THEN sha256({said}) ELSE lower({said}) END"
+    number = _number(f"TRY_CAST({said} AS DOUBLE)")
+    return (
+        f"CASE WHEN isnan(TRY_CAST({said} AS DOUBLE)) THEN NULL "
+        f"ELSE coalesce({number}, CAST({moment} AS VARCHAR), {word}) END"
+    )
+
+
+def _number(number: str) -> str:
+    # Adding zero makes a plain zero of a negative one.
+    return f"CASE WHEN isfinite({number}) THEN CAST({number} + 0e0 AS VARCHAR) END"
