@@ -14,7 +14,7 @@ from discreet.learn.choices.sampling import Sampling
 from discreet.learn.run.checkpoint_file import read
 from discreet.learn.run.payment import Charges
 from discreet.learn.run.promise import Promise, trainable
-from discreet.learn.run.settings import Execution, ExecutionOptions
+from discreet.learn.run.settings import Execution, ExecutionOptions, options_of
 from discreet.learn.run.state import RunState
 from discreet.learn.run.units import rounded
 from discreet.learn.training import Private
@@ -65,7 +65,7 @@ def resume(
     >>> private.steps_taken, private.spent.steps
     (3, 3)
     """
-    execution = Execution(**options)
+    execution = options_of(resume, Execution, options)
     document = read(path)
     promise = Promise.from_json(document["settings"], sampling=sampling, clipping=clip)
     state = RunState(**document["state"])

@@ -21,7 +21,7 @@ from discreet.learn.choices.sampling import (
 )
 from discreet.learn.run.payment import Charges
 from discreet.learn.run.promise import Promise, trainable
-from discreet.learn.run.settings import SamplingName, Training, TrainingOptions
+from discreet.learn.run.settings import SamplingName, Training, TrainingOptions, options_of
 from discreet.learn.run.state import RunState
 from discreet.learn.run.units import rounded
 from discreet.learn.training import Private
@@ -89,7 +89,7 @@ def prepare(
     >>> private.spent.epsilon
     0.0
     """
-    asked = Training(**options)
+    asked = options_of(prepare, Training, options)
     clipping = clip if isinstance(clip, Adaptive) else as_clipping(clip)
     parts = gather(
         model,
