@@ -76,8 +76,8 @@ def _gap_and_deviance(k: Floats, trials: int, p: float, q: float) -> tuple[Float
 
 def _deviance(x: Floats, mean: float, gap: Floats) -> Floats:
     """Return x log(x / mean) + mean - x, which is at least 0, given ``gap`` = x - mean."""
-    ratio = np.maximum(gap / mean, -1.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = np.maximum(gap / mean, -1.0)
         value = x * np.log1p(ratio) - gap
     return np.where(x == 0, mean, np.maximum(value, 0.0))
 

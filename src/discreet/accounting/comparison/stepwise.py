@@ -118,7 +118,7 @@ def _steps(parts: Parts, allowed: Fraction) -> Steps | None:
         stated, _ = part.approximate_dp
         delta = floor if isinstance(stated, Fraction) else floor + left / takers
         epsilon = float_up(stated) if isinstance(stated, Fraction) else epsilon_upper(part, delta)
-        if not math.isfinite(epsilon):
+        if not epsilon <= theorems.LARGEST:
             return None
         steps.append((Fraction(epsilon), delta, n))
     return steps

@@ -38,6 +38,7 @@ Part = tuple[Number, Number] | tuple[Number, Number, int]
 # Relative error allowed to a handful of elementary operations on doubles; each is off by at most a
 # few units of 1.1e-16, and no formula below has more than twenty of them in a row.
 _ROUNDING = 1e-14
+LARGEST = 2**500  # epsilon that floats can be computed with
 _MOST_STEPS = 10**11  # the window then has some ten million values
 _DEPTH = 700.0  # mass outside a binomial window is below exp(-700), 1e-304
 
@@ -126,6 +127,8 @@ def advanced_classic(*, epsilon: Number, steps: int, slack: Number, delta: Numbe
     if x > 700:  # exp overflows where basic composition is far better
         return basic([(e, d, n)])
     bound = x * math.sqrt(-2 * n * log_chance(spare)) + n * x * math.expm1(x)
+    if bound * 2 == math.inf:
+        return basic([(e, d, n)])
     return _guarantee(Fraction(bound * (1 + _ROUNDING)), n * d + spare)
 
 
@@ -272,7 +275,7 @@ def _checked(parts: Iterable[Part]) -> list[tuple[Fraction, Fraction, int]]:
                 parameter="parts",
             )
         e = nonnegative(part[0], name="epsilon")
-        if e > 2**500:
+        if e > LARGEST:
             raise ParameterError(
                 "epsilon must be at most 2^500 for these theorems.", parameter="epsilon"
             )

@@ -180,6 +180,8 @@ class AtomsPair:
         return 0.0
 
     def span(self, reach: float) -> tuple[float, float]:
+        if not self.losses.size:  # two laws without a common outcome
+            return 0.0, 0.0
         return float(self.losses.min()), float(self.losses.max())
 
     def nodes(self, edges: Floats, reach: float) -> tuple[Floats, Floats]:

@@ -92,7 +92,8 @@ def _between(composed: Composed, bound: Callable[[int], float], epsilon: float) 
     """Return a bound between lattice points, where the profile is linear in exp(epsilon)."""
     below = math.floor((epsilon - composed.origin) / composed.step)
     left, right = bound(below), bound(below + 1)
-    share = math.expm1(epsilon - composed.loss_at(below)) / math.expm1(composed.step)
+    into, step = epsilon - composed.loss_at(below), composed.step
+    share = math.expm1(into) / math.expm1(step) if step < 700 else math.exp(into - step)
     return left + (right - left) * min(1.0, max(0.0, share * (1 - 1e-12)))
 
 
@@ -191,4 +192,7 @@ def _crossing(
         low, high = (middle, high) if bound(middle) > delta else (low, middle)
     left, right = bound(low), bound(high)
     share = (left - delta) / (left - right)
-    return composed.loss_at(low) + math.log1p(share * math.expm1(composed.step)), True
+    if composed.step < 700:
+        return composed.loss_at(low) + math.log1p(share * math.expm1(composed.step)), True
+    into = math.log(max(share, 1e-300)) + composed.step  # log(1 + exp(into)), without overflow
+    return composed.loss_at(low) + max(0.0, into) + math.log1p(math.exp(-abs(into))), True

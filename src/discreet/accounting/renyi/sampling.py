@@ -21,6 +21,8 @@ def chord(below: float, above: float, a: Fraction) -> float:
     part = float(a - math.floor(a))
     moments = [float(np.logaddexp(0.0, end)) for end in (below, above)]
     log_moment = ((1 - part) * moments[0] + part * moments[1]) * (1 + 1e-15)
+    if log_moment < 1e-300:  # below the floats, and a chord is nowhere above both its ends
+        return max(below, above)
     return math.log(math.expm1(log_moment)) if log_moment < 30 else log_moment
 
 
