@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["sampled"]
 
 Columns = Sequence[tuple[str, str]]
+_MANY: Final = 10_000_000  # rows of a table of which one column has to do
 _FEWEST: Final = 16  # distinct values of a column that can tell rows apart
 _ROOM: Final = 1.25  # sampled so many more at first, as the number of values is estimated
 _LONGEST: Final = 64
@@ -39,6 +40,7 @@ def sampled(
     rows, *counts = (one.as_py() for (one,) in run(_profile(table, columns), "").columns)
     own = next((one for one, _ in columns if unit and one.casefold() == unit.casefold()), None)
     of, beside = _chosen(columns, counts, own)
+    of = of if rows < _MANY else of[:1]
     samples = []
     for one in of:
         others = [i for i in beside if i != one]
