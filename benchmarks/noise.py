@@ -1,7 +1,8 @@
 """How fast is exact, secure noise beside its peers and beside numpy's insecure generator?
 
-All in one process, one thread, interleaved, best of several runs; only ratios mean anything. The
-samplers that peers offer one value at a time are looped. Run it with `make bench`, or:
+All in one process, on one processor, interleaved, best of several runs; only ratios mean anything.
+Large vectors of ours use all processors; what two are worth is a table of its own. The samplers
+that peers offer one value at a time are looped. Run it with `make bench`, or:
 
     python benchmarks/noise.py [--json FILE] [--quick]
 """
@@ -22,6 +23,7 @@ from discreet import mechanisms as m
 
 N = 1_000_000
 SCALES = (1, 100, 10_000)
+ALL_PROCESSORS = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else {0}
 Job = tuple[Callable[[], Any], int]  # what to run, and how many samples that makes
 
 
@@ -203,6 +205,25 @@ def vector_table(repeats: int) -> list[dict[str, Any]]:
     return rows
 
 
+def processors(count: int) -> None:
+    """Run on so many of the machine's processors from here on, where that can be chosen."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, set(sorted(ALL_PROCESSORS)[:count]))
+
+
+def cores_table(repeats: int) -> list[dict[str, Any]]:
+    """Return the rates of our vectors on one processor and on two, interleaved."""
+    rows = []
+    for task, job in our_jobs(100).items():
+        rates = {1: 0.0, 2: 0.0}
+        for _ in range(repeats):
+            for count in rates:
+                processors(count)
+                rates[count] = max(rates[count], rate(job, repeats=3))
+        rows.append({"task": task, "one": rates[1], "two": rates[2]})
+    return rows
+
+
 def show(rows: list[dict[str, Any]], tasks: list[dict[str, Any]]) -> None:
     print(f"{'samples per second':26} {'scale':>6} {'discreet':>10}   times the speed of")
     for row in rows:
@@ -224,6 +245,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     options = parser.parse_args()
     repeats = 3 if options.quick else 9
+    processors(1)
     rows = vector_table(repeats)
     tasks = []
     for name, (ours, other, peer) in other_jobs().items():
@@ -231,6 +253,9 @@ def main() -> None:
         ratio = ours_rate / rate(other, repeats=repeats) if other else None
         tasks.append({"task": name, "rate": ours_rate, "peer": peer, "ratio": ratio})
     show(rows, tasks)
+    cores = cores_table(repeats)
+    for row in cores:
+        print(f"{row['task']:26} on two processors {row['two'] / row['one']:.2f} x one")
     if options.json:
         packages = ("discreet", "numpy", "cryptography", "opendp", "diffprivlib", "python-dp")
         report = {
@@ -239,6 +264,7 @@ def main() -> None:
             "hardware": {"machine": platform.machine(), "cores": os.cpu_count()},
             "vectors": rows,
             "tasks": tasks,
+            "cores": cores,
         }
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(report, file, indent=2)

@@ -7,11 +7,13 @@ import re
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from discreet import noise
-from discreet.noise import SYSTEM, SecureSource, Source
+from discreet.noise import SYSTEM, SecureSource, Source, discrete_laplace
 from discreet.noise import source as source_module
+from discreet.noise.source import in_parts
 from discreet.testing import SeededSource
 
 
@@ -157,3 +159,46 @@ def test_the_library_never_names_an_insecure_generator():
         and re.search(r"^[^#>\"`]*(np\.random|import random|from random)", path.read_text(), re.M)
     ]
     assert culprits == []
+
+
+@pytest.mark.parametrize("processors", [1, 2, 3, 7])
+@pytest.mark.parametrize("count", [0, 1, 65_536, 65_537, 262_143, 1_000_003])
+def test_parts_make_up_the_whole(monkeypatch, processors, count):
+    monkeypatch.setattr("discreet.noise.source._processors", lambda: processors)
+    touched, threads = np.zeros(count, dtype=np.int64), set()
+
+    def work(part):
+        touched[part] += 1
+        threads.add(threading.get_ident())
+
+    in_parts(work, count, source=SYSTEM)
+    assert (touched == 1).all()
+    assert len(threads) <= processors
+    seeded = []
+    in_parts(seeded.append, count, source=SeededSource(1))
+    assert seeded == sorted(seeded, key=lambda part: part.start)
+    assert sum(part.stop - part.start for part in seeded) == count
+
+
+def test_threads_never_share_a_keystream(monkeypatch):
+    monkeypatch.setattr("discreet.noise.source._processors", lambda: 4)
+    drawn = discrete_laplace(2**50, 1 << 19)
+    # Two equal ones among 2**19 draws of this width have a chance of about 2**-14; a shared
+    # keystream would make 2**17 pairs.
+    assert np.unique(drawn).size >= drawn.size - 5
+
+
+def test_an_error_in_a_part_is_raised_and_a_missing_thread_is_not(monkeypatch):
+    monkeypatch.setattr("discreet.noise.source._processors", lambda: 2)
+
+    def fail(_part):
+        raise ValueError("from a part")
+
+    with pytest.raises(ValueError, match="from a part"):
+        in_parts(fail, 1 << 20, source=SYSTEM)
+
+    def none_left(_threads):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("discreet.noise.source.ThreadPoolExecutor", none_left)
+    assert discrete_laplace(3, 1 << 20).size == 1 << 20

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.noise.enclosure import exp_bounds
-from discreet.noise.source import SYSTEM, Source, bits, process_identity, words
+from discreet.noise.source import SYSTEM, Source, bits, in_parts, process_identity, words
 
 __all__ = ["Shape", "RejectionSampler"]
 
@@ -31,13 +31,13 @@ Integers = npt.NDArray[np.int64]
 Shape = Literal["laplace", "gaussian"]
 
 _SLOTS: Final = 1 << 16
-_CHUNK: Final = 1 << 15  # samples; keeps every intermediate array in the processor's cache
+_FEW: Final = 1 << 10  # samples; so few are drawn again one round after the other
 _POOL: Final = 1 << 10
 _UNDECIDED: Final = np.iinfo(np.int64).min
 _LARGEST: Final = np.iinfo(np.int64).max
 _WIDEST_SHIFT: Final = 45  # beyond this, samples may not fit 64 bits
 _TABLE_SLACK: Final = 2.0**-30
-_TINY: Final = 2.0**-60
+_NARROW: Final = 28  # a cell is at most 2**-28 of a bucket wide where the shift is that
 
 
 @final
@@ -84,6 +84,8 @@ class RejectionSampler:
     def _build_table(self) -> None:
         steepness = 14.0  # phi at the table's end; leaves the tails well under their one slot
         reach = steepness if self._shape == "laplace" else math.sqrt(2 * steepness)
+        # By how much a narrow cell's curve differs from that at its middle, and rounding.
+        self._doubt = max(self._margin, 2.0**-self._shift if self._smooth else 0.0)
         self._buckets = math.ceil(reach * self._ratio) + 1
         first = 0 if self._one_sided else -self._buckets
         bucket = np.arange(first, self._buckets, dtype=np.int64)
@@ -109,12 +111,18 @@ class RejectionSampler:
 
         self._table = np.full(_SLOTS, _UNDECIDED)
         owner = np.repeat(np.arange(bucket.size, dtype=np.int16), slots)
-        self._owner = np.zeros(_SLOTS, dtype=np.int16)
-        self._owner[: self._tail_slot] = owner
         step = np.arange(self._tail_slot) - self._starts[owner]
         is_certain = step < certain[owner]
+        self._bucket = np.zeros(_SLOTS, dtype=np.int16)
+        self._bucket[: self._tail_slot] = bucket[owner]
+        # Slots that stand for nothing are higher than any curve, and so rejected.
+        self._height = np.full(_SLOTS, _SLOTS - 1, dtype=np.uint16)
+        self._height[: self._tail_slot] = step
         values = bucket << min(self._shift, _WIDEST_SHIFT)
         self._table[: self._tail_slot][is_certain] = values[owner[is_certain]]
+        # Slots that are not under the curve, and a little more so that it mostly suffices.
+        under = self._top * np.exp(-self._phi((near + far) / 2)).sum()
+        self._spare = 1.1 * (_SLOTS / under - 1) + 0.005
 
     def _extent(self, bucket: Integers) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Return the nearest and farthest distance from zero within each bucket, in buckets."""
@@ -147,35 +155,38 @@ class RejectionSampler:
             samples[:] = [self._draw_exactly(source) for _ in range(count)]
             return samples
         out = np.empty(count, dtype=np.int64)
-        rejected = self._fill(out, source)
-        while rejected.size:
-            again = np.empty(rejected.size, dtype=np.int64)
-            still = self._fill(again, source)
-            out[rejected] = again
-            rejected = rejected[still]
+        in_parts(lambda part: self._fill(out[part], source), count, source=source)
         return out
 
-    def _fill(self, out: Integers, source: Source) -> Integers:
-        """Draw once for every place of ``out``; return the places whose point was rejected."""
-        places, slots, lows = [], [], []
-        for start in range(0, out.size, _CHUNK):
-            part = out[start : start + _CHUNK]
-            slot = words(source, part.size, "<u2")
-            np.take(self._table, slot, out=part, mode="clip")
-            undecided = np.flatnonzero(part == _UNDECIDED)
-            places.append(undecided + start)
-            slots.append(slot[undecided])
-            if self._shift:
-                low = self._low_bits(part.size, source)
-                part += low
-                lows.append(low[undecided])
-        if not places:
-            return np.zeros(0, dtype=np.int64)
-        place = np.concatenate(places)
-        low = np.concatenate(lows).astype(np.int64) if lows else np.zeros(place.size, np.int64)
-        accepted, value = self._settle(np.concatenate(slots), low, source)
-        out[place[accepted]] = value[accepted]
-        return place[~accepted]
+    def _fill(self, out: Integers, source: Source) -> None:
+        """Draw for every place of ``out``.
+
+        Some more are drawn than there are places, and rejected ones replaced from there. That
+        depends on how many were rejected and not on what the others gave, so it bends nothing.
+        """
+        size = out.size
+        spare = int(size * self._spare) if size > _FEW else 0
+        slot = words(source, size + spare, "<u2")
+        tries = np.take(self._table, slot, mode="clip")
+        undecided = np.flatnonzero(tries == _UNDECIDED)
+        low: Integers = np.zeros(undecided.size, dtype=np.int64)
+        if self._shift:
+            lows = self._low_bits(tries.size, source)
+            tries += lows
+            low = lows[undecided].astype(np.int64)
+        accepted, value = self._settle(slot[undecided], low, source)
+        tries[undecided] = value
+        out[:] = tries[:size]
+        rejected = undecided[~accepted]
+        places = rejected[: np.searchsorted(rejected, size)]
+        is_good = np.ones(spare, dtype=np.bool_)
+        is_good[rejected[places.size :] - size] = False
+        good = np.flatnonzero(is_good)[: places.size] + size
+        out[places[: good.size]] = tries[good]
+        if good.size < places.size:
+            again = np.empty(places.size - good.size, dtype=np.int64)
+            self._fill(again, source)
+            out[places[good.size :]] = again
 
     def around(self, centre: int, *, source: Source) -> int:
         """Return ``centre`` plus one sample; samples for the secure source are made in batches.
@@ -223,33 +234,53 @@ class RejectionSampler:
     def _settle(
         self, slot: npt.NDArray[np.uint16], low: Integers, source: Source
     ) -> tuple[npt.NDArray[np.bool_], Integers]:
-        """Return which of the open slots' points lie under the curve, and their values."""
-        owner = self._owner[slot]
-        bucket = owner + np.int64(self._first_bucket)
+        """Return which of the open slots' points lie under the curve, and their values.
+
+        Of the height 32 bits are drawn, and of the place within a cell none where cells are
+        narrow; the rest is drawn where these leave it open.
+        """
+        bucket = self._bucket[slot].astype(np.int64)
         value = (bucket << self._shift) + low
-        height = slot - self._starts[owner]
-        fraction = words(source, slot.size, "<u8")
-        offset = words(source, slot.size, "<u8") if self._smooth else np.zeros(1, np.uint64)
-        distance = bucket + low * 2.0**-self._shift
-        if self._smooth:
+        y = words(source, slot.size, "<u4") * 2.0**-32
+        y += self._height[slot]
+        distance = low * 2.0**-self._shift
+        distance += bucket
+        offset = None
+        if self._smooth and self._shift < _NARROW:
+            offset = words(source, slot.size, "<u8")
             distance += (offset * 2.0**-64 - 0.5) * 2.0**-self._shift
-        y = height + fraction * 2.0**-64
-        curve = self._top * np.exp(-self._phi(distance))
-        gap = self._margin * (y + curve) + _TINY
-        in_table = slot < self._tail_slot
-        accepted = in_table & (y < curve - gap)
-        unclear = in_table & ~accepted & ~(y > curve + gap)
-        for i in np.flatnonzero(unclear):
-            offset_i = int(offset[i]) if self._smooth else 0
+        curve = self._curve(distance)
+        gap = y + curve
+        gap *= self._doubt if offset is None else self._margin
+        gap += 2.0**-31
+        curve -= y
+        accepted = curve > gap
+        for i in np.flatnonzero(np.abs(curve) <= gap):
+            height, rest = divmod(float(y[i]), 1.0)
+            fraction = (int(rest * 2.0**32) << 32) + bits(source, 32)
             accepted[i] = self._is_below(
-                int(value[i]), (int(height[i]) << 64) + int(fraction[i]), offset_i, 0, source
+                int(value[i]),
+                (int(height) << 64) + fraction,
+                int(offset[i]) if offset is not None else self._offset(source),
+                0,
+                source,
             )
         for i in np.flatnonzero(slot == self._tail_slot):
             sample = self._tail(source)
-            if sample is not None:
-                accepted[i] = True
-                value[i] = max(-_LARGEST, min(_LARGEST, sample))
+            accepted[i] = sample is not None
+            value[i] = max(-_LARGEST, min(_LARGEST, sample or 0))
         return accepted, value
+
+    def _curve(self, distance: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return top * exp(-phi) of distances in buckets, to a relative 2**-40."""
+        curve = self._phi(distance)
+        np.negative(curve, out=curve)
+        np.exp(curve, out=curve)
+        curve *= self._top
+        return curve
+
+    def _offset(self, source: Source) -> int:
+        return bits(source, 64) if self._smooth else 0
 
     def _draw_exactly(self, source: Source) -> int:
         """Return one sample by integer arithmetic alone."""
@@ -260,11 +291,9 @@ class RejectionSampler:
                 if sample is not None:
                     return sample
             elif slot < self._tail_slot:
-                owner = int(self._owner[slot])
-                bucket = owner + self._first_bucket
+                bucket, height = int(self._bucket[slot]), int(self._height[slot])
                 value = (bucket << self._shift) + bits(source, self._shift)
-                height = slot - int(self._starts[owner])
-                offset = bits(source, 64) if self._smooth else 0
+                offset = self._offset(source)
                 y = (height << 64) + bits(source, 64)
                 is_certain = self._table[slot] != _UNDECIDED
                 if is_certain or self._is_below(value, y, offset, 0, source):
@@ -282,9 +311,15 @@ class RejectionSampler:
             lower += 1
             if bits(source, 1):
                 distance = -1 - distance
-        offset = bits(source, 64) if self._smooth else 0
-        is_below = self._is_below(distance, bits(source, 64), offset, lower, source)
-        return distance if is_below else None
+        offset, y = self._offset(source), bits(source, 64)
+        at = distance / (1 << self._shift)  # also where no double holds either
+        if self._smooth:
+            at += math.ldexp(offset * 2.0**-64 - 0.5, -self._shift)
+        curve = float(self._curve(np.array([at]))[0]) * 2.0**lower
+        height = y * 2.0**-64
+        if abs(curve - height) > self._margin * (curve + height) + 2.0**-60:
+            return distance if height < curve else None
+        return distance if self._is_below(distance, y, offset, lower, source) else None
 
     def _is_below(self, k: int, y: int, offset: int, lower: int, source: Source) -> bool:
         """Decide (y + rest) * 2**-(64 + lower) < top * exp(-phi), reading more bits as needed.

@@ -6,16 +6,20 @@ asks for the process it lives in.
 
 import os
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Protocol, final, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-__all__ = ["SYSTEM", "SecureSource", "Source", "bits", "process_identity", "words"]
+__all__ = ["SYSTEM", "SecureSource", "Source", "bits", "in_parts", "process_identity", "words"]
 
 _LONGEST_READ: Final = 1 << 20
 _REKEY_AFTER: Final = 1 << 24  # bytes; a stolen key reveals at most this much past noise
+_PART: Final = 1 << 16  # entries; keeps what is made on the way in the processor's cache
+_PER_THREAD: Final = 1 << 17  # entries; fewer are not worth a thread
 _ZEROS: Final = memoryview(bytes(_LONGEST_READ))
 
 _forks = 0
@@ -151,3 +155,40 @@ def bits(source: Source, count: int) -> int:
     """
     size = (count + 7) // 8
     return int.from_bytes(source.read(size), "little") & ((1 << count) - 1)
+
+
+def in_parts(work: Callable[[slice], None], count: int, *, source: Source) -> None:
+    """Call ``work`` for slices that make up ``range(count)``, on all processors where it pays.
+
+    Each thread has a keystream of its own in the secure source. Another source is read by one
+    thread, in order, so what a seed gives does not depend on the machine.
+
+    >>> done = []
+    >>> in_parts(done.append, 3, source=SYSTEM)
+    >>> done
+    [slice(0, 3, None)]
+    """
+    threads = min(_processors(), count // _PER_THREAD) if isinstance(source, SecureSource) else 1
+    share = count if threads <= 1 else -(-count // (threads * _PART)) * _PART
+
+    def run(first: int, end: int) -> None:
+        for start in range(first, end, _PART):
+            work(slice(start, min(start + _PART, end)))
+
+    firsts = range(0, count, max(1, share))
+    if len(firsts) > 1:
+        try:
+            # Made anew each time: threads that wait in a pool would not survive a fork.
+            with ThreadPoolExecutor(len(firsts)) as pool:
+                list(pool.map(run, firsts, [min(first + share, count) for first in firsts]))
+            return
+        except RuntimeError:  # no thread to be had, as at the end of a process: do it all here
+            pass
+    run(0, count)
+
+
+def _processors() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1

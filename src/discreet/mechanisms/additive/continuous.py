@@ -20,13 +20,13 @@ from discreet.errors import DataError, ParameterError
 from discreet.mechanisms.values.arrays import as_reals, is_scalar
 from discreet.mechanisms.values.grid import Grid
 from discreet.noise import Source
+from discreet.noise.source import in_parts
 
 __all__ = ["check_grid", "release_rounded", "widened"]
 
 FINENESS: Final = 34  # bits between the default grid and the noise or the sensitivity
 _FINEST: Final = 50  # bits between any grid and the noise; more would not fit 64-bit words
 _COARSEST: Final = 8  # noise may be this many times finer than a declared grid
-_CHUNK: Final = 1 << 15
 
 
 def check_grid(scale: Number, sensitivity: Number, grid: Number | None) -> None:
@@ -97,12 +97,14 @@ def release_rounded(
     if is_scalar(value):
         return _release_one(values.item(), noise_for(1), draw, source)
     grid, steps = noise_for(max(1, values.size))
-    noise = draw(steps, values.size, source=source)
     flat = np.ascontiguousarray(values).reshape(-1)
     out = np.empty(flat.size)
-    for start in range(0, flat.size, _CHUNK):
-        part = slice(start, start + _CHUNK)
-        out[part] = grid.add(flat[part], noise[part])
+
+    def fill(part: slice) -> None:
+        places = flat[part]
+        out[part] = grid.add(places, draw(steps, places.size, source=source))
+
+    in_parts(fill, flat.size, source=source)
     return out.reshape(values.shape)
 
 

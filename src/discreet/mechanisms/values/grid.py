@@ -111,13 +111,32 @@ class Grid:
     ) -> npt.NDArray[np.float64]:
         """Return round(values) + noise steps as doubles: one conversion, after the exact sum.
 
-        Values may be doubles or int64. The sum is held in two limbs, high * 2**40 + low with
-        0 <= low < 2**40. That form is unique, so whatever is computed from it depends on the
-        exact sum alone.
+        Values may be doubles or int64.
+
+        Why: rounded values are whole doubles, and so is noise up to 2**53, so adding them rounds
+        the exact sum once, as IEEE 754 has it. Wider noise, and integers, are added in two limbs,
+        high * 2**40 + low with 0 <= low < 2**40. That form is unique, so whatever is computed
+        from it depends on the exact sum alone.
 
         >>> Grid(-3).add(np.array([1.0, 2.0**60]), np.array([1, -1]))
         array([1.1250000e+00, 1.1529215e+18])
         """
+        if values.dtype == np.int64 or noise.size == 0 or not _is_narrow(noise):
+            return self._add_in_limbs(values, noise)
+        total = _half_up(self._scaled(values))
+        total += noise.astype(np.float64)
+        total *= 2.0**self.exponent
+        return total
+
+    def _scaled(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return values in steps; those too far out are clamped, which adds no sensitivity."""
+        with np.errstate(over="ignore"):
+            x = values * 2.0**-self.exponent
+        return np.clip(x, -_FARTHEST, _FARTHEST, out=x)
+
+    def _add_in_limbs(
+        self, values: npt.NDArray[Any], noise: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.float64]:
         total, low = self._limbs(values)
         low += noise & _MASK
         total += noise >> _LIMB
@@ -130,12 +149,11 @@ class Grid:
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Return the nearest multiples, halves up, as high * 2**40 + low, 0 <= low <= 2**40.
 
-        Values too far out are clamped, at 2**100 steps or beyond, which adds no sensitivity.
+        Integers too far out are clamped, too.
         """
         if values.dtype == np.int64:
             return self._integer_limbs(values)
-        with np.errstate(over="ignore"):
-            x = np.clip(values * 2.0**-self.exponent, -_FARTHEST, _FARTHEST)
+        x = self._scaled(values)
         high = np.floor(x * 2.0**-_LIMB)
         low = _half_up(x - high * 2.0**_LIMB)
         return high.astype(np.int64), low.astype(np.int64)
@@ -207,7 +225,12 @@ class Grid:
         return math.ldexp(steps - base, self.exponent)
 
 
+def _is_narrow(noise: npt.NDArray[np.int64]) -> bool:
+    return int(noise.min()) >= -(1 << 53) and int(noise.max()) <= 1 << 53
+
+
 def _half_up(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Round to whole numbers, halves up. Adding 0.5 first would itself round beyond 2**52."""
     whole = np.floor(x)
-    return whole + (x - whole >= 0.5)
+    whole += x - whole >= 0.5  # not twice the rest, rounded down: just below 0 it is rounded to 1
+    return whole
