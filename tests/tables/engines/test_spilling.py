@@ -128,3 +128,36 @@ def test_what_is_spilled_comes_back_as_it_was(tmp_path):
         )
         found = engine._run(asked.format(4_000_000), "").to_pylist()
     assert found == [{"n": 4_000_000, "x": 4_000_000 * 3_999_999 // 2}]
+
+
+FULL = """
+import resource, sys
+import numpy as np
+from discreet import Guarantee
+from discreet.errors import DataError
+from discreet.tables import DuckDB, protect
+resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 20, resource.RLIM_INFINITY))  # bytes of a file
+n = 3_000_000
+with protect(
+    {"person": np.arange(n) * 7919 % n}, name="people", unit="person", rows=1,
+    guarantee=Guarantee(epsilon=3, delta=1e-6), ledger=sys.argv[1] + "/budget.db",
+    engine=DuckDB(memory_limit="40MB", threads=1, spill=sys.argv[1]),
+) as T:
+    try:
+        T.sql("SELECT COUNT(DISTINCT person) AS n FROM people WHERE person >= 0", epsilon=1)
+    except DataError as error:
+        print(error, error.__context__)
+    print(T.sql("SELECT COUNT(*) AS n FROM people WHERE person < 9", epsilon=1).value < 1000)
+    print([entry["kind"] for entry in T.account.history()].count("charge"))
+"""
+
+
+@pytest.mark.lengthy
+def test_a_question_that_finds_no_room_says_so_and_the_next_is_answered(tmp_path):
+    command = [sys.executable, "-c", FULL, str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    message, is_answered, charges = run.stdout.splitlines()
+    assert "more memory or disk" in message
+    assert "memory_limit" in message
+    assert message.endswith("The charge stands, since data may have been read. None")
+    assert (is_answered, charges) == ("True", "2")

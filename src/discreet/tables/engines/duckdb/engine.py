@@ -176,10 +176,11 @@ class DuckDBEngine:
                 return cursor.sql(query, params=parameters).to_arrow_table()
 
             return run(work, stop=cursor.interrupt, done=cursor.query_progress)
-        except duckdb.OutOfMemoryException:
+        except (duckdb.OutOfMemoryException, MemoryError):
             return _FULL
         except duckdb.Error as error:
-            return _FULL if "No space left" in str(error) else _FAILED
+            # A full disk, a quota, a folder that went: whatever it is, it names what was spilled.
+            return _FULL if str(self._folder.path) in str(error) else _FAILED
         finally:
             cursor.close()
 
@@ -203,8 +204,8 @@ _CHANGED = (
 _PAUSES = (0.05, 0.2, 0.8)  # seconds, for whoever overwrites a file to come to an end
 _CLOSED = "the engine is closed. Open the tables again."
 _FULL = (
-    "the statement needs more memory or disk than it may use. Give the engine a larger "
-    "memory_limit, or a folder with more space as spill."
+    "the statement needs more memory or disk than it may use or there is. Give the engine a larger "
+    "memory_limit, or a folder with more space as spill; or ask about fewer rows, with WHERE."
 )
 
 
