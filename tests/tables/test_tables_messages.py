@@ -180,6 +180,9 @@ class Broken:
     def close(self):
         self.inner.close()
 
+    def holding(self):
+        return self.inner.holding()
+
     def aggregate(self, statement, /):
         self.calls += 1
         if self.error is not None:
