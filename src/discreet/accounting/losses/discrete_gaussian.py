@@ -10,6 +10,7 @@ import numpy as np
 from discreet._exact import Number, plain, positive, whole
 from discreet._rounding import nearest
 from discreet.accounting.arithmetic.concentrated import zcdp_delta
+from discreet.accounting.arithmetic.integer_shifts import enumerated_shift_delta, is_enumerable
 from discreet.accounting.arithmetic.lattice_gaussian import lattice_gaussian_delta
 from discreet.accounting.losses.loss import Loss
 from discreet.accounting.pairs.pairs import AtomsPair, Pair
@@ -31,7 +32,7 @@ class DiscreteGaussianLoss(Loss):
 
     Claim: with dimension 1 the operation is (e, delta(e))-DP with delta(e) exact for the largest
     whole shift within the sensitivity. Otherwise delta(e) is the worst over all integer shifts
-    (exact when only unit shifts fit, that is when sensitivity^2 < 2), or the bound that follows
+    (exact when sensitivity^2 < 2, or below 26 with sigma up to 8), or the bound that follows
     from sensitivity^2 / (2 sigma^2)-zCDP where that is smaller or the shifts are too many. It
     holds for the neighbouring relation for which the sensitivity was computed.
 
@@ -94,16 +95,21 @@ class DiscreteGaussianLoss(Loss):
             shift = math.isqrt(squared)
             return lattice_gaussian_delta(variance=variance, shift=shift, epsilon=target)
         concentrated = zcdp_delta(self.rho, target)
-        worst = _worst_shift_delta(variance=variance, squared=squared, epsilon=target)
+        if is_enumerable(variance=variance, squared=squared):
+            worst = enumerated_shift_delta(
+                variance=variance, squared=squared, dimension=self.dimension, epsilon=target
+            )
+        else:
+            worst = _worst_shift_delta(variance=variance, squared=squared, epsilon=target)
         return min(concentrated, worst)
 
     @property
     def is_tight(self) -> bool:
-        """Whether the worst shift is known, and is not one of more coordinates than there are."""
+        """Whether all shifts are looked at, or the worst is known and fits the dimension."""
         variance, squared = Fraction(self.sigma) ** 2, int(self._squared_shift)
         if not _NARROWEST < variance * squared <= variance * squared**2 < _WIDEST:
             return False
-        if self.dimension == 1 or squared == 1:
+        if self.dimension == 1 or squared == 1 or is_enumerable(variance=variance, squared=squared):
             return True
         return self._fits_ones and _is_worst_shift_known(variance=variance, squared=squared)
 
