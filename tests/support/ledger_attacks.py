@@ -90,6 +90,8 @@ def fill(ledger: Ledger, folder: Path) -> Original:
     shutil.copy2(folder / "budget.db.key", oldest_key)
     ledger.rotate()
     ledger.accept_clock(who="chris", reason="checked against the radio")
+    gone = {"size": 99, "root": "0" * 64, "who": "chris", "reason": "as if", "key": "gone"}
+    ledger._session.submit({"kind": "rollback", **gone})
     ledger.backup(folder / "older.db")
     older_verified = ledger.verify(vkey=vkey)
     salaries.charge(LaplaceLoss(noise_multiplier=30), who="dee", purpose="x", key="dee")

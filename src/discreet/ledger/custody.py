@@ -4,13 +4,14 @@ import os
 from base64 import b64encode
 from collections.abc import Callable
 
-from discreet.errors import LedgerError, LedgerUnavailable, ParameterError
+from discreet.errors import LedgerError, LedgerUnavailable, ParameterError, TamperingFound
 from discreet.ledger.checking import exports
 from discreet.ledger.checking.witness import Witness
 from discreet.ledger.log.notes import add_signature
 from discreet.ledger.log.proofs import Log
 from discreet.ledger.receipts import Receipt
-from discreet.ledger.rules.entry import decode
+from discreet.ledger.rules.entry import NOTHING_BEFORE, decode
+from discreet.ledger.rules.entry_forms import REASON
 from discreet.ledger.session import LedgerSession
 from discreet.ledger.verifier import (
     NotProven,
@@ -19,9 +20,9 @@ from discreet.ledger.verifier import (
     rotation_text,
 )
 from discreet.ledger.writing import opening
-from discreet.ledger.writing.request import new_key
+from discreet.ledger.writing.request import new_key, text
 
-__all__ = ["add_cosignature", "export", "imported", "rotate", "witness"]
+__all__ = ["accept_rollback", "add_cosignature", "export", "imported", "rotate", "witness"]
 
 Progress = Callable[[int, int], None]
 
@@ -91,6 +92,33 @@ def add_cosignature(session: LedgerSession, note: str, *, vkey: str) -> str:
         Log(snapshot).extends(checkpoint)
     session.submit({"kind": "witness", "note": note, "vkey": vkey, "key": new_key()})
     return note
+
+
+def accept_rollback(session: LedgerSession, *, who: str, reason: str) -> Receipt:
+    """See :meth:`discreet.ledger.Ledger.accept_rollback`."""
+    session.keyring()  # refuses where nothing may be written
+    assert session.anchor is not None
+    seen = None
+    try:
+        seen = session.anchor.seen()
+        with session.read() as snapshot:
+            session.anchor.check(snapshot, seen)
+    except TamperingFound:
+        pass
+    else:
+        raise ParameterError("nothing was rolled back, as far as this host knows.", parameter="who")
+    entry = {
+        "kind": "rollback",
+        "who": text(who, name="who"),
+        "reason": text(reason, name="reason", longest=REASON),
+        "size": 0 if seen is None else seen.size,
+        "root": NOTHING_BEFORE if seen is None else seen.root.hex(),
+        "key": new_key(),
+    }
+    receipt = session.submit(entry)
+    with session.read() as snapshot:
+        session.anchor.write(Log(snapshot).head().note, anyway=True)
+    return receipt
 
 
 def export(

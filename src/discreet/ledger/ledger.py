@@ -205,7 +205,7 @@ class Ledger:
             if isinstance(receipt, Receipt):
                 indices = [int(entry["index"]) for entry in receipt.entries]
             else:
-                indices = _with_its_charge(log, receipt)
+                indices = log.with_its_charge(receipt)
             bodies = tuple(log.row(index).body for index in indices)
             if isinstance(receipt, Receipt) and bodies != receipt.bodies:
                 raise LedgerError("this receipt is of another ledger, or the ledger was altered.")
@@ -407,6 +407,25 @@ class Ledger:
         }
         return self._session.submit(entry)
 
+    @classmethod
+    def accept_rollback(
+        cls,
+        location: str | os.PathLike[str],
+        *,
+        who: str,
+        reason: str,
+        key: str | os.PathLike[str] | None = None,
+    ) -> Receipt:
+        """Go on with a copy that is older than this host has seen; an entry says what is gone.
+
+        >>> Ledger.accept_rollback("none.db", who="chris", reason="the disk died")
+        Traceback (most recent call last):
+            ...
+        discreet.errors.LedgerUnavailable: there is no ledger at none.db...
+        """
+        with cls(LedgerSession.trusting(os.fspath(location), key=key)) as ledger:
+            return custody.accept_rollback(ledger._session, who=who, reason=reason)
+
     def close(self) -> None:
         """Let go of the database. Calling it twice does no harm.
 
@@ -424,11 +443,3 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"Ledger({self.origin!r}, {self.size} entries)"
-
-
-def _with_its_charge(log: Log, index: int) -> list[int]:
-    """Return the entry itself, and before it the charge that paid for it."""
-    if type(index) is not int or not 0 <= index < 2**63:
-        raise ParameterError("prove a receipt, or the number of an entry.", parameter="receipt")
-    entry = decode(log.row(index).body)
-    return [int(entry["charge"]), index] if entry["kind"] == "release" else [index]

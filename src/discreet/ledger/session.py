@@ -36,6 +36,7 @@ from discreet.ledger.writing.scribe import Scribe, read_answer
 from discreet.ledger.writing.sealed import check_facts
 
 if TYPE_CHECKING:
+    from discreet.ledger.log.anchor import Anchor
     from discreet.ledger.log.keys import SigningKey
 
 __all__ = ["LedgerSession"]
@@ -48,13 +49,19 @@ _FRESH = 1.0  # seconds for which an account is believed unchanged when pricing 
 class LedgerSession:
     """What a ledger and its accounts share. Threads may use it together."""
 
-    def __init__(self, store: Store, keyring: Keyring | None, *, read_only: bool) -> None:
+    def __init__(
+        self, store: Store, keyring: Keyring | None, *, read_only: bool, trusting: bool = False
+    ) -> None:
         self.store = store
         self._keyring = keyring
         self._is_read_only = read_only
         self._can_write = keyring is not None and not keyring.is_empty and not read_only
         self._known: dict[str, tuple[float, Definition]] = {}
         self._sealing: SigningKey | None = None
+        self.anchor: Anchor | None = None
+        if keyring is not None and self._can_write:
+            self.anchor = opening.anchor_at(keyring, str(self.known("origin")))
+        self._is_trusting = trusting
         self._start()
 
     @classmethod
@@ -68,8 +75,9 @@ class LedgerSession:
         testing: bool,
         name: str | None,
         pinned: str | os.PathLike[str] | None,
+        trusting: bool = False,
     ) -> "LedgerSession":
-        """See :meth:`discreet.ledger.Ledger.open`."""
+        """See :meth:`discreet.ledger.Ledger.open`; ``trusting`` leaves the anchor alone."""
         keyring = opening.keyring_at(location, key)
         store = opening.store_at(location, keyring, create=create, read_only=read_only)
         try:
@@ -83,16 +91,32 @@ class LedgerSession:
                         f"shall be kept: key=... or {opening.KEY_VARIABLE}."
                     )
                 opening.found(store, keyring, testing=testing, name=name)
-            session = cls(store, keyring, read_only=read_only)
+            session = cls(store, keyring, read_only=read_only, trusting=trusting)
             session._check(testing=testing, pinned=pinned)
         except BaseException:
             store.close()
             raise
         return session
 
+    @classmethod
+    def trusting(cls, location: str, *, key: str | os.PathLike[str] | None) -> "LedgerSession":
+        """Open a ledger that exists to write to it, whatever its anchor says."""
+        return cls.open(
+            location,
+            key=key,
+            create=False,
+            read_only=False,
+            testing=False,
+            name=None,
+            pinned=None,
+            trusting=True,
+        )
+
     def _start(self) -> None:
         self._pid = os.getpid()
-        self._scribe = None if self._keyring is None else Scribe(self._keyring, verified=_verified)
+        if self._keyring is not None:
+            anchor = None if self._is_trusting else self.anchor
+            self._scribe = Scribe(self._keyring, verified=_verified, anchor=anchor)
         self._group = GroupCommit(self._carry_out)
 
     def _check(self, *, testing: bool, pinned: str | os.PathLike[str] | None) -> None:
@@ -106,9 +130,14 @@ class LedgerSession:
             vkey = str(self.known("vkeys", -1))
             self._sealing = self._keyring.key(vkey)
             self._keyring.settle(vkey)  # a crash may have kept it from its place
-        if pinned is not None:
-            with self.read() as snapshot:
+        anchor = None if self._is_trusting else self.anchor
+        seen = None if anchor is None else anchor.seen()
+        with self.read() as snapshot:
+            if pinned is not None:
                 Log(snapshot).extends(opening.checkpoint_at(pinned))
+            if anchor is not None:
+                anchor.check(snapshot, seen)
+                anchor.write(Log(snapshot).head().note)
 
     # Reading
 
@@ -246,8 +275,9 @@ class LedgerSession:
         raise TamperingFound("answers come from somebody who does not have the ledger's key.")
 
     def _carry_out(self, batch: Sequence[bytes]) -> list[bytes]:
-        assert self._scribe is not None
-        return self.store.commit_together(batch, self._scribe.work)
+        answers = self.store.commit_together(batch, self._scribe.work)
+        self._scribe.settle()
+        return answers
 
 
 def _verified(snapshot: Snapshot) -> Mapping[str, str]:

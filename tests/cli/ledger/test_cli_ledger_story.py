@@ -15,7 +15,7 @@ from discreet.privacy import Guarantee, Unit
 
 COMMANDS = [
     *("init", "create", "limit", "grant", "accounts", "show", "history", "verify", "prove"),
-    *("checkpoint", "witness", "rotate", "export", "import", "backup"),
+    *("checkpoint", "witness", "rotate", "export", "import", "backup", "clock", "rollback"),
 ]
 
 
@@ -167,6 +167,20 @@ def test_the_clock_is_confirmed_by_somebody(book):
     assert "confirms" in did("ledger", "clock", "--who", "chris", "--reason", "back again")
     assert [entry["kind"] for entry in facts("ledger", "history")][-1] == "clock"
     assert run("ledger", "clock", "--who", "", "--reason", "x").exit_code == 2
+
+
+def test_an_older_copy_goes_on_with_a_custodians_word(book):
+    did("ledger", "backup", "copy.db")
+    did("ledger", "create", "more", "--unit", "record", "--epsilon", 1)
+    shutil.copyfile("copy.db", "budget.db")
+    refused = run("ledger", "create", "other", "--unit", "record", "--epsilon", 1)
+    assert refused.exit_code == 1
+    assert "discreet ledger rollback" in refused.stderr
+    said = did("ledger", "rollback", "--who", "chris", "--reason", "the disk died")
+    assert "once had" in said
+    assert [entry["kind"] for entry in facts("ledger", "history")][-1] == "rollback"
+    did("ledger", "create", "other", "--unit", "record", "--epsilon", 1)
+    assert run("ledger", "rollback", "--who", "chris", "--reason", "again").exit_code == 2
 
 
 def test_an_old_export_is_not_imported_against_a_newer_checkpoint(book):

@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
         *(custody.init, budgets.create, budgets.limit, budgets.grant),
         *(pages.accounts, pages.show, pages.history),
         *(proofs.verify, proofs.prove, proofs.checkpoint, witness),
-        *(custody.rotate, custody.clock),
+        *(custody.rotate, custody.clock, custody.rollback),
         *(copies.export, copies.import_, copies.backup),
     )
     for command in commands:

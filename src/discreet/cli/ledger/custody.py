@@ -94,3 +94,23 @@ def clock(
     with writing(ledger, key) as book:
         receipt = book.accept_clock(who=who, reason=reason)
     tell(f"Entry {receipt.index} confirms that it is {receipt.entries[0]['time']}.")
+
+
+def rollback(
+    who: Annotated[str, typer.Option(metavar="NAME", help="Who accepts it.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="What happened to the newer copy.")],
+    ledger: LedgerOption = BUDGET,
+    key: KeyOption = None,
+) -> None:
+    """Go on with an older copy, after the newest one was lost. What is gone becomes an entry.
+
+    Charges of the lost entries are forgotten while their answers are known: grant less than before.
+
+    Example: [bold]discreet ledger rollback --who chris --reason "the disk died"[/bold]
+    """
+    from discreet.ledger import Ledger
+
+    with refusals():
+        receipt = Ledger.accept_rollback(ledger, key=key, who=who, reason=reason)
+    entry = receipt.entries[0]
+    tell(f"Entry {receipt.index} says that the log once had {entry['size']} entries.")

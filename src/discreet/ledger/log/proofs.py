@@ -109,6 +109,13 @@ class Log:
             "rotations": [self.proven(index, size) for index in self.rotations() if index < size],
         }
 
+    def with_its_charge(self, index: int) -> list[int]:
+        """Return the entry itself, and before it the charge that paid for it."""
+        if type(index) is not int or not 0 <= index < 2**63:
+            raise ParameterError("prove a receipt, or the number of an entry.", parameter="receipt")
+        entry = self.entry(index)
+        return [int(entry["charge"]), index] if entry["kind"] == "release" else [index]
+
     def rotations(self) -> list[int]:
         """Return the entries that rotated the key."""
         return self._indices("rotations")

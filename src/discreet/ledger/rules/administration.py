@@ -13,7 +13,17 @@ from discreet.ledger.rules.entry import Entry, encode, fold
 from discreet.ledger.rules.state import State, Value
 from discreet.ledger.verifier import LOG, parse_checkpoint, parse_vkey, rotation_text
 
-__all__ = ["account", "budget", "clock", "grant", "ledger", "rotate", "source", "witness"]
+__all__ = [
+    "account",
+    "budget",
+    "clock",
+    "grant",
+    "ledger",
+    "rollback",
+    "rotate",
+    "source",
+    "witness",
+]
 
 
 def ledger(entry: Entry, state: State, cost: Cost) -> Effects:
@@ -184,4 +194,9 @@ def grant(entry: Entry, state: State, cost: Cost) -> Effects:
 
 def clock(entry: Entry, state: State, cost: Cost) -> Effects:
     """Confirm that much time has passed since the last entry."""
+    return Effects()
+
+
+def rollback(entry: Entry, state: State, cost: Cost) -> Effects:
+    """Put on record that the log goes on from an older copy of itself."""
     return Effects()

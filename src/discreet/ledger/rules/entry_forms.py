@@ -217,6 +217,9 @@ _FORMS: Final[Mapping[str, _Form]] = {
     "reserve": _Form(
         {**PAID, "by_steps": _one_of(True, False), "holds": _is_dict}, {"periods": _are_periods}
     ),
+    "rollback": _Form(
+        {**_EVERY, "reason": _is_reason, "root": _is_hash, "size": _is_count, "who": is_name}
+    ),
     "rotate": _Form({**_EVERY, "by_new": _is_string, "by_old": _is_string, "vkey": _is_string}),
     "settle": _Form({**_OF_ACCOUNT, "after": _are_balances, "job": _is_count}),
     "source": _Form(

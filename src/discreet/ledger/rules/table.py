@@ -23,6 +23,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "reask": releases.reask,
     "release": releases.release,
     "reserve": spending.reserve,
+    "rollback": administration.rollback,
     "rotate": administration.rotate,
     "settle": spending.settle,
     "source": administration.source,

@@ -2,10 +2,12 @@
 
 import os
 import secrets
+from hashlib import sha256
 from pathlib import Path
 
 from discreet._json import read_json
 from discreet.errors import LedgerError, LedgerUnavailable, ParameterError, TamperingFound
+from discreet.ledger.log.anchor import FOLDER_VARIABLE, Anchor
 from discreet.ledger.log.keyring import Keyring
 from discreet.ledger.rules.entry import FORMAT
 from discreet.ledger.stores.protocol import Store
@@ -16,6 +18,7 @@ from discreet.ledger.writing.scribe import Scribe, read_answer
 
 __all__ = [
     "KEY_VARIABLE",
+    "anchor_at",
     "check_never_used",
     "checkpoint_at",
     "found",
@@ -34,6 +37,14 @@ def keyring_at(location: str, key: str | os.PathLike[str] | None) -> Keyring | N
         said = os.environ.get(KEY_VARIABLE)
         return None if said is None else Keyring(Path(said))
     return Keyring(Path(f"{location}.key" if key is None else key))
+
+
+def anchor_at(keyring: Keyring, origin: str) -> Anchor:
+    """Return where it is remembered how far a ledger had come: beside its key, or in a folder."""
+    folder = os.environ.get(FOLDER_VARIABLE)
+    if folder:
+        return Anchor(Path(folder) / f"{sha256(origin.encode()).hexdigest()[:32]}.anchor")
+    return Anchor(keyring.path.with_name(f"{keyring.path.name.removesuffix('.key')}.anchor"))
 
 
 def store_at(location: str, keyring: Keyring | None, *, create: bool, read_only: bool) -> Store:

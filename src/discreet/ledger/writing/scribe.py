@@ -30,6 +30,7 @@ from discreet.errors import (
     ParameterError,
     TamperingFound,
 )
+from discreet.ledger.log.anchor import Anchor
 from discreet.ledger.log.keyring import Keyring
 from discreet.ledger.log.keys import SigningKey
 from discreet.ledger.log.notes import sign_checkpoint
@@ -70,14 +71,18 @@ class Scribe:
         *,
         clock: Callable[[], str] = entries.now,
         verified: Verified | None = None,
+        anchor: Anchor | None = None,
     ) -> None:
         self._keyring = keyring
+        self._anchor = anchor
+        self._is_anchored = False  # whether the log was compared with the anchor
         self._clock = clock
         self._verified = verified
         self._state: State | None = None
         self._tree = StateTree(lambda names: {}, EMPTY)
         self._at: Head | None = None  # where the log ended when the state was read
         self._transaction: Transaction | None = None
+        self._unsettled: str | None = None  # the last checkpoint, until it is durable
         self._paid: str | None = None  # the entry that pays for the present request, if it says so
 
     def work(self, transaction: Transaction, requests: Sequence[bytes]) -> list[bytes]:
@@ -86,6 +91,7 @@ class Scribe:
             return self._work(transaction, requests)
         except BaseException as error:
             self._state = None  # it may hold changes that will never be written
+            self._unsettled = None
             is_ours = isinstance(error, DiscreetError)
             if not is_ours and isinstance(error, LookupError | ValueError | TypeError):
                 raise unreadable("") from error
@@ -130,10 +136,26 @@ class Scribe:
     def _fresh_state(self, transaction: Transaction, head: Head | None) -> State:
         self._transaction = transaction
         if self._state is None or self._at != head or len(self._state) > _REMEMBERED:
+            self._check_anchor(transaction, head)
             self._tree = open_tree(self._stored, head, self._keyring.any(), self._verify)
             self._state = State(read=self._read, entry=self._entry)
             self._at = head
         return self._state
+
+    def _check_anchor(self, transaction: Transaction, head: Head | None) -> None:
+        if self._anchor is None or head is None:
+            return
+        if self._is_anchored:
+            self._anchor.check_size(head)
+        else:
+            self._anchor.check(transaction, self._anchor.seen())  # nobody else writes meanwhile
+            self._is_anchored = True
+
+    def settle(self) -> None:
+        """Remember what was written last, now that it is durable."""
+        if self._anchor is not None and self._unsettled is not None:
+            self._anchor.write(self._unsettled)
+            self._unsettled = None
 
     def _stored(self, names: Sequence[str]) -> dict[str, str]:
         return self._open().facts(names)
@@ -235,6 +257,7 @@ class Scribe:
             head = draft.head(note)
             transaction.append(draft.rows)
             transaction.put_head(head)
+            self._unsettled = note
         changes = state.take()
         self._tree.put(changes)
         nodes = self._tree.take()
