@@ -7,6 +7,7 @@ import os
 import secrets
 import stat
 from contextlib import suppress
+from errno import ENOSPC
 from pathlib import Path
 from typing import Final, NoReturn, final
 
@@ -248,7 +249,9 @@ def write_file(path: Path, data: bytes, *, replace: bool, mode: int = 0o600) -> 
     except FileExistsError:
         raise LedgerError(f"{path} exists already. Nothing was written.") from None
     except OSError as error:
-        raise LedgerUnavailable(f"{path} could not be written ({error.strerror}).") from error
+        todo = "Free some space on its disk and try again" if error.errno == ENOSPC else "Try again"
+        why = f"{path} could not be written ({error.strerror})."
+        raise LedgerUnavailable(f"{why} Nothing was written. {todo}.") from error
 
 
 def _name_new(part: Path, path: Path) -> None:

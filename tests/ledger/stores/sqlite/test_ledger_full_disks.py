@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from ledger_crashes import LOSS, WHO, check, copied
+from ledger_requests import make_account
 
 from discreet.errors import LedgerUnavailable
 from discreet.ledger import Ledger, Receipt
@@ -89,21 +90,63 @@ def test_a_file_that_may_not_grow_is_a_clear_error(tmp_path):
     run_full(tmp_path / "budget.db", "limit")
 
 
-@pytest.mark.lengthy
-def test_a_full_disk_is_a_clear_error(tmp_path):
-    small = tmp_path / "small"
-    small.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=600k", "none", str(small)],
-        capture_output=True,
-        check=False,
-    )
-    if mounted.returncode:
+@pytest.fixture
+def small(tmp_path) -> Iterator[Path]:
+    """A disk of a megabyte."""
+    place = tmp_path / "small"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(place)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("only root can make a small disk; the test above stands in for it")
     try:
-        run_full(small / "budget.db", "disk")
+        yield place
     finally:
-        subprocess.run(["umount", "-l", str(small)], check=True)
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.mark.lengthy
+def test_a_full_disk_is_a_clear_error(small):
+    (small / "other").write_bytes(bytes(400_000))
+    run_full(small / "budget.db", "disk")
+
+
+def fill_up(folder: Path, *, but: int) -> None:
+    found = os.statvfs(folder)
+    (folder / "ballast").write_bytes(bytes(max(0, found.f_bavail * found.f_frsize - but)))
+
+
+@pytest.mark.lengthy
+@pytest.mark.filterwarnings("ignore::discreet.errors.PrivacyWarning")  # no room for an anchor
+@pytest.mark.parametrize("left", [0, 4096, 16384, 24576, 36864, 49152, 86016])
+def test_wherever_a_disk_fills_up_that_is_what_is_said(small, left):
+    """Also where a file beside the database cannot be made, grown or mapped."""
+    place, told = small / "budget.db", []
+
+    def charge_many() -> None:
+        with Ledger.open(place) as ledger:
+            if "people" not in ledger:
+                make_account(ledger, "people", epsilon=1000)
+            for n in range(1000):
+                ledger["people"].charge(LOSS, **WHO, key=f"{n}")
+
+    fill_up(small, but=left)
+    for _ in range(2):  # a new one, and one that is there
+        with pytest.raises(LedgerUnavailable) as error:
+            charge_many()
+        told.append(error.value)
+        (small / "ballast").unlink()
+        with Ledger.open(place) as ledger:  # there is room again
+            account = (
+                ledger["people"]
+                if "people" in ledger
+                else make_account(ledger, "people", epsilon=1000)
+            )
+            account.charge(LOSS, **WHO)
+            ledger.verify()
+        fill_up(small, but=left)
+    for error in told:
+        assert "ree some space" in str(error), error
+        assert ("Nothing was written" in str(error)) is not error.may_be_recorded
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """What SQLite reports, as errors that say what happened, what was written and what to do."""
 
+import shutil
 from pathlib import Path
 from typing import NoReturn
 
@@ -25,7 +26,8 @@ ADVICE = {
     3: "may not be opened. Ask its owner for permission",
     BUSY: "was kept locked by another program for too long. Close that program and try again",
     READONLY: "may only be read. Make the file and its folder writable, or open it read_only",
-    IOERR: "could not be read or written ({error}). Check the disk, then try again",
+    IOERR: "could not be read or written ({error}). Check the disk, and whether a quota or a limit "
+    "on the size of files is reached, then try again",
     CORRUPT: "is damaged ({error}). Restore it from a backup and verify it",
     FULL: "has no room left. Free some space on its disk and try again",
     CANTOPEN: "could not be opened. Check that the path is a file, and that it and its folder "
@@ -33,6 +35,7 @@ ADVICE = {
     NOTADB: "is not a database. Give the path of a ledger, or of a file that does not exist yet",
 }
 ADVICE |= {LOCKED: ADVICE[BUSY], PROTOCOL: ADVICE[BUSY], 23: ADVICE[3]}
+LITTLE = 1 << 20  # bytes left on a disk that counts as full once something failed
 # After these a connection may remember what is no longer so.
 DISTRUSTED = {IOERR, CORRUPT, CANTOPEN, NOTADB}
 
@@ -56,7 +59,9 @@ def explained(error: Exception, path: Path, *, may_be_recorded: bool = False) ->
         return LedgerUnavailable(f"the ledger {path} is damaged. Restore it from a backup.")
     if code_of(error) == CONSTRAINT:
         return LedgerError("this would write an entry twice. Nothing was written.")
-    advice = ADVICE.get(code_of(error) or 0)
+    code = code_of(error) or 0
+    # A full disk shows in many ways: files that cannot be made, grown or mapped.
+    advice = ADVICE.get(FULL if code in (IOERR, CANTOPEN) and _is_full(path) else code)
     if advice is None:
         return error
     outcome = (
@@ -69,6 +74,13 @@ def explained(error: Exception, path: Path, *, may_be_recorded: bool = False) ->
         f"the ledger {path} {advice.format(error=error)}. {outcome}.",
         may_be_recorded=may_be_recorded,
     )
+
+
+def _is_full(path: Path) -> bool:
+    try:
+        return shutil.disk_usage(path.parent).free < LITTLE
+    except OSError:
+        return False
 
 
 def fail(error: Exception, path: Path) -> NoReturn:
