@@ -1,7 +1,6 @@
 """The ledger: accounts in one signed, append-only log."""
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, final
 
@@ -18,7 +17,7 @@ from discreet.ledger.log.proofs import Log
 from discreet.ledger.receipts import Receipt
 from discreet.ledger.rules.definition import Policy
 from discreet.ledger.rules.entry import Entry, decode
-from discreet.ledger.rules.entry_forms import REASON
+from discreet.ledger.rules.entry_forms import ACCOUNT_NAME, REASON, is_name
 from discreet.ledger.session import LedgerSession
 from discreet.ledger.writing import opening
 from discreet.ledger.writing import request as requests
@@ -156,7 +155,10 @@ class Ledger:
         return Account(self, name)
 
     def __contains__(self, name: object) -> bool:
-        return any(account.name == name for account in self)
+        if not is_name(name, ACCOUNT_NAME):
+            return False
+        with self._session.read() as snapshot:
+            return bool(snapshot.facts([f"account/{name}"]))
 
     def __iter__(self) -> Iterator[Account]:
         with self._session.read() as snapshot:
@@ -173,10 +175,11 @@ class Ledger:
         """
         with self._session.read() as snapshot:
             size = Log(snapshot).head().size
-            if last is not None:
-                last = whole(last, name="last", minimum=0)
-            start = 0 if last is None or account is not None else max(0, size - last)
-            rows = deque(snapshot.rows(start, size, account=account), maxlen=last)
+            count = size if last is None else whole(last, name="last", minimum=0)
+            if count < size:
+                rows = snapshot.last_rows(size, count, account=account)
+            else:
+                rows = list(snapshot.rows(0, size, account=account))
             return [decode(row.body) for row in rows]
 
     def checkpoint(self) -> str:

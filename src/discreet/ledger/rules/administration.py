@@ -168,8 +168,7 @@ def budget(entry: Entry, state: State, cost: Cost) -> Effects:
     rules = rules_of(encode(entry["filter"]))
     if rules.neighbours is not definition.neighbours:
         raise LedgerError("an account and its budget must have the same neighbours.")
-    lines = {**definition.lines, line: rules}
-    return Effects({f"account/{definition.name}": definition.text(lines)})
+    return Effects({f"account/{definition.name}": definition.with_line(line, rules).text()})
 
 
 def grant(entry: Entry, state: State, cost: Cost) -> Effects:
@@ -188,8 +187,7 @@ def grant(entry: Entry, state: State, cost: Cost) -> Effects:
     if not (same and units):
         raise LedgerError("a grant must keep the kind and the units of what was counted.")
     old.widened(new.guarantee)  # refuses to take something back
-    lines = {**definition.lines, line: new}
-    return Effects({f"account/{definition.name}": definition.text(lines)})
+    return Effects({f"account/{definition.name}": definition.with_line(line, new).text()})
 
 
 def clock(entry: Entry, state: State, cost: Cost) -> Effects:

@@ -1,9 +1,10 @@
 """Accounts as they were defined, and which of their budgets a request draws on."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from hashlib import sha256
+from itertools import product
 from typing import Any, Final, Literal, cast, final
 from urllib.parse import quote, unquote
 
@@ -20,6 +21,7 @@ POLICIES: Final = ("deny", "degrade", "wait")
 EACH: Final = "*"  # a line with this in a place keeps one budget for each value of it
 TOTAL: Final = "total"
 FOLDED: Final = "folded"  # how an account compares names
+_MOST_KNOWN: Final = 128  # definitions that need not be read again
 _REMEMBERED: Final = 10_000  # pairs of analyst and purpose whose lines are looked up
 
 
@@ -70,14 +72,6 @@ class Line:
         """Say whether a budget is the total, or that of a period of the data."""
         return budget.partition(":")[0] == TOTAL
 
-    def applies(self, who: str | None, purpose: str | None) -> bool:
-        """Say whether a request of this analyst for this purpose draws on it.
-
-        One who is not named draws on no budget of an analyst.
-        """
-        places = ((self.analyst, who), (self.purpose, purpose))
-        return all(mine is None or (his and mine in (EACH, his)) for mine, his in places)
-
     def specialises(self, other: "Line") -> bool:
         """Say whether this line takes the place of one that speaks of each."""
         same = self.every == other.every
@@ -123,20 +117,33 @@ class Definition:
         """Read an account's fact."""
         return _read(text)
 
-    def text(self, lines: Mapping[str, FilterRules] | None = None) -> str:
-        """Write the fact, with other lines where they are given."""
-        lines = self.lines if lines is None else lines
+    def text(self) -> str:
+        """Write the fact."""
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         names = {"names": FOLDED} if self.is_folded else {}
-        return encode(
+        around = encode(
             {
                 **names,
                 "name": self.name,
                 "unit": self.unit.to_dict(),
                 "neighbours": self.neighbours.value,
                 "policy": self.policy,
-                "lines": {name: rules.settings for name, rules in lines.items()},
+                "lines": {},
             }
         )
+        # Put together from what was written for the definition before: there may be thousands.
+        lines = ",".join([_member(name, rules) for name, rules in sorted(self.lines.items())])
+        return around.replace('"lines":{}', f'"lines":{{{lines}}}', 1)
+
+    def with_line(self, line: str, rules: FilterRules) -> "Definition":
+        """Return the definition with one more line, or another one of its name."""
+        lines = dict(sorted({**self.lines, line: rules}.items()))
+        made = replace(self, lines=lines, _drawn={})
+        _remember(made.text(), made)
+        return made
 
     def budgets(
         self, *, who: str | None, purpose: str | None, periods: Sequence[str], time: str
@@ -171,8 +178,11 @@ class Definition:
     def _matching(self, who: str | None, purpose: str | None) -> Iterator[_Drawn]:
         if self.is_folded:
             who, purpose = (one if one is None else fold(one) for one in (who, purpose))
-        lines = {Line.read(name): rules for name, rules in self.lines.items()}
-        applying = [line for line in lines if line.applies(who, purpose)]
+        lines = self._by_names
+        # One who is not named draws on no budget of an analyst.
+        places = [(None, EACH, one) if one else (None,) for one in (who, purpose)]
+        found = [line for names in product(*places) for line in lines.get(names, ())]
+        applying = sorted(set(found), key=lambda line: line.name)
         for line in applying:
             if any(other.specialises(line) for other in applying):
                 continue
@@ -180,19 +190,51 @@ class Definition:
             for mine, value in ((line.analyst, who), (line.purpose, purpose)):
                 if mine == EACH and value is not None:
                     name = _instance(name, quote(value, safe=" "))
-            yield name, line.name, line.every, lines[line]
+            yield name, line.name, line.every, self.lines[line.name]
+
+    @cached_property
+    def _by_names(self) -> dict[tuple[str | None, ...], list[Line]]:
+        """The lines by the analyst and the purpose that they are for."""
+        found: dict[tuple[str | None, ...], list[Line]] = {}
+        for name in self.lines:
+            line = _line(name)
+            found.setdefault((line.analyst, line.purpose), []).append(line)
+        return found
 
 
 def _instance(name: str, value: str) -> str:
     return f"{name}{',' if ':' in name else ':'}{value}"
 
 
-@lru_cache(maxsize=1024)
+_known: dict[str, Definition] = {}
+
+
+def _remember(text: str, definition: Definition) -> None:
+    if len(_known) >= _MOST_KNOWN:
+        _known.clear()
+    _known[text] = definition
+
+
 def _read(text: str) -> Definition:
     try:
-        return _parsed(read_json(text))
+        known = _known.get(text)
+        if known is None:
+            known = _parsed(read_json(text))
+            _remember(text, known)
+        return known
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise unreadable("an account") from error
+
+
+@lru_cache(maxsize=65_536)
+def _member(line: str, rules: FilterRules) -> str:
+    """Write a line and its rules as a member of a JSON object."""
+    return encode({line: rules.settings})[1:-1]
+
+
+@lru_cache(maxsize=65_536)
+def _line(name: str) -> Line:
+    return Line.read(name)
 
 
 def _parsed(document: Mapping[str, Any]) -> Definition:

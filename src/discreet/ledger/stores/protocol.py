@@ -56,6 +56,9 @@ class Snapshot(Protocol):
     def rows(self, start: int, stop: int, /, *, account: str | None = None) -> Iterator[Row]:
         """Go through entries start <= index < stop in order, in bounded memory."""
 
+    def last_rows(self, stop: int, count: int, /, *, account: str | None = None) -> Sequence[Row]:
+        """Return the last ``count`` entries with index < stop, in order, without reading others."""
+
     def row(self, index: int, /) -> Row | None:
         """Return one entry."""
 

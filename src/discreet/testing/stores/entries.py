@@ -66,6 +66,12 @@ class Entries(OneStore):
             assert list(snapshot.rows(0, 40, account="a")) == rows[::4]
             assert list(snapshot.rows(2, 7, account="b")) == [rows[5]]
             assert list(snapshot.rows(0, 40, account="c")) == []
+            assert list(snapshot.last_rows(40, 3, account="a")) == rows[::4][-3:]
+            assert list(snapshot.last_rows(7, 99, account="b")) == rows[1:7:4]
+            assert list(snapshot.last_rows(40, 3, account="c")) == []
+            assert list(snapshot.last_rows(12, 2)) == rows[10:12]
+            assert list(snapshot.last_rows(40, 0)) == []
+            assert list(snapshot.last_rows(0, 2**62)) == []
 
     def test_many_entries_come_in_order_and_may_be_left_in_the_middle(self) -> None:
         store = self.store

@@ -79,6 +79,12 @@ class PostgresSnapshot:
                 return
             start = page[-1][0] + 1
 
+    def last_rows(self, stop: int, count: int, /, *, account: str | None = None) -> list[Row]:
+        of = () if account is None else (text(account),)
+        statement = sql.LAST_ROWS if account is None else sql.LAST_ROWS_OF
+        found = self._all(statement, number(stop), number(min(count, stop)), *of)
+        return [Row(*one) for one in reversed(found)]
+
     def row(self, index: int, /) -> Row | None:
         found = self._all(sql.ROW, number(index))
         return Row(*found[0]) if found else None

@@ -59,6 +59,9 @@ COLUMNS = "SELECT idx, account, key, body, hashes FROM entries"
 RANGE = "idx >= $1::bigint AND idx < $2::bigint ORDER BY idx LIMIT $3::bigint"
 ROWS = Statement("rows", f"{COLUMNS} WHERE {RANGE}")
 ROWS_OF = Statement("rows_of", f"{COLUMNS} WHERE account = $4::text AND {RANGE}")
+LAST = "idx < $1::bigint ORDER BY idx DESC LIMIT $2::bigint"
+LAST_ROWS = Statement("last_rows", f"{COLUMNS} WHERE {LAST}")
+LAST_ROWS_OF = Statement("last_rows_of", f"{COLUMNS} WHERE account = $3::text AND {LAST}")
 ROW = Statement("row", f"{COLUMNS} WHERE idx = $1::bigint")
 BY_KEYS = Statement("by_keys", f"{COLUMNS} WHERE key = ANY ($1::text[])")
 ANSWER = Statement("answer", "SELECT body FROM answers WHERE idx = $1::bigint")

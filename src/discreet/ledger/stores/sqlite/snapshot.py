@@ -114,6 +114,13 @@ class SqliteSnapshot:
             yield from map(_as_row, page)
             start = page[-1][0] + 1
 
+    def last_rows(self, stop: int, count: int, /, *, account: str | None = None) -> list[Row]:
+        which = "" if account is None else "account = ? AND "
+        sql = f"{_ROW}WHERE {which}idx < ? ORDER BY idx DESC LIMIT ?"
+        first = () if account is None else (account,)
+        found = self._all(sql, (*first, stop, min(count, stop)))
+        return [_as_row(one) for one in reversed(found)]
+
     def row(self, index: int, /) -> Row | None:
         found = self._all(f"{_ROW}WHERE idx = ?", (index,))
         return Row(*found[0]) if found else None
