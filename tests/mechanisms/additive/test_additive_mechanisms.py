@@ -256,11 +256,18 @@ def test_error_bars_at_the_ends():
     assert bar < 1.01 * many.error(confidence=0.9)
 
 
-def test_scalar_and_array_releases_are_the_same_function_of_the_sum():
-    grid = Grid(-36)
+@pytest.mark.parametrize("widest", [3, 2**45, 2**60], ids=["none", "narrow", "wide"])
+@pytest.mark.parametrize("exponent", [-900, -36, 0, 20, 60, 900])
+def test_scalar_and_array_releases_are_the_same_function_of_the_sum(exponent, widest):
+    grid = Grid(exponent)
     rng = np.random.default_rng(5)
-    values = np.concatenate([rng.normal(size=500) * 10.0**e for e in range(-12, 16)])
-    noise = rng.integers(-(2**45), 2**45, values.size)
+    tiny = -(10.0 ** -np.arange(10, 320, 10))  # just below 0, where a rest is rounded to 1
+    halves = (np.arange(-50, 50) + 0.5) * 2.0**exponent
+    values = np.concatenate([rng.normal(size=100) * 10.0**e for e in range(-12, 16)])
+    values = np.concatenate([values, tiny, -tiny, halves, [0.0, -0.0, 0.49999999999999994]])
+    if widest > 2**53:  # added in limbs, which round twice beyond 2**93 steps
+        values = values[np.abs(values) < 2.0 ** (exponent + 93)]
+    noise = rng.integers(-widest, widest, values.size)
     by_array = grid.add(values, noise)
     raised = [grid.raised(value) for value in values.tolist()]
     by_scalar = [
