@@ -18,7 +18,7 @@ from discreet.noise import Source
 
 __all__ = ["loss_document", "new_key", "noise_of", "request", "text"]
 
-_documents: dict[Loss, dict[str, Any]] = {}
+_documents: dict[tuple[Loss, str], dict[str, Any]] = {}
 _REMEMBERED = 4096
 
 
@@ -51,23 +51,24 @@ def new_key() -> str:
 
 
 def loss_document(loss: Loss) -> dict[str, Any]:
-    """Return a loss as an entry writes it; equal losses share one text, 1 or "1/1".
+    """Return a loss as an entry writes it; equal ones may have several texts, such as 1 and "1/1".
 
     >>> from discreet.accounting import PureLoss
     >>> sorted(loss_document(PureLoss(epsilon=1)))
     ['epsilon', 'kind', 'version']
     """
-    known = _documents.get(loss)
-    if known is None:
-        try:
+    try:
+        key = loss, repr(loss)  # equal ones apart, so that no text depends on earlier entries
+        known = _documents.get(key)
+        if known is None:
             known = read_json(to_json(loss))
-        except ValueError:
-            raise ParameterError(
-                "a loss has numbers that are too long to be written down.", parameter="loss"
-            ) from None
-        if len(_documents) >= _REMEMBERED:
-            _documents.clear()
-        _documents[loss] = known
+    except ValueError:
+        raise ParameterError(
+            "a loss has numbers that are too long to be written down.", parameter="loss"
+        ) from None
+    if len(_documents) >= _REMEMBERED:
+        _documents.clear()
+    _documents[key] = known
     return known
 
 
