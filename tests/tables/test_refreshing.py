@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import shutil
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -189,3 +190,15 @@ def test_more_files_than_can_be_held_open_are_read_by_their_paths(tmp_path: Path
         pq.write_table(pa.table({"person": [i], "age": [3]}), tmp_path / f"{i}.parquet")
     with _protected(tmp_path) as T:
         assert T.sql(COUNT, epsilon=5).value == pytest.approx(pinning._MOST + 1, abs=20)
+
+
+def test_tables_are_read_though_somebody_cleans_up_temporary_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_PAUSES", (0,))
+    place = tmp_path / "people.parquet"
+    _replace(place, 1000)
+    with _protected(place) as T:
+        for folder in (T._opened.engine._folder, T._opened.engine._files[0].folder):  # type: ignore[attr-defined]
+            shutil.rmtree(folder.path)
+        assert T.sql(COUNT, epsilon=5).value == pytest.approx(1000, abs=20)

@@ -73,18 +73,20 @@ def test_spill_of_a_killed_process_is_unreadable_and_removed_by_the_next(tmp_pat
 
 @pytest.mark.usefixtures("others")
 def test_only_folders_that_nobody_holds_are_removed(tmp_path):
-    held, dead = PrivateFolder(tmp_path), tmp_path / "discreet-dead"
-    for name in ("discreet-dead", "discreet-foreign", "other"):
+    held = PrivateFolder(tmp_path)
+    for name in ("discreet-engine-dead", "discreet-foreign", "other"):
         (tmp_path / name / "deep").mkdir(parents=True)
         (tmp_path / name / "deep" / "file").touch()
-    (dead / folders._LOCK).touch()
-    (tmp_path / "discreet-link").symlink_to(tmp_path / "other")
-    (tmp_path / "other" / folders._LOCK).touch()
+    (tmp_path / "discreet-engine-dead" / "link").symlink_to(tmp_path / "other")
+    (tmp_path / "discreet-engine-link").symlink_to(tmp_path / "other")
+    (tmp_path / "discreet-engine-file").touch()
     (held.path / "file").touch()
     folders._SWEPT.clear()
     PrivateFolder(tmp_path).remove()
     left = {path.name for path in tmp_path.iterdir()}
-    assert left == {held.path.name, "discreet-foreign", "discreet-link", "other"}
+    odd = {"discreet-foreign", "discreet-engine-link", "discreet-engine-file", "other"}
+    assert left == {held.path.name, *odd}
+    assert (tmp_path / "other" / "deep" / "file").exists()
     held.remove()
     held.remove()
     assert not held.path.exists()

@@ -152,7 +152,9 @@ class DuckDBEngine:
         """Open the tables anew: where files may be read is settled when a connection is made."""
         import duckdb
 
-        with self._lock, suppress(duckdb.Error):
+        with self._lock, suppress(duckdb.Error, OSError):
+            for files in self._files:
+                files.restore()
             if self._connections:
                 self._connections.append(self._connect())
                 self._connections.pop(0).close()

@@ -3,7 +3,6 @@
 import importlib.util
 import os
 import shutil
-import stat
 import tempfile
 import weakref
 from contextlib import suppress
@@ -14,8 +13,8 @@ from discreet.errors import ParameterError
 
 __all__ = ["PrivateFolder"]
 
-_PREFIX = "discreet-"
-_LOCK = ".discreet-lock"
+_PREFIX = "discreet-engine-"
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 # Not on Windows: there, what a killed process leaves behind stays.
 _HAS_LOCKS = importlib.util.find_spec("fcntl") is not None
 _SWEPT: set[Path] = set()
@@ -25,9 +24,10 @@ _SWEPT: set[Path] = set()
 class PrivateFolder:
     """A folder that only this user can read; it goes when nobody holds it, or at exit.
 
-    A process that is killed cannot remove it. So each folder has a lock, which ends with its
-    process however that ends, and whoever makes the next one removes those that are not locked. (A
-    process number would be no sign: it may be another process's by then.)
+    A process that is killed cannot remove it. So each folder is locked, which ends with its process
+    however that ends, and whoever makes the next one removes those that are not locked. (A process
+    number would be no sign: it may be another process's by then.) Services that clean up temporary
+    files respect such locks, too.
 
     >>> folder = PrivateFolder()
     >>> folder.path.is_dir(), oct(folder.path.stat().st_mode)[-3:]
@@ -56,10 +56,12 @@ class PrivateFolder:
         self._remove()
 
 
-def _made(place: Path) -> tuple[Path, int]:
+def _made(place: Path) -> tuple[Path, int | None]:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
-        lock = os.open(folder / _LOCK, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+        if not _HAS_LOCKS:
+            return folder, None
+        lock = os.open(folder, _FOLDER)
         # A file system without locks has nobody who takes them, either.
         if _is_taken(lock, folder) is not False:
             return folder, lock
@@ -68,30 +70,24 @@ def _made(place: Path) -> tuple[Path, int]:
 
 def _is_taken(lock: int, folder: Path) -> bool | None:
     """Take a lock: False where another process has it or the folder went, None without locks."""
-    if not _HAS_LOCKS:
-        return None
     import fcntl
 
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return os.path.samestat(os.fstat(lock), os.stat(folder / _LOCK))
+        return os.path.samestat(os.fstat(lock), os.stat(folder))
     except (BlockingIOError, FileNotFoundError):
         return False
     except OSError:
         return None
 
 
-def _removed(folder: Path, lock: int, owner: int) -> None:
-    """Remove a folder that is locked here: the lock last, so that the rest can be tried again."""
+def _removed(folder: Path, lock: int | None, owner: int) -> None:
+    """Remove a folder that is locked here."""
     if owner != os.getpid():  # a fork, whose parent still needs it
         return
-    with suppress(OSError):
-        for inside in folder.iterdir():
-            if inside.name != _LOCK:
-                shutil.rmtree(inside) if _is_folder(inside) else inside.unlink()
-        (folder / _LOCK).unlink()
-        folder.rmdir()
-    os.close(lock)
+    shutil.rmtree(folder, ignore_errors=True)
+    if lock is not None:
+        os.close(lock)
 
 
 def _sweep(place: Path) -> None:
@@ -100,14 +96,9 @@ def _sweep(place: Path) -> None:
         return
     _SWEPT.add(place)
     for folder in place.glob(f"{_PREFIX}*"):
-        with suppress(OSError):  # it is another user's, or just went
-            if _is_folder(folder) and folder.stat().st_uid == os.getuid():
-                lock = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
-                if _is_taken(lock, folder):
-                    _removed(folder, lock, os.getpid())
-                else:
-                    os.close(lock)
-
-
-def _is_folder(path: Path) -> bool:
-    return stat.S_ISDIR(path.lstat().st_mode)
+        with suppress(OSError):  # it is another user's, no folder, or just went
+            lock = os.open(folder, _FOLDER)
+            if os.fstat(lock).st_uid == os.getuid() and _is_taken(lock, folder):
+                _removed(folder, lock, os.getpid())
+            else:
+                os.close(lock)

@@ -51,8 +51,19 @@ class PinnedFiles:
                 _name(self.folder.path, number, path)
                 for number, path in zip(opened, paths, strict=True)
             )
+            self._opened = tuple(opened)
+            self.restore()
         self._states = [_state(name) for name in self.names]
         self._places = [os.path.realpath(name) for name in self.names]
+
+    def restore(self) -> None:
+        """Make the names that are missing: somebody may have cleaned up the folder they are in."""
+        if self.folder is None:
+            return
+        self.folder.path.mkdir(mode=0o700, exist_ok=True)
+        for number, name in zip(self._opened, self.names, strict=True):
+            if not os.path.lexists(name):
+                os.symlink(_OPENED / str(number), name)
 
     def has_changed(self) -> bool:
         """Say whether a file is not what it was, or was moved; removing it changes nothing."""
@@ -62,9 +73,7 @@ class PinnedFiles:
 
 def _name(folder: Path, number: int, path: str) -> str:
     """Name an open file, with the endings of its path, which tell how it is read."""
-    name = folder / f"{number}{''.join(Path(path).suffixes)}"
-    name.symlink_to(_OPENED / str(number))
-    return str(name)
+    return str(folder / f"{number}{''.join(Path(path).suffixes)}")
 
 
 def _state(name: str) -> tuple[int, int, int] | None:
