@@ -55,7 +55,8 @@ def protect(
 
     What else is declared is public, and must not be read off the data: ``columns`` gives bounds and
     keys, as in ``{"income": {"bounds": (0, 200_000)}, "region": {"keys": ["north", "south"]}}``
-    (by table first, where there are several); ``rows`` and ``groups`` limit how many rows and
+    (by table first, where there are several), and the ``type`` in SQL of columns that have none, in
+    CSV files and among Python objects; ``rows`` and ``groups`` limit how many rows and
     groups of one unit count, and ``joined_rows`` how many a join may make of one unit's (a million,
     if not said: of a unit that could have more, rows chosen at random are joined); ``size`` is the
     number of units, if that is public; ``public`` are tables that are about nobody. What is not
@@ -200,7 +201,8 @@ def open_tables(
     place = ledger if ledger is not None else _beside(folder, declaration.ledger)
     if place is None:
         raise ParameterError("say where the ledger is, with ledger=.", parameter="ledger")
-    return _protected(declaration, opened, place, who=who, purpose=purpose, override=override)
+    pinned = declaration.pinned(opened)  # written before types were, or for other columns
+    return _protected(pinned, opened, place, who=who, purpose=purpose, override=override)
 
 
 def _beside(folder: Path, place: str | None) -> str | None:

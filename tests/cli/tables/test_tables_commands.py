@@ -64,6 +64,20 @@ def test_the_relation_that_was_asked_for_is_the_one_of_the_account(folder, how):
 
 
 @pytest.mark.lengthy
+def test_guessed_types_are_shown_and_stay(folder):
+    path = folder / "town.csv"
+    lines = [f"{i},{i % 80}" for i in range(100)]
+    path.write_text("\n".join(["person,age", *lines]) + "\n")
+    base = ("--name", "town", "--unit", "person", "--epsilon", 3, "--delta", "1e-6")
+    page = run("protect", "town.csv", *base).stdout
+    assert "guessed from the rows of town, and public now: person BIGINT, age BIGINT" in page
+    assert 'age = { type = "BIGINT", bounds = "infer" }' in (folder / "town.toml").read_text()
+    path.write_text("\n".join(["person,age", *lines, *["7,none"] * 100]) + "\n")
+    mean = run("query", "town", "SELECT AVG(age) AS age FROM town", "--epsilon", 1, "--json")
+    assert "age" in json.loads(mean.stdout)[0]
+
+
+@pytest.mark.lengthy
 def test_quote_is_free_and_query_pays(folder):
     protect("--rows", 1)
     question = "SELECT COUNT(*) AS n FROM people"

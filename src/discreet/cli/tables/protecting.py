@@ -10,11 +10,13 @@ from rich.text import Text
 
 from discreet.cli.numbers import parse
 from discreet.cli.options import BUDGET, EpsilonOption
+from discreet.cli.output import readable
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
     from discreet.privacy import Neighbours
     from discreet.tables import Declaration
+    from discreet.tables.engines import Sources
 
 __all__ = ["protect"]
 
@@ -111,9 +113,18 @@ def protect(
     declaration = declaration.pinned(opened)
     declaration.catalog(columns)  # refuses a unit that is no column, before anything is written
     path = _saved(declaration, columns, console, override=override)
+    _show_guesses(opened, console)
     console.print(Text(f"Declared in {path}; look at it, and fill in bounds and public keys."))
     first = f"'SELECT COUNT(*) FROM {next(iter(tables))}'"  # noqa: S608  # printed, not run
     console.print(Text(f"Now ask: discreet quote {name} {first} --epsilon 0.1"))
+
+
+def _show_guesses(opened: "Sources", console: Console) -> None:
+    for table, one in opened.items():
+        if one.untyped:
+            kinds = ", ".join(f"{c} {kind}" for c, kind in one.columns if c in one.untyped)
+            told = f"Types guessed from the rows of {table}, and public now: {kinds}."
+            console.print(Text(readable(told, console)))
 
 
 def _saved(

@@ -171,26 +171,25 @@ class Declaration:
         return types_of({name: table.columns for name, table in tables.items()})
 
     def pinned(self, sources: Mapping[str, DataSource]) -> "Declaration":
-        """Write down the types of tables that have none of their own: those of CSV files.
+        """Write down the types of columns that have none: of CSV files, and of Python objects.
 
         Otherwise they would be guessed anew from the rows each time, and one row could change them.
 
         >>> small = Declaration(name="p", unit=Unit.record(), guarantee=Guarantee(epsilon=1),
         ...                     tables={"p": DeclaredTable(source="p.csv")})
         >>> found = DataSource(name="p", kind="csv", columns=(("age", "BIGINT"),), version="1",
-        ...                    identities=("/data/p.csv",), is_typed=False)
+        ...                    identities=("/data/p.csv",), untyped=("age",))
         >>> small.pinned({"p": found}).types
         {'p': {'age': 'BIGINT'}}
         """
 
         def typed(name: str, table: DeclaredTable) -> DeclaredTable:
-            if sources[name].is_typed:
-                return table
-            known = {column.casefold(): facts for column, facts in table.columns.items()}
-            columns = {
-                column: replace(known.get(column.casefold(), DeclaredColumn()), type=type_)
-                for column, type_ in sources[name].columns
-            }
+            known = {column.casefold(): column for column in table.columns}
+            columns = dict(table.columns)
+            for column, type_ in sources[name].columns:
+                if column in sources[name].untyped:
+                    told = known.get(column.casefold(), column)
+                    columns[told] = replace(columns.get(told, DeclaredColumn()), type=type_)
             return replace(table, columns=columns)
 
         return self._with_tables(typed)

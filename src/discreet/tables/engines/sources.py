@@ -66,7 +66,7 @@ class Sources(Mapping[str, DataSource]):
         """
         now = {}
         for name, one in self.tables.items():
-            types = None if one.is_typed else dict(one.columns)
+            types = {column: type_ for column, type_ in one.columns if column in one.untyped}
             now[name] = self.engine.look(name, one.given, is_public=one.is_public, types=types)
             _check_columns(one, now[name])
         _check_public(now.values())

@@ -2,40 +2,67 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from discreet.errors import DataError
+from discreet.tables.sources.arrow_columns import readable
 from discreet.tables.sources.names import columns_checked
+from discreet.tables.sources.objects import from_objects
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["as_arrow", "check_texts"]
+__all__ = ["ArrowFrame", "as_arrow"]
 
 
-def as_arrow(name: str, given: object, *, hint: str = "") -> "pa.Table":
+class ArrowFrame(NamedTuple):
+    """A frame that any engine can read, and which of its columns had no type of their own."""
+
+    table: "pa.Table"
+    guessed: tuple[str, ...] = ()
+
+
+def as_arrow(
+    name: str, given: object, *, types: Mapping[str, str] | None = None, hint: str = ""
+) -> ArrowFrame:
     """Return a frame as an Arrow table. Whatever goes wrong, no value is shown.
 
-    ``hint`` says what an engine takes for a table.
+    No value makes it fail: one that its column cannot have is NULL. Columns of Python objects get
+    the type that ``types`` gives them, else the one that nearly all objects have. ``hint`` says
+    what an engine takes for a table.
 
     >>> import numpy as np
-    >>> as_arrow("people", {"age": np.array([1.0, 2.0])}).column_names
+    >>> as_arrow("people", {"age": np.array([1.0, 2.0])}).table.column_names
     ['age']
     """
     import pyarrow as pa
 
+    made = _made(name, given, types or {}, hint)
+    columns_checked(name, made.table.column_names)
+    columns = [
+        readable(values, column=column, table=name)
+        for column, values in zip(made.table.column_names, made.table.columns, strict=True)
+    ]
+    return made._replace(table=pa.table(columns, names=made.table.column_names))
+
+
+def _made(name: str, given: object, types: Mapping[str, str], hint: str) -> ArrowFrame:
+    import pyarrow as pa
+
     if isinstance(given, pa.Table):
-        return given
-    if isinstance(given, Mapping):
-        return _from_columns(name, given)
+        return ArrowFrame(given)
     module = type(given).__module__.partition(".")[0]
+    if isinstance(given, Mapping):
+        return _from_columns(name, given, types)
     if module == "pandas":
-        return _from_pandas(name, given)
-    if module == "polars" and hasattr(given, "collect"):
-        given = given.collect()
+        columns = list(given.columns)  # type: ignore[attr-defined]
+        columns_checked(name, columns)
+        return _from_columns(name, {one: given[one] for one in columns}, types)  # type: ignore[index]
     failure = f"table {name!r} could not be read as an Arrow table. Check the types of its columns."
     table = None
     try:
+        if module == "polars" and hasattr(given, "collect"):
+            given = given.collect()
         if hasattr(given, "__arrow_c_stream__"):
             table = pa.table(given)
         elif hasattr(given, "to_arrow_table"):
@@ -46,56 +73,41 @@ def as_arrow(name: str, given: object, *, hint: str = "") -> "pa.Table":
         pass
     if not isinstance(table, pa.Table):
         raise DataError(failure)
-    return table
+    return ArrowFrame(table)
 
 
-def _from_columns(name: str, given: Mapping[object, object]) -> "pa.Table":
+def _from_columns(name: str, given: Mapping[Any, object], types: Mapping[str, str]) -> ArrowFrame:
     columns_checked(name, list(given))
-    arrays = {str(column): _array(name, str(column), values) for column, values in given.items()}
+    known = {column.casefold(): type_ for column, type_ in types.items()}
+    arrays, guessed = {}, []
+    for column, values in given.items():
+        if getattr(values, "ndim", 1) != 1:
+            raise DataError(f"column {column!r} of table {name!r} must have one dimension.")
+        type_ = known.get(column.casefold())
+        array, is_typed = _array(values, type_)
+        if array is None:
+            array = from_objects(values, type_)  # type: ignore[arg-type]
+        if not is_typed:
+            guessed.append(column)
+        arrays[column] = array
     if len({len(array) for array in arrays.values()}) > 1:
         raise DataError(f"the columns of table {name!r} must have the same length.")
     import pyarrow as pa
 
-    return pa.table(arrays)
+    return ArrowFrame(pa.table(arrays), tuple(guessed))
 
 
-def _from_pandas(name: str, given: object) -> "pa.Table":
-    names = list(given.columns)  # type: ignore[attr-defined]
-    columns_checked(name, names)
+def _array(values: object, type_: str | None) -> "tuple[pa.Array | pa.ChunkedArray | None, bool]":
+    """Return values as Arrow has them, None where they are to be taken one by one.
+
+    And whether that is their own type: of objects Arrow takes it from the values, and any one of
+    them may change it. Only if all of them are texts there is no other choice.
+    """
     import pyarrow as pa
 
-    arrays = [_array(name, column, given[column]) for column in names]  # type: ignore[index]
-    return pa.table(arrays, names=names)
-
-
-def _array(table: str, column: str, values: object) -> "pa.Array | pa.ChunkedArray":
-    import pyarrow as pa
-
-    if getattr(values, "ndim", 1) != 1:
-        raise DataError(f"column {column!r} of table {table!r} must have one dimension.")
+    is_object = str(getattr(values, "dtype", "object")) == "object"
     array = None
     with suppress(Exception):  # its message may show values, so it goes no further
-        array = pa.array(values)
-    if array is None:
-        raise DataError(
-            f"column {column!r} of table {table!r} has values of several types, or of a type that "
-            "Arrow does not know. Give all of them one type."
-        )
-    return array
-
-
-def check_texts(name: str, table: "pa.Table") -> None:
-    """Refuse columns that are not what they say: bytes that are no text would show up in errors."""
-    import pyarrow as pa
-
-    for column, values in zip(table.column_names, table.columns, strict=True):
-        is_sound = True
-        try:
-            values.validate(full=True)
-        except pa.ArrowException:
-            is_sound = False
-        if not is_sound:
-            raise DataError(
-                f"column {column!r} of table {name!r} has texts that are no UTF-8, or values that "
-                "its type does not allow. Repair them where they come from."
-            )
+        array = pa.array(values, from_pandas=True if is_object else None)
+    is_text = type_ in (None, "VARCHAR") and array is not None and pa.types.is_string(array.type)
+    return (array if is_text or not is_object else None), array is not None and not is_object

@@ -30,7 +30,7 @@ class DataSource:
     identities: tuple[str, ...]
     location: str | tuple[str, ...] | None = None
     is_public: bool = False
-    is_typed: bool = True  # if not, a declaration has to write the types down
+    untyped: tuple[str, ...] = ()  # columns whose types a declaration has to write down
     places: tuple[str, ...] = field(default=(), repr=False)
     given: object = field(default=None, repr=False, compare=False)
     reading: object = field(default=None, repr=False, compare=False)

@@ -77,9 +77,9 @@ class DuckDBEngine:
             whole(threads, name="threads")
         self._folder = PrivateFolder(spill)
         self._columns = {name: source.columns for name, source in sources.items()}
-        frames = {name: reading_of(source).frame for name, source in sources.items()}
-        self._frames = {name: frame for name, frame in frames.items() if frame is not None}
-        self._files = [f for f in (reading_of(one).files for one in sources.values()) if f]
+        readings = [reading_of(source) for source in sources.values()]
+        self._frames = {one.alias: one.frame for one in readings if one.frame is not None}
+        self._files = [one.files for one in readings if one.files]
         # A list that is emptied on closing. At exit an engine may still be held by someone, and a
         # connection that outlives its library is reported as leaked.
         self._connect = partial(_opened, sources, memory_limit, threads, self._folder.path)
@@ -162,6 +162,7 @@ class DuckDBEngine:
     def _attempt(self, query: str, salt: str, keys: "Mapping[str, pa.Table]") -> "pa.Table | str":
         """Return the answer, or what to say instead."""
         import duckdb
+        import pyarrow as pa
 
         with self._lock:
             if not self._connections:
@@ -180,7 +181,7 @@ class DuckDBEngine:
             return run(work, stop=cursor.interrupt, done=cursor.query_progress)
         except (duckdb.OutOfMemoryException, MemoryError):
             return _FULL
-        except duckdb.Error as error:
+        except (duckdb.Error, pa.ArrowException, OSError) as error:  # Arrow reads some files
             # A full disk, a quota, a folder that went: whatever it is, it names what was spilled.
             return _FULL if str(self._folder.path) in str(error) else _FAILED
         finally:
@@ -256,7 +257,9 @@ def _set_up(
         reading = reading_of(source)
         if source.kind == "database":
             connection.execute(attach(reading.paths[0]))
-        if reading.frame is None:
+        if reading.alias != name:
+            if reading.frame is not None:
+                connection.register(reading.alias, reading.frame)
             columns = ", ".join(quoted(column) for column, _ in source.columns)
             connection.execute(
                 f"CREATE VIEW {quoted(name)} AS SELECT {columns} FROM {reading.reader}"  # noqa: S608

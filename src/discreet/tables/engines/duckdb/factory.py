@@ -33,6 +33,12 @@ class DuckDB:
 
     A database is open for reading while a question runs, so that others can write to it in
     between; where one does, a question waits a second and then is refused, before it is charged.
+
+    No value makes a table unreadable: what does not fit its type is NULL, in frames, too; columns
+    of Python objects get the type that nearly all of them have. In Parquet files bytes that are no
+    UTF-8 are read as ``?``, so texts that differ in nothing else are the same, as units are then.
+    Files with timestamps in milliseconds are read by Arrow, more slowly than others.
+
     Texts are told apart by their letters, whatever collation a database gives them. A view of a
     database can be public but not protected, as its rows may depend on several people.
 

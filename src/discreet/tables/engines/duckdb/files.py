@@ -4,18 +4,20 @@ import csv
 import gzip
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from discreet.errors import DataError
 from discreet.tables.engines.compile.text import quoted, text
+from discreet.tables.engines.duckdb.arrow_files import by_arrow, coarse_times
 from discreet.tables.engines.duckdb.csv_lines import lines
 from discreet.tables.engines.duckdb.schema import described
 from discreet.tables.sources.names import columns_checked
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow.dataset as ds
 
-__all__ = ["open_csv", "open_parquet"]
+__all__ = ["OpenedFiles", "open_csv", "open_parquet"]
 
 _GUESSES = ("BIGINT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP")
 _NEARLY = 0.9  # of the fields that are not empty: a few bad ones are NULL
@@ -23,15 +25,24 @@ _LONGEST_HEADER = 1 << 20  # characters
 _SAMPLE = 20_480  # lines from which the types of a CSV file are guessed
 
 
+class OpenedFiles(NamedTuple):
+    """What a SELECT reads from, the columns, and what Arrow reads where DuckDB does not."""
+
+    reader: str
+    columns: tuple[tuple[str, str], ...]
+    frame: "ds.Dataset | None" = None
+
+
 def open_parquet(
-    connection: "duckdb.DuckDBPyConnection", name: str, paths: Sequence[str]
-) -> tuple[str, tuple[tuple[str, str], ...]]:
+    connection: "duckdb.DuckDBPyConnection", name: str, paths: Sequence[str], *, alias: str
+) -> OpenedFiles:
     """Return what to read from, and the columns. All files must have the same ones."""
     import pyarrow.parquet as pq
 
     for path in paths:
-        columns_checked(name, list(pq.read_schema(path).names))
-        one = described(connection, f"read_parquet({text(path)}, hive_partitioning = false)")
+        schema = pq.read_schema(path)
+        columns_checked(name, list(schema.names))
+        one = described(connection, _parquet([path])), coarse_times(schema)
         if path == paths[0]:
             first = one
         elif one != first:
@@ -39,10 +50,18 @@ def open_parquet(
                 f"table {name!r}: its files have different columns or types of columns. Write "
                 "them alike, or protect them as tables of their own."
             )
+    columns, units = first
+    if units:
+        reader, frame = by_arrow(alias, paths, columns, units)
+        return OpenedFiles(reader, columns, frame)
+    return OpenedFiles(_parquet(paths), columns)
+
+
+def _parquet(paths: Sequence[str]) -> str:
+    # A folder like u=1 would otherwise replace the files' own column of that name; and bytes that
+    # are no text would make every question about their column fail.
     files = ", ".join(text(path) for path in paths)
-    # A folder like u=1 would otherwise replace the files' own column of that name.
-    reader = f"read_parquet([{files}], hive_partitioning = false)"
-    return reader, first
+    return f"read_parquet([{files}], hive_partitioning = false, utf8_validation = 'replace')"
 
 
 def open_csv(
@@ -50,7 +69,7 @@ def open_csv(
     name: str,
     paths: Sequence[str],
     types: Mapping[str, str] | None,
-) -> tuple[str, tuple[tuple[str, str], ...]]:
+) -> OpenedFiles:
     """Return what to read from, and the columns: of the declared types, else of guessed ones.
 
     The first line names the columns, and only it tells how fields are separated: were that guessed
@@ -77,7 +96,7 @@ def open_csv(
         for column in names
     )
     reader = f"(SELECT {casts} FROM {fields})"  # noqa: S608
-    return reader, described(connection, reader)
+    return OpenedFiles(reader, described(connection, reader))
 
 
 def _header(path: str) -> tuple[list[str], str]:

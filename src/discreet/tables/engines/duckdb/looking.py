@@ -17,6 +17,7 @@ from discreet.tables.sources.source import DataSource
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.dataset as ds
 
 __all__ = ["Reading", "look", "reading_of", "version"]
 
@@ -29,12 +30,16 @@ _HINT: Final = (
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What DuckDB reads a table from: the SQL of it, and files or a frame that it stands for."""
+    """What DuckDB reads a table from: the SQL of it, and files or a frame that it stands for.
+
+    A frame is registered under the name ``alias``; it may also be files that Arrow reads.
+    """
 
     reader: str  # what a SELECT reads from
     paths: tuple[str, ...] = ()
     files: PinnedFiles | None = None
-    frame: "pa.Table | None" = None
+    frame: "pa.Table | ds.Dataset | None" = None
+    alias: str = ""
 
 
 def reading_of(source: DataSource) -> Reading:
@@ -54,7 +59,7 @@ def look(
     elif (paths := expand(given, name=name)) is not None:
         source = _files(name, given, paths, types)
     else:
-        source = _frame(name, given)
+        source = _frame(name, given, types)
     columns_checked(name, [column for column, _ in source.columns])
     return replace(source, is_public=is_public, given=given)
 
@@ -76,10 +81,11 @@ def _files(
 
     kind = format_of(paths, name=name)
     opened, files = None, PinnedFiles(paths)  # all that follows is about the same version
+    alias = f"{name}\x1f"  # a sign that no table's name is likely to have
     with duckdb.connect(":memory:") as connection:
         try:
             if kind == "parquet":
-                opened = open_parquet(connection, name, files.names)
+                opened = open_parquet(connection, name, files.names, alias=alias)
             else:
                 opened = open_csv(connection, name, files.names, types)
         except (duckdb.Error, OSError, ValueError) as error:
@@ -87,7 +93,7 @@ def _files(
                 raise
     if opened is None:
         raise DataError(f"table {name!r}: its files cannot be read as {kind}.")
-    reader, columns = opened
+    reader, columns, frame = opened
     several = isinstance(given, list | tuple)
     return DataSource(
         name=name,
@@ -96,9 +102,9 @@ def _files(
         version=fingerprint(paths, files.names, with_footers=kind == "parquet"),
         identities=paths,
         location=tuple(map(str, given)) if several else str(given),  # type: ignore[call-overload]
-        is_typed=kind != "csv",
+        untyped=tuple(column for column, _ in columns) if kind == "csv" else (),
         places=tuple(inodes(files.names)),
-        reading=Reading(reader=reader, paths=files.names, files=files),
+        reading=Reading(reader=reader, paths=files.names, files=files, frame=frame, alias=alias),
     )
 
 
@@ -119,8 +125,8 @@ def _database(name: str, given: tuple[str, str], *, is_public: bool) -> DataSour
     )
 
 
-def _frame(name: str, given: object) -> DataSource:
-    table = as_arrow(name, given, hint=_HINT)
+def _frame(name: str, given: object, types: Mapping[str, str] | None) -> DataSource:
+    table, guessed = as_arrow(name, given, types=types, hint=_HINT)
     columns, digest = content(name, table)
     return DataSource(
         name=name,
@@ -128,5 +134,6 @@ def _frame(name: str, given: object) -> DataSource:
         columns=columns,
         version=digest,
         identities=(f"frame:{digest}",),
-        reading=Reading(reader=quoted(name), frame=table),
+        untyped=guessed,
+        reading=Reading(reader=quoted(name), frame=table, alias=name),
     )

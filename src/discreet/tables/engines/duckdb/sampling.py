@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 from discreet.ledger import ColumnSample, TableContent
 from discreet.tables.engines.compile.dialect import SALT
 from discreet.tables.engines.compile.text import quoted, text
+from discreet.tables.engines.duckdb.dialect import DUCKDB
+from discreet.tables.model.types import kind_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,6 +39,8 @@ def sampled(
     """Return samples of a table; ``run`` carries out a statement with its salt."""
     if not columns:
         return TableContent()
+    # Others, such as clock times, cannot be read whatever their values; no question can use them.
+    columns = [one for one in columns if kind_of(one[1]) is not None or one[1] == "BLOB"]
     rows, *counts = (one.as_py() for (one,) in run(_profile(table, columns), "").columns)
     own = next((one for one, _ in columns if unit and one.casefold() == unit.casefold()), None)
     of, beside = _chosen(columns, counts, own)
@@ -121,17 +125,24 @@ def _form(column: str, kind: str, *, is_name: bool = True) -> str:
     if plain.removeprefix("U") in _NUMBERS or plain.startswith("DECIMAL"):
         return _number(f"CAST({name} AS DOUBLE)")
     if plain.endswith("WITH TIME ZONE") and plain.startswith("TIMESTAMP"):
-        return f"CAST(make_timestamp(epoch_us({name})) AS VARCHAR)"
+        return _moment(f"make_timestamp(epoch_us({name}))")
     if plain.startswith(_MOMENTS):
-        return f"CAST(TRY_CAST({name} AS TIMESTAMP) AS VARCHAR)"
+        return _moment(f"TRY_CAST({name} AS TIMESTAMP)")
     said = f"nullif(trim(CAST({name} AS VARCHAR)), '')"
     moment = f"CASE WHEN {said} LIKE '____-__-__%' THEN TRY_CAST({said} AS TIMESTAMP) END"
     word = f"CASE WHEN length({said}) > {_LONGEST} THEN sha256({said}) ELSE lower({said}) END"
     number = _number(f"TRY_CAST({said} AS DOUBLE)")
     return (
         f"CASE WHEN isnan(TRY_CAST({said} AS DOUBLE)) THEN NULL "
-        f"ELSE coalesce({number}, CAST({moment} AS VARCHAR), {word}) END"
+        f"ELSE coalesce({number}, {_moment(moment)}, {word}) END"
     )
+
+
+def _moment(moment: str) -> str:
+    # Near the ends of what it can store, DuckDB cannot write a timestamp as a text.
+    kept = DUCKDB.functions["timestamp_in_range"]
+    assert isinstance(kept, str)
+    return f"CAST({kept.format(moment)} AS VARCHAR)"
 
 
 def _number(number: str) -> str:
