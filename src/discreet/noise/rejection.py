@@ -212,6 +212,9 @@ class RejectionSampler:
             except IndexError:
                 self._pool = self._raised(_POOL, source)
             else:
+                # A negative number is added by another routine than a positive one, and some
+                # nanoseconds faster. Taken off and added, both need both.
+                _ = raised - centre
                 return raised + centre - self.offset
 
     def _raised(self, count: int, source: Source) -> list[int]:
