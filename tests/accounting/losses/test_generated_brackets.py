@@ -337,7 +337,7 @@ def test_groups_lie_between_their_bounds(case, k):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", STRATEGIES, ids=lambda kind: kind.__name__)
 def test_many_operations_drawn_lie_between_their_bounds(kind):
-    @settings(max_examples=200)
+    @settings(max_examples=60)
     @given(STRATEGIES[kind])
     def hold(case):
         check(case)
@@ -346,7 +346,7 @@ def test_many_operations_drawn_lie_between_their_bounds(kind):
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(compositions.filter(few_outcomes))
 def test_many_compositions_drawn_lie_between_their_bounds(cases):
     check(together(cases))
