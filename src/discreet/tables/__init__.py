@@ -23,6 +23,7 @@ from discreet.tables.engines import DuckDB
 from discreet.tables.model.bounds import Groups, Norm
 from discreet.tables.model.catalog import Column, column_kind
 from discreet.tables.model.quotes import Expected, Quote
+from discreet.tables.model.resources import Resources
 from discreet.tables.opening import open_tables, protect
 from discreet.tables.pricing.offer import Offer
 from discreet.tables.protected import Protected
@@ -49,6 +50,7 @@ __all__ = [
     "Protected",
     "Question",
     "Quote",
+    "Resources",
     "Result",
     "Watch",
     "Workload",

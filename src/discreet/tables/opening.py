@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ from discreet.tables.declarations.declaration import Declaration, DeclaredTable
 from discreet.tables.declarations.reading import load
 from discreet.tables.declarations.registration import attached
 from discreet.tables.engines.named import DEFAULT_ENGINE, engine_named
-from discreet.tables.engines.protocol import EngineFactory
+from discreet.tables.engines.protocol import EngineFactory, limited
 from discreet.tables.engines.sources import Sources, open_sources
+from discreet.tables.model.resources import Resources
 from discreet.tables.protected import Protected
 from discreet.tables.sources.source import DataSource
 
@@ -41,6 +43,7 @@ def protect(
     engine: EngineFactory = DEFAULT_ENGINE,
     account: str | None = None,
     override: str | None = None,
+    resources: Resources | None = None,
 ) -> Protected:
     """Protect one table, or several about the same people, with one budget.
 
@@ -61,7 +64,7 @@ def protect(
     if not said: of a unit that could have more, rows chosen at random are joined); ``size`` is the
     number of units, if that is public; ``public`` are tables that are about nobody. What is not
     declared is private, and found out privately where it is needed. The ``engine`` opens the tables
-    and runs the questions.
+    and runs the questions, and ``resources`` limits what these may use of the machine.
 
     >>> import numpy as np, os, tempfile
     >>> from discreet.privacy import Guarantee
@@ -80,19 +83,12 @@ def protect(
     is_several = _is_several(source)
     tables = dict(source) if is_several else {name: source}  # type: ignore[call-overload]
     by_table = (columns or {}) if is_several else {name: columns}
-    known = [*tables, *(public or {})]
-    unknown = sorted(set(by_table) - set(known))
-    if unknown:
-        raise ParameterError(
-            f"columns speaks of table {unknown[0]!r}; the tables are {', '.join(known)}.",
-            parameter="columns",
-        )
-    said = _said(by_table)
+    said = _said(by_table, [*tables, *(public or {})])
     opened = open_sources(
         tables,
         public=public,
         types=types_of(said),
-        engine=engine,
+        engine=limited(engine, resources or Resources()),
     )
     declared = {
         table: DeclaredTable(source=_location(one), columns=said.get(table, {}))
@@ -112,6 +108,7 @@ def protect(
         joined_rows=joined_rows,
         size=size,
         account=account,
+        resources=resources or Resources(),
     )
     return _protected(
         declaration.pinned(opened), opened, ledger, who=who, purpose=purpose, override=override
@@ -127,8 +124,14 @@ def _is_several(source: object) -> bool:
     )
 
 
-def _said(columns: Mapping[str, Any]) -> dict[str, dict[str, DeclaredColumn]]:
+def _said(columns: Mapping[str, Any], known: list[str]) -> dict[str, dict[str, DeclaredColumn]]:
     """Return what was said about columns, by table."""
+    unknown = sorted(set(columns) - set(known))
+    if unknown:
+        raise ParameterError(
+            f"columns speaks of table {unknown[0]!r}; the tables are {', '.join(known)}.",
+            parameter="columns",
+        )
     return {
         table: {column: _column(given) for column, given in (told or {}).items()}
         for table, told in columns.items()
@@ -168,12 +171,14 @@ def open_tables(
     purpose: str = "analysis",
     engine: EngineFactory | None = None,
     override: str | None = None,
+    resources: Resources | None = None,
 ) -> Protected:
     """Open what was protected before, from the declaration that :meth:`Protected.save` wrote.
 
     Places in it are relative to the file. ``sources`` replaces where tables come from, and gives
     frames, which no file can. ``engine`` gives an engine with other settings than the usual ones,
-    ``override`` is as in :func:`protect`.
+    ``resources`` other limits than the declared ones. ``override`` is
+    as in :func:`protect`.
 
     >>> open_tables("nowhere.toml")
     Traceback (most recent call last):
@@ -181,6 +186,7 @@ def open_tables(
     discreet.errors.ParameterError: ...
     """
     declaration, folder = load(Path(path)), Path(path).parent
+    declaration = replace(declaration, resources=resources or declaration.resources)
     given = {
         table: (sources or {}).get(table, _beside(folder, facts.source))
         for table, facts in {**declaration.tables, **declaration.public}.items()
@@ -196,7 +202,7 @@ def open_tables(
         {table: given[table] for table in declaration.tables},
         public={table: given[table] for table in declaration.public},
         types=declaration.types,
-        engine=engine or engine_named(declaration.engine),
+        engine=limited(engine or engine_named(declaration.engine), declaration.resources),
     )
     place = ledger if ledger is not None else _beside(folder, declaration.ledger)
     if place is None:

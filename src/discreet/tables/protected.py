@@ -369,6 +369,7 @@ class Protected:
 
     def _asker(self, offer: Offer, source: Source) -> answering.Asker:
         named = replace(offer, who=offer.who or self._who, purpose=offer.purpose or self._purpose)
+        seconds = self.declaration.resources.seconds
         now = self._opened  # once, as another thread may refresh it in between
         digest = now.account.ledger.fingerprint(now.sources.version, domain="version")
         return answering.Asker(
@@ -378,6 +379,7 @@ class Protected:
             version=digest[:32],
             offer=named,
             source=source,
+            seconds=None if seconds is None else float(seconds),
         )
 
 

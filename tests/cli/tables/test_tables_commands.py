@@ -1,6 +1,7 @@
 """`discreet protect`, `quote` and `query`."""
 
 import json
+from fractions import Fraction
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,6 +12,7 @@ from discreet.cli import app
 from discreet.datasets import census, visits
 from discreet.ledger import Ledger
 from discreet.ledger.verifier import check_receipt
+from discreet.tables import Resources, load
 
 
 @pytest.fixture
@@ -30,6 +32,20 @@ def run(*args, code=0, entered=None):
 def protect(*more, code=0):
     base = ["--name", "people", "--unit", "person_id", "--epsilon", "3", "--delta", "1e-6"]
     return run("protect", "people.parquet", *base, *more, code=code)
+
+
+def test_protect_declares_limits(folder):
+    limits = ("--memory", "1GB", "--disk", "2GB", "--seconds", "0.5", "--joined-rows", 5000)
+    protect(*limits)
+    declared = load("people.toml")
+    assert declared.resources == Resources(memory="1GB", disk="2GB", seconds=Fraction(1, 2))
+    assert declared.joined_rows == 5000
+
+
+def test_protect_refuses_limits_that_are_none(folder):
+    found = protect("--memory", "plenty", code=2)
+    assert "memory must be a size" in " ".join(found.output.split())
+    assert not (folder / "people.toml").exists()
 
 
 def test_protect_writes_a_declaration_and_opens_an_account(folder):

@@ -53,6 +53,16 @@ OverrideOption = Annotated[
     ),
 ]
 
+MemoryOption = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="Memory of all questions together, as 4GB.")
+]
+DiskOption = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="Disk for what does not fit into it, as 20GB.")
+]
+SecondsOption = Annotated[
+    str, typer.Option(metavar="N", help="How long a question may run; 0 for no limit.")
+]
+
 
 def protect(
     sources: SourcesArgument,
@@ -63,6 +73,9 @@ def protect(
     ledger: LedgerOption = BUDGET,
     rows: RowsOption = None,
     joined_rows: JoinedRowsOption = None,
+    memory: MemoryOption = None,
+    disk: DiskOption = None,
+    seconds: SecondsOption = "3600",
     neighbours: Annotated[
         str, typer.Option(metavar="RELATION", help="add_remove or replace_one.")
     ] = "add_remove",
@@ -87,6 +100,7 @@ def protect(
     """
     from discreet.cli.tables import wizard
     from discreet.privacy import Guarantee
+    from discreet.tables import Resources
     from discreet.tables.engines import engine_named, open_sources
 
     console = Console()
@@ -98,6 +112,7 @@ def protect(
         "name": name, "guarantee": guarantee, "ledger": ledger, "sources": tables,
     }  # fmt: skip
     relation = _neighbours(neighbours)
+    resources = Resources(memory=memory, disk=disk, seconds=parse(seconds) or None)
     if ask:
         declaration = wizard.ask(console, columns, unit=unit, **facts)
     else:
@@ -109,6 +124,7 @@ def protect(
         rows=rows or declaration.rows,
         joined_rows=joined_rows,
         account=account,
+        resources=resources,
     )
     declaration = declaration.pinned(opened)
     declaration.catalog(columns)  # refuses a unit that is no column, before anything is written

@@ -21,6 +21,7 @@ from discreet.tables.declarations.writing import write
 from discreet.tables.engines.named import DEFAULT_ENGINE
 from discreet.tables.model.bounds import MOST
 from discreet.tables.model.catalog import Catalog
+from discreet.tables.model.resources import Resources
 from discreet.tables.sources.source import DataSource
 
 __all__ = ["Declaration", "DeclaredTable"]
@@ -53,7 +54,8 @@ class Declaration:
     rows and groups of one unit count, ``joined_rows`` how many a join may make before that;
     ``size`` is the number of units where that is public. A ``ledger`` is where its budget is kept,
     as an ``account`` of this name unless another one is named, which other tables about the same
-    people may share. An ``engine`` opens the tables and runs questions.
+    people may share. An ``engine`` opens the tables and runs questions, and ``resources`` is what
+    these may use.
 
     >>> people = Declaration(
     ...     name="people", unit=Unit.column("user_id"), ledger="budget.db",
@@ -92,6 +94,7 @@ class Declaration:
     joined_rows: int | None = None
     size: int | None = None
     account: str | None = None
+    resources: Resources = field(default_factory=Resources)
 
     def __post_init__(self) -> None:
         for said in ("name", "account"):

@@ -16,6 +16,7 @@ from discreet.tables.declarations.column import DeclaredColumn
 from discreet.tables.declarations.declaration import Declaration, DeclaredTable
 from discreet.tables.declarations.writing import bare
 from discreet.tables.engines.named import DEFAULT_ENGINE
+from discreet.tables.model.resources import Resources
 
 __all__ = ["load", "read_declaration"]
 
@@ -33,6 +34,7 @@ _TOP: Final = (
     "joined_rows",
     "size",
     "guarantee",
+    "resources",
     "tables",
     "public",
 )
@@ -137,6 +139,7 @@ def read_declaration(document: Mapping[str, Any], *, file: str) -> Declaration:
         "unit": _read_unit(top),
         "neighbours": _read_neighbours(top),
         "guarantee": guarantee,
+        "resources": _read_resources(top),
         "tables": _read_tables(top.inner("tables")),
         "public": _read_tables(top.inner("public")),
     }
@@ -163,6 +166,15 @@ def _read_unit(top: _Place) -> Unit:
     for key in place.data:
         place.take(key, int if key == "size" else str)
     return top.checked("unit", lambda: Unit.from_dict(place.data))
+
+
+def _read_resources(top: _Place) -> Resources:
+    place = top.inner("resources")
+    place.only(("memory", "disk", "seconds"))
+    facts: dict[str, Any] = {name: place.take(name, str) for name in ("memory", "disk")}
+    if "seconds" in place.data:  # 0 is no limit
+        facts["seconds"] = _number(place, "seconds") or None
+    return top.checked("resources", lambda: Resources(**facts))
 
 
 def _read_neighbours(top: _Place) -> Neighbours:

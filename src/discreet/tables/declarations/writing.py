@@ -9,6 +9,7 @@ from discreet._exact import Number
 from discreet.privacy import Unit
 from discreet.tables.engines.named import DEFAULT_ENGINE
 from discreet.tables.model.catalog import column_kind
+from discreet.tables.model.resources import Resources
 
 if TYPE_CHECKING:
     from discreet.tables.declarations.column import DeclaredColumn
@@ -49,6 +50,8 @@ def write(declaration: "Declaration", types: Mapping[str, Mapping[str, str]]) ->
     lines += ["", "[guarantee]", f"epsilon = {number(guarantee.epsilon)}"]
     if guarantee.delta != 0:
         lines.append(f"delta = {number(guarantee.delta)}")
+    if declaration.resources != Resources():
+        lines += ["", "[resources]", *_resources(declaration.resources)]
     for group, tables in (("tables", declaration.tables), ("public", declaration.public)):
         for name, table in tables.items():
             # The unit's own columns have nothing to declare.
@@ -56,6 +59,13 @@ def write(declaration: "Declaration", types: Mapping[str, Mapping[str, str]]) ->
             asked = {c: type_ for c, type_ in types.get(name, {}).items() if c not in own}
             lines += _table(f"{group}.{bare(name)}", table, asked)
     return "\n".join(lines) + "\n"
+
+
+def _resources(resources: Resources) -> list[str]:
+    """Write limits; no limit in time is 0, as TOML knows no nothing."""
+    sizes = [(name, getattr(resources, name)) for name in ("memory", "disk")]
+    lines = [f"{name} = {text(size)}" for name, size in sizes if size is not None]
+    return [*lines, f"seconds = {number(resources.seconds or 0)}"]
 
 
 def _table(path: str, table: "DeclaredTable", types: Mapping[str, str]) -> list[str]:

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from discreet.errors import ParameterError
 from discreet.tables.model.relation import Select
+from discreet.tables.model.resources import Resources
 from discreet.tables.model.statements import Statement
 from discreet.tables.sources.source import DataSource
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from discreet.ledger import TableContent
     from discreet.privacy import Sensitive
 
-__all__ = ["Engine", "EngineFactory", "SamplingEngine"]
+__all__ = ["Engine", "EngineFactory", "LimitedFactory", "SamplingEngine", "limited"]
 
 
 class Engine(Protocol):
@@ -82,3 +84,31 @@ class EngineFactory(Protocol):
 
     def open(self, sources: Mapping[str, DataSource], /) -> Engine:
         """Return an engine that can read these tables and nothing else."""
+
+
+@runtime_checkable
+class LimitedFactory(Protocol):
+    """Settings of an engine that can be told how much memory and disk to use."""
+
+    def limited(self, resources: Resources, /) -> EngineFactory:
+        """Return the same settings with these limits, where there are any."""
+
+
+def limited(engine: EngineFactory, resources: Resources) -> EngineFactory:
+    """Return an engine with these limits, or refuse those that it cannot keep.
+
+    Seconds are kept by whoever runs statements by :func:`discreet.tables.engines.progress.run`.
+
+    >>> from discreet.tables.engines.duckdb.factory import DuckDB
+    >>> limited(DuckDB(), Resources(disk="9GB"))
+    DuckDB(memory_limit=None, threads=None, spill=None, spill_limit='9GB')
+    """
+    if resources.memory is None and resources.disk is None:
+        return engine
+    if isinstance(engine, LimitedFactory):
+        return engine.limited(resources)
+    raise ParameterError(
+        f"resources: the engine {engine.name!r} cannot be told how much memory or disk to use. "
+        "Leave memory and disk out, and limit it where it runs.",
+        parameter="resources",
+    )

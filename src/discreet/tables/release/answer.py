@@ -13,6 +13,7 @@ from discreet._json import read_json
 from discreet.errors import DataError, LedgerUnavailable
 from discreet.ledger import Account, Receipt
 from discreet.noise import Source
+from discreet.tables.engines.progress import time_limit
 from discreet.tables.engines.protocol import Engine
 from discreet.tables.engines.shown import plan_sql
 from discreet.tables.model.bounds import Bounding, Groups, Norm
@@ -52,6 +53,7 @@ class Asker:
     version: str
     offer: Offer
     source: Source
+    seconds: float | None = None
 
     @property
     def confidence(self) -> Fraction:
@@ -130,13 +132,14 @@ def paid(prepared: Prepared, asker: Asker) -> tuple[Released, Result]:
 
 def _ran(prepared: Prepared, asker: Asker) -> Released:
     try:
-        return run(
-            prepared,
-            engine=asker.engine,
-            catalog=asker.catalog,
-            confidence=asker.confidence,
-            source=asker.source,
-        )
+        with time_limit(asker.seconds):
+            return run(
+                prepared,
+                engine=asker.engine,
+                catalog=asker.catalog,
+                confidence=asker.confidence,
+                source=asker.source,
+            )
     except DataError as error:
         message = f"{error} The charge stands, since data may have been read."
     # Raised out here, it has no __context__ that could tell more.

@@ -13,6 +13,7 @@ from discreet.errors import ParameterError, SessionOver
 from discreet.ledger import Receipt
 from discreet.mechanisms import AboveThreshold, SparseVectorSession
 from discreet.privacy import Neighbours
+from discreet.tables.engines.progress import time_limit
 from discreet.tables.engines.protocol import Engine
 from discreet.tables.model.bounds import WEIGHT_STEPS, Norm, sensitivity
 from discreet.tables.model.catalog import Catalog
@@ -133,8 +134,9 @@ def watched(
     )
 
     def counts() -> "np.ndarray[Any, np.dtype[np.float64]]":
-        now = engine()
-        return np.array([_count(q, limit, now) for q, limit in zip(queries, limits, strict=True)])
+        now, asked = engine(), zip(queries, limits, strict=True)
+        with time_limit(asker.seconds):
+            return np.array([_count(query, limit, now) for query, limit in asked])
 
     return Watch(texts, counts, mechanism.start(source=asker.source), receipt)
 

@@ -1,5 +1,6 @@
 """Statements in DuckDB: what it may reach, how it is stopped, what it may say."""
 
+import shutil
 import threading
 import time
 import weakref
@@ -68,6 +69,7 @@ class DuckDBEngine:
         memory_limit: str | None = None,
         threads: int | None = None,
         spill: str | PathLike[str] | None = None,
+        spill_limit: str | None = None,
     ) -> None:
         sources = {
             name: one if isinstance(one, DataSource) else look(name, one)
@@ -82,7 +84,9 @@ class DuckDBEngine:
         self._files = [one.files for one in readings if one.files]
         # A list that is emptied on closing. At exit an engine may still be held by someone, and a
         # connection that outlives its library is reported as leaked.
-        self._connect = partial(_opened, sources, memory_limit, threads, self._folder.path)
+        self._connect = partial(
+            _opened, sources, memory_limit, threads, self._folder.path, spill_limit
+        )
         self._connections = [self._connect()]
         self._databases = HeldDatabases(
             ((reading_of(one).paths[0], one.version) for one in sources.values()
@@ -179,6 +183,8 @@ class DuckDBEngine:
                 return cursor.sql(query, params=parameters).to_arrow_table()
 
             return run(work, stop=cursor.interrupt, done=cursor.query_progress)
+        except TimeoutError:
+            return _LATE
         except (duckdb.OutOfMemoryException, MemoryError):
             return _FULL
         except (duckdb.Error, pa.ArrowException, OSError) as error:  # Arrow reads some files
@@ -207,8 +213,13 @@ _CHANGED = (
 _PAUSES = (0.05, 0.2, 0.8)  # seconds, for whoever overwrites a file to come to an end
 _CLOSED = "the engine is closed. Open the tables again."
 _FULL = (
-    "the statement needs more memory or disk than it may use or there is. Give the engine a larger "
-    "memory_limit, or a folder with more space as spill; or ask about fewer rows, with WHERE."
+    "the statement needs more memory or disk than it may use or there is. Raise memory or disk in "
+    "the resources of the tables, or give the engine a larger memory_limit, or a folder with more "
+    "space as spill; or ask about fewer rows, with WHERE."
+)
+_LATE = (
+    "the question took longer than it may, and was stopped. Ask for less at once, or let the "
+    "custodian raise seconds in the resources of the tables."
 )
 
 
@@ -269,10 +280,17 @@ def _set_up(
 
 
 def _opened(
-    sources: Mapping[str, DataSource], memory_limit: str | None, threads: int | None, folder: Path
+    sources: Mapping[str, DataSource],
+    memory_limit: str | None,
+    threads: int | None,
+    folder: Path,
+    spill_limit: str | None,
 ) -> "duckdb.DuckDBPyConnection":
     connection = _connected(memory_limit, threads, folder)
     try:
+        half = f"{shutil.disk_usage(folder).free >> 21} MiB"
+        # Among the settings to connect with, it would be shown but not be kept.
+        connection.execute(f"SET max_temp_directory_size = {text(spill_limit or half)}")
         _set_up(connection, sources, folder)
     except BaseException:
         connection.close()

@@ -1,12 +1,13 @@
 """DuckDB's settings, as they are handed to ``protect`` and ``open_tables``."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import ClassVar, final
 
 from discreet.tables.engines.duckdb import looking
 from discreet.tables.engines.duckdb.engine import DuckDBEngine
+from discreet.tables.model.resources import Resources
 from discreet.tables.sources.source import DataSource
 
 __all__ = ["DuckDB"]
@@ -46,8 +47,9 @@ class DuckDB:
     ``spill``, or where temporary files go if None. Only this user can read it, and it is removed
     at the end; what a killed process leaves is removed by the next one that spills there. DuckDB
     encrypts it with a key that is nowhere but in the process, though it does not vouch for the
-    random numbers that the key is made of: so choose a disk that may hold the data. ``threads`` are
-    as many as there are cores, if None.
+    random numbers that the key is made of: so choose a disk that may hold the data. It grows to
+    ``spill_limit`` at most, half of what is free there if None. ``threads`` are as many as there
+    are cores, if None.
 
     >>> from discreet.testing import temporary_tables
     >>> with temporary_tables(epsilon=3, engine=DuckDB(memory_limit="1GB", threads=2)) as T:
@@ -59,6 +61,19 @@ class DuckDB:
     memory_limit: str | None = None
     threads: int | None = None
     spill: str | PathLike[str] | None = None
+    spill_limit: str | None = None
+
+    def limited(self, resources: Resources, /) -> "DuckDB":
+        """Return the same settings with other limits, where these are given.
+
+        >>> DuckDB(threads=2).limited(Resources(memory="1GB")).memory_limit
+        '1GB'
+        """
+        return replace(
+            self,
+            memory_limit=resources.memory or self.memory_limit,
+            spill_limit=resources.disk or self.spill_limit,
+        )
 
     def look(
         self,
@@ -98,5 +113,9 @@ class DuckDB:
         Sensitive(<redacted>)
         """
         return DuckDBEngine(
-            sources, memory_limit=self.memory_limit, threads=self.threads, spill=self.spill
+            sources,
+            memory_limit=self.memory_limit,
+            threads=self.threads,
+            spill=self.spill,
+            spill_limit=self.spill_limit,
         )
