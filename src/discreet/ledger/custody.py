@@ -117,7 +117,7 @@ def accept_rollback(session: LedgerSession, *, who: str, reason: str) -> Receipt
     }
     receipt = session.submit(entry)
     with session.read() as snapshot:
-        session.anchor.write(Log(snapshot).head().note, anyway=True)
+        session.anchor.write(Log(snapshot).head().note)
     return receipt
 
 

@@ -436,7 +436,7 @@ class Ledger:
         >>> with temporary_ledger() as ledger:
         ...     ledger.close()
         """
-        self._session.store.close()
+        self._session.close()
 
     def __enter__(self) -> "Ledger":
         return self

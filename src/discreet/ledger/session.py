@@ -139,6 +139,12 @@ class LedgerSession:
                 anchor.check(snapshot, seen)
                 anchor.write(Log(snapshot).head().note)
 
+    def close(self) -> None:
+        """Let go of the database and of the anchor."""
+        self.store.close()
+        if self.anchor is not None:
+            self.anchor.close()
+
     # Reading
 
     @contextmanager

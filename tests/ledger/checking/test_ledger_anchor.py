@@ -221,6 +221,23 @@ def test_anchors_can_be_kept_in_a_folder_of_their_own(path, tmp_path, monkeypatc
         Ledger.open(path)
 
 
+def test_a_shorter_checkpoint_over_a_longer_one_is_read(path):
+    """As when whoever commits the ninth entry writes after who commits the tenth."""
+    with Ledger.open(path) as mine, Ledger.open(path) as other:
+        make_account(mine)
+        notes = []
+        while mine.size < 10:
+            mine["a"].charge(LOSS, **ASKED)
+            notes.append(mine.checkpoint())
+        assert len(notes[-2]) < len(notes[-1])
+        mine._session.anchor.write(notes[-2])
+        other._session.anchor.write(notes[-1])
+        mine._session.anchor.write(notes[-2])
+        assert len(anchor_of(path).read_text()) == len(notes[-1])
+    with Ledger.open(path) as ledger:
+        assert ledger.size == 10
+
+
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"no checkpoint"])
 def test_an_anchor_that_cannot_be_read_is_not_taken_for_none(path, content):
     with Ledger.open(path) as ledger:

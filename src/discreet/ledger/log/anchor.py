@@ -22,7 +22,6 @@ from discreet.ledger.verifier import Checkpoint, NotProven, check_consistency, p
 __all__ = ["FOLDER_VARIABLE", "Anchor"]
 
 FOLDER_VARIABLE: Final = "DISCREET_LEDGER_ANCHORS"
-_LONGEST: Final = 1 << 16
 _ATTEMPTS: Final = 20  # to read it while others write it
 _WAY_OUT: Final = (
     "Nothing was written. Find the newest copy and put it back. If there is none, a custodian puts "
@@ -37,13 +36,16 @@ class Anchor:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._is_off = False  # it cannot be written, and that was said
+        self._file: int | None = None
+        self._length = -1  # of what was written last
 
     def seen(self) -> Checkpoint | None:
         """Return the checkpoint that it holds, or None where there is no anchor."""
         for attempt in range(_ATTEMPTS):
             try:
-                text = self.path.read_text(encoding="utf-8")
-                return parse_checkpoint(text)
+                said, gap, rest = self.path.read_text(encoding="utf-8").partition("\n\n")
+                # Behind its one signature there may be the end of a longer one that was here.
+                return parse_checkpoint(f"{said}{gap}{rest.partition(chr(10))[0]}\n")
             except FileNotFoundError:
                 return None
             except OSError as error:
@@ -92,13 +94,16 @@ class Anchor:
                     entry=head.size,
                 )
 
-    def write(self, note: str, *, anyway: bool = False) -> None:
-        """Remember a checkpoint that is durable; an older one only if it must be ``anyway``."""
+    def write(self, note: str) -> None:
+        """Remember a checkpoint that is durable.
+
+        Whoever committed later may have been here earlier, and then it is a little behind until
+        the next step: looking first would cost more than that is worth.
+        """
         if self._is_off:
             return
         try:
-            if not self._overwrite(note.encode(), anyway=anyway):
-                write_file(self.path, note.encode(), replace=True)
+            self._overwrite(note.encode())
         except OSError as error:
             self._is_off = True
             warnings.warn(
@@ -109,21 +114,30 @@ class Anchor:
                 stacklevel=2,
             )
 
-    def _overwrite(self, note: bytes, *, anyway: bool) -> bool:
+    def _overwrite(self, note: bytes) -> None:
         """Write into the file that is there: one short write, which is quicker than a new file."""
-        try:
-            file = os.open(self.path, os.O_RDWR | getattr(os, "O_BINARY", 0))
-        except FileNotFoundError:
-            return False
-        try:
-            # Whoever committed later may have been here earlier.
-            if anyway or _size(os.read(file, _LONGEST)) < _size(note):
-                os.lseek(file, 0, os.SEEK_SET)
-                os.write(file, note)
-                os.ftruncate(file, len(note))
-        finally:
+        if self._file is None:
+            if not self.path.exists():
+                write_file(self.path, note, replace=True)
+            self._file = os.open(self.path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+        if hasattr(os, "pwrite"):
+            os.pwrite(self._file, note, 0)
+        else:  # Windows
+            os.lseek(self._file, 0, os.SEEK_SET)
+            os.write(self._file, note)
+        if self._length != len(note):
+            os.ftruncate(self._file, len(note))
+            self._length = len(note)
+
+    def close(self) -> None:
+        """Let go of the file. It may be written again."""
+        file, self._file = self._file, None
+        if file is not None:
             os.close(file)
-        return True
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.close()
 
 
 def _size(note: bytes) -> int:
