@@ -87,9 +87,17 @@ def tamper(copy: Path) -> None:
 
 
 def restore(old: Path, key: Path, witness: Witness) -> None:
-    """Put an old copy in the place of the ledger. It is sound, and a witness remembers more."""
-    with Ledger.open(old, key=key) as ledger:
-        print(f"  The old copy: {ledger.verify()}, and yet the witness says:")
+    """Put an old copy in the place of the ledger. It is sound, but this host has seen more.
+
+    Another host, which never saw the ledger, does not know; a witness remembers.
+    """
+    try:
+        Ledger.open(old, key=key)
+    except TamperingFound as found:
+        print(f"  The old copy, on this host: {str(found).partition('. ')[0]}.")
+    elsewhere = shutil.copy(key, key.with_name("elsewhere.key"))
+    with Ledger.open(old, key=elsewhere) as ledger:
+        print(f"  On another one: {ledger.verify()}, and yet the witness says:")
         try:
             ledger.witness(witness)
         except TamperingFound as found:
