@@ -193,7 +193,8 @@ class Grid:
         """
         if isinstance(value, int):
             return self._raised_integer(value)
-        step, per_unit = 2.0**self.exponent, 2.0**-self.exponent
+        step = 2.0**self.exponent
+        per_unit = 1.0 / step
         far, to_high, to_whole = _FARTHEST * step, _TO_HIGH * step, _TO_WHOLE * step
         x = value if -far <= value <= far else math.copysign(far, value)
         high = x + to_high

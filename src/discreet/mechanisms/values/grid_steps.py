@@ -12,7 +12,7 @@ from discreet.mechanisms.values.grid import Grid
 __all__ = ["FARTHEST", "clamped_step", "clamped_steps", "exact_steps", "steps_below_best"]
 
 FARTHEST: Final = 3 << 60  # steps; leaves room for noise before 64 bits end
-_CHUNK: Final = 1 << 14  # entries; keeps the intermediate arrays in the processor's cache
+_CHUNK: Final = 1 << 16  # entries; keeps the intermediate arrays in the processor's cache
 
 
 def clamped_steps(grid: Grid, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -96,7 +96,8 @@ def _nearest(values: npt.NDArray[np.float64], scale: float) -> npt.NDArray[np.fl
     x = values * scale
     whole = np.floor(x)
     whole += x - whole >= 0.5
-    return np.where(np.isfinite(x), whole / scale, values)
+    whole *= 1.0 / scale
+    return np.where(np.isfinite(x), whole, values)
 
 
 def _integers_below(
