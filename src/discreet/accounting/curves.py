@@ -21,7 +21,6 @@ from discreet.accounting.losses import certified
 from discreet.accounting.losses.loss import Loss
 from discreet.accounting.pairs.pairs import Pair
 from discreet.accounting.pld import distribution as pld
-from discreet.accounting.pld.convolve import Composed
 from discreet.accounting.pld.pilot import Pilot
 from discreet.errors import MissingExtra
 
@@ -161,11 +160,11 @@ def _composed(direction: Direction, epsilons: Floats) -> Floats:
             break
         anchor, end = _anchor(pilot, float(epsilons[first]), ceiling)
         plan = pilot.plan(anchor, 1e-12, tolerance=_TOLERANCE)
-        composed, lost = pld.above(direction, plan, reach)
+        seen, lost = pld.above(direction, plan, reach)
         # Later transforms are of no use to epsilons far below them, so look back a little only.
         start = int(np.searchsorted(epsilons, 2 * epsilons[first] - end))
         near = slice(start, None)
-        found = np.array([_read(composed, e) for e in epsilons[near].tolist()]) + lost
+        found = np.array([seen.above(e) for e in epsilons[near].tolist()]) + lost
         bounds[near] = np.minimum(bounds[near], found)
         first = int(np.searchsorted(epsilons, end, side="right"))
         if first >= epsilons.size or bounds[max(0, first - 1)] < _NOTHING:
@@ -184,14 +183,6 @@ def _anchor(pilot: Pilot, epsilon: float, ceiling: float) -> tuple[float, float]
     # A weak tilt needs a wide window, and the bulk is in sight from above anyway.
     anchor = max(epsilon + reach, min(float(means[0]), ceiling / 2))
     return anchor, anchor + reach
-
-
-def _read(composed: Composed, epsilon: float) -> float:
-    """Return delta at an epsilon: between lattice points it is linear in exp(epsilon)."""
-    below = math.floor((epsilon - composed.origin) / composed.step)
-    left, right = composed.delta_above(below), composed.delta_above(below + 1)
-    share = math.expm1(epsilon - composed.loss_at(below)) / math.expm1(composed.step)
-    return left + (right - left) * min(1.0, max(0.0, share * (1 - 1e-12)))
 
 
 def _has_closed_form(loss: Loss) -> bool:

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-__all__ = ["mills", "mills_drop", "normal_density"]
+__all__ = ["mills", "mills_drop", "mills_slope", "normal_density"]
 
 _SQRT_HALF_PI = math.sqrt(math.pi / 2)
 _SQRT_TWO_PI = math.sqrt(2 * math.pi)
@@ -37,11 +37,11 @@ def mills_drop(x: float, step: float) -> float:
     # R' = -(1 - x R). Its integral has no cancellation left, and ten Gauss-Legendre nodes on half
     # a unit leave less than 1e-20 because 1 - x R is entire and varies on the scale of a unit.
     half = step / 2
-    return half * sum(w * _slope(x + half * (1 + node)) for node, w in _NODES)
+    return half * sum(w * mills_slope(x + half * (1 + node)) for node, w in _NODES)
 
 
-def _slope(x: float) -> float:
-    """Return 1 - x R(x), which is positive and decreasing."""
+def mills_slope(x: float) -> float:
+    """Return 1 - x R(x), which is positive and decreasing, for x >= -8."""
     if x < _FRACTION_FROM:
         return 1 - x * mills(x)
     tail = _fraction_tail(x)

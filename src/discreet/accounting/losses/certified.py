@@ -11,11 +11,13 @@ from discreet.accounting.losses.composition import compose
 from discreet.accounting.losses.loss import Loss
 from discreet.accounting.pairs.pairs import Pair
 from discreet.accounting.pld import distribution as pld
+from discreet.accounting.renyi import best_delta, best_epsilon
 
 __all__ = ["Bracket", "delta_bracket", "delta_upper", "epsilon_bracket", "epsilon_upper"]
 
 _TOLERANCE = 1.5e-5
-_MANY = 20  # different parts
+_MOST_CURVES = 100  # parts, as each is asked for dozens of orders
+_MANY_TIMES = 10**11
 _ROUNDING = Fraction(2, 10**9)  # twice what a tight loss may err by
 _VANISHING = Fraction(1, 10**300)
 Parts = tuple[tuple[Loss, int], ...]
@@ -42,7 +44,8 @@ def epsilon_upper(loss: Loss, delta: Fraction) -> float:
     near, distance = _nearby(loss)
     if distance:
         return _epsilon_at_distance(near, Fraction(distance), delta)
-    return min(ceiling, *(_epsilon_of(parts, delta) for parts in readings(loss)))
+    found = min(ceiling, *(_epsilon_of(parts, delta) for parts in readings(loss)))
+    return min(found, _renyi_epsilon(loss, delta)) if _is_extreme(loss, found) else found
 
 
 @lru_cache(maxsize=4096)
@@ -53,7 +56,27 @@ def delta_upper(loss: Loss, epsilon: Fraction) -> float:
     near, distance = _nearby(loss)
     if distance:
         return min(1.0, delta_upper(near, epsilon) + _distance_delta(distance, float(epsilon)))
-    return min(1.0, *(_delta_of(parts, epsilon) for parts in readings(loss)))
+    found = min(1.0, *(_delta_of(parts, epsilon) for parts in readings(loss)))
+    if not _is_extreme(loss, math.inf if found == 1 else 0.0):
+        return found
+    curve, failure = loss.renyi_curve(), float_up(loss.failure)
+    return min(found, failure + best_delta(curve, epsilon=epsilon) if curve else 1.0)
+
+
+def _is_extreme(loss: Loss, found: float) -> bool:
+    """Return whether numerical composition may do worse than divergences that are added up.
+
+    That is so where it found nothing, as the likelihood ratios of one operation are no floats, or
+    where rounding adds up over too many operations.
+    """
+    if len(loss.parts) > _MOST_CURVES:
+        return False
+    return math.isinf(found) or sum(times for _, times in loss.parts) > _MANY_TIMES
+
+
+def _renyi_epsilon(loss: Loss, delta: Fraction) -> float:
+    curve, left = loss.renyi_curve(), delta - loss.failure
+    return best_epsilon(curve, delta=left) if curve is not None and left > 0 else math.inf
 
 
 def epsilon_bracket(loss: Loss, delta: Fraction) -> Bracket:
@@ -68,7 +91,7 @@ def epsilon_bracket(loss: Loss, delta: Fraction) -> Bracket:
         at_least = _epsilon_of(parts, delta * (1 + _ROUNDING) + _VANISHING)
         return Bracket(min(upper, at_least * (1 - 1e-9)), upper)
     lowers = [
-        pld.epsilon_lower(d, delta=float_up(delta), near=upper, tolerance=_tolerance(upper))
+        pld.epsilon_lower(d, delta=float_up(delta), near=upper, tolerance=_TOLERANCE)
         for d in _attained(parts)
     ]
     return Bracket(min(upper, max(lowers, default=0.0)), upper)
@@ -121,20 +144,7 @@ def _epsilon_of(parts: Parts, delta: Fraction) -> float:
         found = smallest_float(is_enough, zero=True)
         return math.inf if found is None else found
     target = float(delta) * (1 - 1e-15)
-    ways = directions(parts)
-    if len(parts) >= _MANY:  # describing the parts takes longer than composing them: do it once
-        return max(pld.epsilon_upper(d, delta=target, tolerance=_TOLERANCE) for d in ways)
-    # A rough but certified bound of each direction first: usually the other one is settled by it.
-    rough = [pld.epsilon_upper(d, delta=target, tolerance=200 * _TOLERANCE) for d in ways]
-    order = sorted(range(len(ways)), key=rough.__getitem__, reverse=True)
-    best = 0.0
-    for i in order:
-        if rough[i] > best:
-            fine = pld.epsilon_upper(
-                ways[i], delta=target, tolerance=_tolerance(rough[i]), near=rough[i]
-            )
-            best = max(best, min(rough[i], fine))
-    return best
+    return pld.worst_epsilon(directions(parts), delta=target, tolerance=_TOLERANCE)
 
 
 def _delta_of(parts: Parts, epsilon: Fraction) -> float:
@@ -152,10 +162,6 @@ def _delta_of(parts: Parts, epsilon: Fraction) -> float:
             fine = pld.delta_upper(other, epsilon=at, tolerance=_TOLERANCE)
             best = max(best, min(rough, fine))
     return best
-
-
-def _tolerance(epsilon: float) -> float:
-    return _TOLERANCE * max(1e-3, min(epsilon, 1.0))
 
 
 def is_single(parts: Parts) -> bool:

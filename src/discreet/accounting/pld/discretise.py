@@ -9,13 +9,23 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from discreet.accounting.pairs.pairs import Floats, Pair
+from discreet.accounting.pairs.pairs import AtomsPair, Floats, GaussianPair, Pair
 
-__all__ = ["Masses", "from_above", "from_below"]
+__all__ = ["Atoms", "Masses", "atoms_above", "atoms_below", "from_above", "from_below"]
 
 Indices = npt.NDArray[np.int64]
 FORGIVEN = 1e-9
 _LESS = 1 - 2e-12  # more than any pair raises its masses by
+_LOWERED = 2.5e-13  # more than the relative errors of the two masses of a cell
+_FEW_ATOMS = 1024  # that need no merging
+
+
+class Atoms(NamedTuple):
+    """Masses at losses anywhere, or spread around them normally with one variance."""
+
+    loss: Floats
+    mass: Floats
+    spread: float = 0.0
 
 
 class Masses(NamedTuple):
@@ -45,6 +55,44 @@ def from_above(
     up = mass * (np.expm1(-into) / np.expm1(-width))
     total = np.bincount(cell + 1, up, ends.size) + np.bincount(cell, mass - up, ends.size)
     return Masses(points, total, origin), lost
+
+
+def atoms_above(
+    pair: Pair, *, step: float, bulk: tuple[float, float], cap: float, reach: float
+) -> tuple[Atoms, float]:
+    """Return losses anywhere, and the mass left out, whose profile is nowhere below the pair's."""
+    if isinstance(pair, GaussianPair):
+        return _normal(pair, 1 + 1e-15), 0.0
+    if isinstance(pair, AtomsPair) and pair.losses.size <= _FEW_ATOMS:
+        loss, mass = pair.nodes(np.zeros(0), reach)
+        kept = loss <= cap
+        return Atoms(loss[kept], mass[kept]), float(mass[~kept].sum())
+    origin = (pair.anchors or (0.0, 0.0))[1]
+    found, lost = from_above(pair, step=step, origin=origin, bulk=bulk, cap=cap, reach=reach)
+    return Atoms(origin + found.place * step, found.mass), lost
+
+
+def atoms_below(
+    pair: Pair, *, step: float, bulk: tuple[float, float], cap: float, reach: float
+) -> Atoms:
+    """Return losses anywhere whose profile is nowhere above the pair's: each cell merged."""
+    if isinstance(pair, GaussianPair):
+        return _normal(pair, 1 - 1e-14)
+    if isinstance(pair, AtomsPair) and pair.losses.size <= _FEW_ATOMS:
+        loss, mass = pair.nodes(np.zeros(0), reach)
+        loss = np.minimum(loss, cap)
+        return Atoms(loss - 4e-15 * np.abs(loss), mass * _LESS)
+    origin = (pair.anchors or (0.0, 0.0))[1]
+    points = _fine_and_coarse(pair, step, origin, bulk, cap, reach)
+    loss, mass = _merge(pair, origin + (points + 0.5) * step, cap, reach)
+    loss, mass = loss[mass > 0], mass[mass > 0]
+    return Atoms(loss - _LOWERED - 1e-15 * np.abs(loss), mass * _LESS)
+
+
+def _normal(pair: GaussianPair, factor: float) -> Atoms:
+    """Return the loss of Gaussian noise, which is normal, its mean half its variance."""
+    variance = factor / pair.s**2
+    return Atoms(np.array([variance / 2]), np.ones(1), variance)
 
 
 def from_below(

@@ -17,6 +17,7 @@ from discreet._exact import Number, float_up, nonnegative, positive, probability
 from discreet.accounting.arithmetic.binomials import log_pmf
 from discreet.accounting.arithmetic.search import smallest_float
 from discreet.accounting.shuffling.clones import Tails, clone_sizes, tails, tilt
+from discreet.accounting.shuffling.crowds import CrowdTails, crowd_atoms, crowd_tails, is_crowd
 from discreet.errors import ParameterError
 
 __all__ = [
@@ -133,6 +134,9 @@ def shuffle_pair(
     e0 = _raised(local)
     t = tilt(e0) * (1 + 4e-16)
     people = people if local <= _LARGEST else 1
+    if is_crowd(e0, people, year):
+        atoms, chances, left = crowd_atoms(e0, people, year, depth=deep, levels=min(parts, 8))
+        return ShufflePair(losses=atoms, masses=chances, infinite=left)
     sizes, weights, lost = clone_sizes(e0, people, year, depth=deep, bins=parts)
     losses, masses = [], []
     for m, weight in zip(sizes.tolist(), weights.tolist(), strict=True):
@@ -186,8 +190,9 @@ def _epsilon(epsilon0: Number, n: int, delta: Number, year: Year) -> float:
     return ceiling if found is None else min(ceiling, found)
 
 
-def _tails(local: Fraction, people: int, year: Year, depth: float) -> Tails:
-    return tails(_raised(local), people, year, depth)
+def _tails(local: Fraction, people: int, year: Year, depth: float) -> Tails | CrowdTails:
+    e0 = _raised(local)
+    return (crowd_tails if is_crowd(e0, people, year) else tails)(e0, people, year, depth)
 
 
 def _raised(local: Fraction) -> float:

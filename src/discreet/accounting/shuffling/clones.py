@@ -22,7 +22,7 @@ import numpy.typing as npt
 from discreet._rounding import above
 from discreet.accounting.arithmetic.binomials import log_pmf, window
 
-__all__ = ["Tails", "clone_sizes", "tails", "tilt"]
+__all__ = ["Tails", "clone_chance", "clone_sizes", "tails", "tilt"]
 
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
@@ -31,6 +31,14 @@ Whole = npt.NDArray[np.int64]
 def tilt(epsilon0: float) -> float:
     """Return t = tanh(epsilon0 / 2), to a relative 4e-16."""
     return math.tanh(epsilon0 / 2)
+
+
+def clone_chance(epsilon0: float, year: int) -> tuple[float, float]:
+    """Return the chance that a person is a clone, and that not."""
+    fade = math.exp(-epsilon0)
+    if year == 2021:
+        return fade, -math.expm1(-epsilon0)
+    return 2 * fade / (1 + fade), tilt(epsilon0)
 
 
 def clone_sizes(
@@ -42,11 +50,7 @@ def clone_sizes(
     2021 and 2/(exp(epsilon0) + 1) in that of 2023. Where there are many values, runs of them are
     lowered to the first of the run.
     """
-    fade = math.exp(-epsilon0)
-    if year == 2021:
-        p, q = fade, -math.expm1(-epsilon0)
-    else:
-        p, q = 2 * fade / (1 + fade), tilt(epsilon0)
+    p, q = clone_chance(epsilon0, year)
     if n == 1:
         return np.array([1]), np.ones(1), 0.0
     if q == 0:
