@@ -7,7 +7,8 @@ from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple, Unpack, final
+from time import monotonic
+from typing import Final, NamedTuple, Unpack, final
 
 from discreet._exact import Number
 from discreet.accounting import Loss
@@ -35,6 +36,8 @@ from discreet.tables.results.result import Result
 from discreet.tables.sql.parse import parse
 
 __all__ = ["Protected"]
+
+SAMPLE_EVERY: Final = 600.0  # seconds: of data that changes all the time, not every version
 
 
 class _Opened(NamedTuple):
@@ -85,6 +88,7 @@ class Protected:
         self._lock = Lock()
         self._who, self._purpose = who or getpass.getuser(), purpose
         self._owns_ledger = owns_ledger
+        self._sampled = monotonic()  # when samples were last taken, by which copies are known
         self._told: dict[tuple[str, Fraction], float] = {}  # quantiles that were released
 
     @property
@@ -305,7 +309,7 @@ class Protected:
             return False
         with self._lock:
             if self._sources.has_changed():  # still, for of many threads the first one does it
-                before = self._sources
+                before, is_sampled = self._sources, monotonic() - self._sampled > SAMPLE_EVERY
                 reopened = before.reopened()
                 engine = reopened.connected()
                 # The engine before is not closed but let go of: the last question that holds it
@@ -313,11 +317,13 @@ class Protected:
                 self._opened = _Opened(
                     self.declaration.catalog(reopened.columns),
                     attached(
-                        self.account.ledger, self.declaration, reopened, engine, before=before
+                        self.account.ledger, self.declaration, reopened, engine, before=before,
+                        is_sampled=is_sampled,
                     ),
                     reopened,
                     engine,
-                )
+                )  # fmt: skip
+                self._sampled = monotonic() if is_sampled else self._sampled
         return True
 
     def save(self, path: "str | PathLike[str]") -> None:

@@ -16,6 +16,7 @@ import pytest
 from discreet import Guarantee, Ledger, open_tables, protect
 from discreet.errors import LedgerError, TamperingFound
 from discreet.ledger import Export
+from discreet.tables import protected
 from discreet.tables.engines import DuckDBEngine
 
 TERMS: dict[str, Any] = {"unit": "person", "rows": 1, "guarantee": Guarantee(epsilon=3, delta=1e-6)}
@@ -34,6 +35,11 @@ def place(tmp_path: Path) -> Path:
     for name, seed in (("a", 1), ("copy", 1), ("b", 2)):
         pq.write_table(table(seed), tmp_path / f"{name}.parquet")
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def sampled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protected, "SAMPLE_EVERY", 0.0)
 
 
 @pytest.fixture
@@ -122,6 +128,21 @@ def test_a_sketch_follows_the_data(place: Path, ledger: Ledger) -> None:
     with sqlite3.connect(place / "budget.db") as stored:
         found = stored.execute("SELECT name FROM facts WHERE name LIKE 'sketch/%'").fetchall()
     assert sorted(found) == [("sketch/a/a",), ("sketch/before/before",)]
+
+
+def test_data_that_changes_all_the_time_is_not_sampled_each_time(
+    place: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with protect(place / "a.parquet", name="a", ledger=ledger, **TERMS) as first:
+        monkeypatch.setattr(protected, "SAMPLE_EVERY", 600.0)
+        monkeypatch.setattr(DuckDBEngine, "sample", None)
+        for seed in (5, 6):
+            pq.write_table(table(seed), place / "a.parquet")
+            assert first.refresh()
+    pq.write_table(table(1), place / "c.parquet")  # as it was when it was sampled
+    monkeypatch.undo()
+    with pytest.raises(LedgerError, match="'a'"):
+        protect(place / "c.parquet", name="c", ledger=ledger, **TERMS)
 
 
 def test_nothing_is_read_again_while_the_data_stays(

@@ -19,6 +19,7 @@ def attached(
     engine: Engine,
     *,
     before: Sources | None = None,
+    is_sampled: bool = True,
     override: str | None = None,
 ) -> Account:
     """Return the account of a declaration, made where there is none, with its sources registered.
@@ -26,7 +27,8 @@ def attached(
     New rows, new columns and erased people make a new version of a source; the account and what
     was spent stay. Whoever protects the same data, or a copy of it, under another name is refused
     by the ledger unless ``override`` says why. ``before`` is what the tables were until now, where
-    a question notices that they changed: that is never refused.
+    a question notices that they changed: that is never refused. Not ``is_sampled``, the samples by
+    which copies are known stay those of an earlier version.
     """
     private = [one for one in opened.values() if not one.is_public]
     name, unit = declaration.account or declaration.name, declaration.unit.name
@@ -45,14 +47,14 @@ def attached(
     account = ledger[name]
     _check_terms(account, declaration)
     known, sketched = account.sources(), account.sketched()
-    can_sample = isinstance(engine, SamplingEngine)
+    can_sample = is_sampled and isinstance(engine, SamplingEngine)
     for one in private:
         registration = _registration(ledger, one)
         is_known = known.get(one.name) == registration["version"]
         if is_known and (one.name in sketched or not can_sample):
             continue
         try:
-            registration |= _content(ledger, one, engine, unit)
+            registration |= _content(ledger, one, engine, unit) if is_sampled else {}
         except DataError:
             if before is None:
                 raise
