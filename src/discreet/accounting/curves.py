@@ -33,6 +33,7 @@ _TOLERANCE: Final = 1e-5
 _GRID: Final = 400  # epsilons whose lines make up a trade-off curve
 _ROUNDS: Final = 4  # of refinement around the best of them, where delta has a closed form
 _MOST_TRANSFORMS: Final = 24
+_MOST_ORDER: Final = 1 << 14  # of smoothing, a power of two like the factor
 _NOTHING: Final = 1e-30  # a delta below which no curve is looked at
 _PLOTTED: Final = 200
 
@@ -160,6 +161,8 @@ def _composed(direction: Direction, epsilons: Floats) -> Floats:
             break
         anchor, end = _anchor(pilot, float(epsilons[first]), ceiling)
         plan = pilot.plan(anchor, 1e-12, tolerance=_TOLERANCE)
+        # It is read far from where it is centred, where smoothing costs more.
+        plan = plan._replace(order=max(plan.order, min(4 * plan.order, _MOST_ORDER)))
         seen, lost = pld.above(direction, plan, reach)
         # Later transforms are of no use to epsilons far below them, so look back a little only.
         start = int(np.searchsorted(epsilons, 2 * epsilons[first] - end))
