@@ -1,7 +1,7 @@
 """Rows of crowded units, cut before they are joined: see ``most`` of ``Select``."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from discreet.tables.engines.compile.dialect import Dialect
@@ -11,9 +11,12 @@ from discreet.tables.model.relation import UNIT, Joined, Rows, Scan, Select, par
 
 __all__ = ["cut"]
 
-_CROWDS: Final = quoted('crowds"')  # no table has a quote in its name, so none is hidden
+# No table has a quote in its name, so none is hidden.
+_BUSY, _CROWDS = quoted('busy"'), quoted('crowds"')
+_BUCKETS: Final = 281474976710656e0  # of a hash of 64 bits this makes 65,536 buckets
 # Of a root. Those of different whole numbers up to 10**9 are further apart, and so are quotients.
 _ROUNDING: Final = 1 + 1e-12
+_COUNT: Final = "CAST(COUNT(*) AS DOUBLE) AS n"
 
 
 def cut(
@@ -31,7 +34,13 @@ def cut(
             steps.append(f"{name} AS MATERIALIZED ({texts[index]})")
             whole[index] = f"SELECT * FROM {name}"  # noqa: S608
     units = [index for index, part in enumerate(parts) if UNIT in part.rows.names]
-    steps.append(f"{_CROWDS} AS MATERIALIZED ({_crowds(parts, whole, units, most, dialect)})")
+    public = {
+        index: _partners(parts, whole, index, dialect)
+        for index in range(len(parts))
+        if index not in units
+    }
+    steps.append(f"{_BUSY} AS MATERIALIZED ({_busy(whole, units, public, most, dialect)})")
+    steps.append(f"{_CROWDS} AS MATERIALIZED ({_crowds(whole, units, public, most, dialect)})")
     for index in units:
         whole[index] = _kept(whole[index], parts[index].rows.names, index, dialect)
     return f"WITH {', '.join(steps)} ", whole
@@ -46,21 +55,33 @@ def _is_scan(rows: Rows) -> bool:
     return len(rows.source) == 1 and _is_scan(rows.source[0].rows)
 
 
-def _crowds(
-    parts: tuple[Joined, ...], texts: Sequence[str], units: list[int], most: int, dialect: Dialect
+def _busy(
+    texts: Sequence[str], units: list[int], public: Mapping[int, str], most: int, dialect: Dialect
 ) -> str:
-    """Write the units that could have too many rows, with how many to keep in each part."""
+    """Write the buckets of units that could have too many rows together: nearly always none.
+
+    Counting a few buckets takes much less than counting the rows of every unit.
+    """
     counts = {
-        index: f"(SELECT unit, CAST(COUNT(*) AS DOUBLE) AS n FROM ({texts[index]}) AS r "  # noqa: S608
-        f"GROUP BY unit) AS c{index}"
+        index: f"SELECT {_bucket(dialect)} AS id, {_COUNT} FROM ({texts[index]}) AS r GROUP BY 1"  # noqa: S608
         for index in units
     }
-    first = f"c{units[0]}.unit"
-    items = [counts[units[0]]]
-    items += [f"LEFT JOIN {counts[index]} ON {first} = c{index}.unit" for index in units[1:]]
-    public = [index for index in range(len(parts)) if index not in counts]
-    items += [f"CROSS JOIN {_partners(parts, texts, index, dialect)}" for index in public]
-    sizes = {index: f"COALESCE(c{index}.n, 1e0)" for index in (*units, *public)}
+    source, sizes = _sizes(counts, public)
+    return (
+        f"SELECT c{units[0]}.id FROM {source} WHERE {' * '.join(sizes.values())} > {number(most)}"  # noqa: S608
+    )
+
+
+def _crowds(
+    texts: Sequence[str], units: list[int], public: Mapping[int, str], most: int, dialect: Dialect
+) -> str:
+    """Write the units that could have too many rows, with how many to keep in each part."""
+    busy = f"WHERE {_bucket(dialect)} IN (SELECT id FROM {_BUSY})"  # noqa: S608
+    counts = {
+        index: f"SELECT unit AS id, {_COUNT} FROM ({texts[index]}) AS r {busy} GROUP BY unit"  # noqa: S608
+        for index in units
+    }
+    source, sizes = _sizes(counts, public)
     root = _root(most, [sizes[index] for index in public], len(units))
     caps = []
     for index in units:
@@ -68,9 +89,23 @@ def _crowds(
         share = f"FLOOR({number(most)} / ({others}))"
         caps.append(f"GREATEST({root}, {share}) AS c{index}")
     return (
-        f"SELECT {column_list([f'{first} AS unit', *caps])} FROM {' '.join(items)} "  # noqa: S608
+        f"SELECT {column_list([f'c{units[0]}.id AS unit', *caps])} FROM {source} "  # noqa: S608
         f"WHERE {' * '.join(sizes.values())} > {number(most)}"
     )
+
+
+def _bucket(dialect: Dialect) -> str:
+    return f"CAST(FLOOR({dialect.hash(['r.unit'])} / {number(_BUCKETS)}) AS INTEGER)"
+
+
+def _sizes(counts: Mapping[int, str], public: Mapping[int, str]) -> tuple[str, dict[int, str]]:
+    """Put counts of the same id side by side; return that, and each part's count."""
+    first, *others = (f"({text}) AS c{index}" for index, text in counts.items())
+    left, *rights = (f"c{index}.id" for index in counts)
+    items = [first]
+    items += [f"LEFT JOIN {c} ON {left} = {right}" for c, right in zip(others, rights, strict=True)]
+    items += [f"CROSS JOIN {text} AS c{index}" for index, text in public.items()]
+    return " ".join(items), {index: f"COALESCE(c{index}.n, 1e0)" for index in (*counts, *public)}
 
 
 def _partners(parts: tuple[Joined, ...], texts: Sequence[str], index: int, dialect: Dialect) -> str:
@@ -79,7 +114,7 @@ def _partners(parts: tuple[Joined, ...], texts: Sequence[str], index: int, diale
     by = f" GROUP BY {column_list(keys)}" if keys else ""
     count = f"SELECT COUNT(*) AS n FROM ({texts[index]}) AS {parts[index].alias}{by}"  # noqa: S608
     most = "CAST(NULLIF(MAX(n), 0) AS DOUBLE)"
-    return f"(SELECT {most} AS n FROM ({count}) AS r) AS c{index}"  # noqa: S608
+    return f"(SELECT {most} AS n FROM ({count}) AS r)"  # noqa: S608
 
 
 def _root(most: int, public: Sequence[str], count: int) -> str:
