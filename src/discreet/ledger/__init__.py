@@ -19,6 +19,7 @@ from discreet.ledger.accounts.jobs import Job
 from discreet.ledger.accounts.offers import NoisierOffer
 from discreet.ledger.accounts.quotes import AccountQuote, Budget, BudgetQuote
 from discreet.ledger.accounts.releases import Mechanism, Release
+from discreet.ledger.accounts.sources import RegisteredSource
 from discreet.ledger.checking.exports import Export
 from discreet.ledger.checking.verification import Verification
 from discreet.ledger.checking.witness import Witness, WitnessRequest
@@ -50,6 +51,7 @@ __all__ = [
     "OpenJob",
     "Point",
     "Receipt",
+    "RegisteredSource",
     "Release",
     "Standing",
     "TableContent",

@@ -128,7 +128,7 @@ class Ledger:
         ``kind`` is that of its filter. ``policy`` says what happens at exhaustion: ``deny``;
         ``degrade`` offers the least noise that still fits; ``wait`` points to the next period, for
         units that have one. ``sources`` are registered with it: mappings of name, version,
-        identities and, if wished, content, as for :meth:`Account.register`, with ``override``.
+        identities and, if wished, content and types, as for :meth:`Account.register`.
 
         >>> from discreet.testing import temporary_ledger
         >>> with temporary_ledger() as ledger:

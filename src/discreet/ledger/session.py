@@ -219,6 +219,7 @@ class LedgerSession:
         version: str,
         identities: Sequence[str],
         content: TableContent | None = None,
+        types: Mapping[str, str] | None = None,
     ) -> tuple[dict[str, Any], dict[str, str]]:
         """Return a source of data as entries write it, and the sketch of its content by its name.
 
@@ -237,6 +238,8 @@ class LedgerSession:
             "version": requests.text(version, name="version"),
             "identities": sorted(known),
         }
+        if types:
+            source["types"] = dict(types)
         if content is None:
             return source, {}
         sketch = write_sketch(content, keyed=lambda text: self.fingerprint(text, domain="content"))

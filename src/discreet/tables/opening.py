@@ -13,7 +13,7 @@ from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.tables.declarations.column import DeclaredColumn, types_of
 from discreet.tables.declarations.declaration import Declaration, DeclaredTable
 from discreet.tables.declarations.reading import load
-from discreet.tables.declarations.registration import attached
+from discreet.tables.declarations.registration import attached, recalled
 from discreet.tables.engines.named import DEFAULT_ENGINE, engine_named
 from discreet.tables.engines.protocol import EngineFactory, limited
 from discreet.tables.engines.sources import Sources, open_sources
@@ -110,9 +110,7 @@ def protect(
         account=account,
         resources=resources or Resources(),
     )
-    return _protected(
-        declaration.pinned(opened), opened, ledger, who=who, purpose=purpose, override=override
-    )
+    return _protected(declaration, opened, ledger, who=who, purpose=purpose, override=override)
 
 
 def _is_several(source: object) -> bool:
@@ -207,13 +205,16 @@ def open_tables(
     place = ledger if ledger is not None else _beside(folder, declaration.ledger)
     if place is None:
         raise ParameterError("say where the ledger is, with ledger=.", parameter="ledger")
-    pinned = declaration.pinned(opened)  # written before types were, or for other columns
-    return _protected(pinned, opened, place, who=who, purpose=purpose, override=override)
+    return _protected(declaration, opened, place, who=who, purpose=purpose, override=override)
 
 
 def _beside(folder: Path, place: str | None) -> str | None:
     """Return a place that a declaration names, from where the declaration is."""
     return place if place is None or "://" in place else str(folder / place)
+
+
+def _is_there(ledger: "str | PathLike[str]") -> bool:
+    return "://" in fspath(ledger) or Path(ledger).exists()
 
 
 def _protected(
@@ -225,12 +226,16 @@ def _protected(
     purpose: str,
     override: str | None,
 ) -> Protected:
-    catalog = declaration.catalog(opened.columns)
     own = not isinstance(ledger, Ledger)
+    if not isinstance(ledger, Ledger) and not _is_there(ledger):
+        declaration.pinned(opened).catalog(opened.columns)  # a mistake leaves no ledger behind
     book = Ledger.open(ledger) if not isinstance(ledger, Ledger) else ledger
     with ExitStack() as stack:
         if own:
             stack.callback(book.close)
+        opened = recalled(book, declaration, opened)
+        declaration = declaration.pinned(opened)
+        catalog = declaration.catalog(opened.columns)
         run = opened.connected()
         stack.callback(run.close)
         account = attached(book, declaration, opened, run, override=override)

@@ -1,6 +1,6 @@
 """An account: the budget of one population, and everything that draws on it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, final
 
 from discreet.accounting import Loss
@@ -10,6 +10,7 @@ from discreet.ledger.accounts.payments import fingerprint, pay, payment
 from discreet.ledger.accounts.periods import Periods
 from discreet.ledger.accounts.quotes import AccountQuote, Budget
 from discreet.ledger.accounts.releases import Mechanism, Release
+from discreet.ledger.accounts.sources import RegisteredSource
 from discreet.ledger.receipts import Receipt
 from discreet.ledger.recognition.content import TableContent
 from discreet.ledger.rules.definition import TOTAL, Definition, Line
@@ -347,15 +348,16 @@ class Account:
         version: str,
         identities: Sequence[str],
         content: TableContent | None = None,
+        types: Mapping[str, str] | None = None,
         override: str | None = None,
     ) -> Receipt:
         """Register a source of data about this population, or a new version of one.
 
         ``identities`` are texts by which the source, its copies, and whatever it was made from
-        can be known again: a location, a digest of its content, the identities of the tables
-        under a view. ``content`` are samples of the data, by which copies of it are known
-        whatever they are called. Only keyed hashes are stored. A source that belongs to another
-        account is refused, unless ``override`` gives a reason, which stays on record.
+        can be known again: a location, a digest, the identities of the tables under a view.
+        ``content`` are samples of the data, by which copies are known whatever they are called.
+        Only keyed hashes are stored. ``types`` are kept for columns that have none, each by its
+        fingerprint. A source of another account needs ``override``, a reason that is on record.
 
         >>> from discreet.testing import temporary_account
         >>> with temporary_account(epsilon=1) as account:
@@ -364,8 +366,9 @@ class Account:
         'payroll'
         """
         return sources.register(
-            self, name, version=version, identities=identities, content=content, override=override
-        )
+            self, name, version=version, identities=identities, content=content, types=types,
+            override=override,
+        )  # fmt: skip
 
     def sources(self) -> dict[str, str]:
         """Return the sources registered with it, each with its version.
@@ -378,16 +381,16 @@ class Account:
         """
         return sources.versions(self)
 
-    def sketched(self) -> set[str]:
-        """Return the sources of which there is a sketch, so that copies of them are noticed.
+    def registered(self) -> dict[str, RegisteredSource]:
+        """Return what is known of its sources: version, types, and whether there is a sketch.
 
         >>> from discreet.testing import temporary_account
         >>> with temporary_account(epsilon=1) as account:
         ...     _ = account.register("payroll", version="1", identities=["/data/payroll"])
-        ...     account.sketched()
-        set()
+        ...     account.registered()["payroll"].is_sketched
+        False
         """
-        return sources.sketched(self)
+        return sources.registered(self)
 
     def limit(
         self,

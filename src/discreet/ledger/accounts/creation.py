@@ -60,9 +60,9 @@ def account_entry(
 
 def _source_of(session: LedgerSession, source: object) -> tuple[dict[str, Any], dict[str, str]]:
     needed = {"name", "version", "identities"}
-    if not isinstance(source, Mapping) or source.keys() - {"content"} != needed:
+    if not isinstance(source, Mapping) or source.keys() - {"content", "types"} != needed:
         raise ParameterError(
-            "a source is a mapping of name, version and identities, and maybe of content.",
+            "a source is a mapping of name, version, identities, and maybe content and types.",
             parameter="sources",
         )
     return session.source(**source)

@@ -1,7 +1,8 @@
-"""The sources of data that an account has, their versions, and the sketches they are known by."""
+"""The sources of data that an account has, their versions, types, and sketches."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
 
 from discreet._json import read_json
 from discreet.ledger.receipts import Receipt
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from discreet.ledger.accounts.account import Account
     from discreet.ledger.rules.entry import Entry
 
-__all__ = ["register", "sketched", "versions"]
+__all__ = ["RegisteredSource", "register", "registered", "versions"]
 
 
 def register(
@@ -23,11 +24,12 @@ def register(
     version: str,
     identities: Sequence[str],
     content: TableContent | None,
+    types: Mapping[str, str] | None,
     override: str | None,
 ) -> Receipt:
     """See :meth:`Account.register`."""
     source, sketches = account._session.source(
-        name, version=version, identities=identities, content=content
+        name, version=version, identities=identities, content=content, types=types
     )
     entry: Entry = {"kind": "source", "source": source}
     if override is not None:
@@ -35,18 +37,37 @@ def register(
     return account._append(entry, sketches=sketches)
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class RegisteredSource:
+    """What an account knows of a source.
+
+    ``types`` are those that were given to columns without any, by fingerprints of the columns;
+    ``is_sketched`` says whether copies of it are noticed.
+    """
+
+    version: str
+    types: Mapping[str, str]
+    is_sketched: bool
+
+
+def registered(account: "Account") -> dict[str, RegisteredSource]:
+    """See :meth:`Account.registered`."""
+    with account._session.read() as snapshot:
+        known, types, sketches = (
+            {fact.removeprefix(prefix): text for fact, text in snapshot.facts_under(prefix)}
+            for prefix in (f"{kind}/{account.name}/" for kind in ("registered", "types", "sketch"))
+        )
+    return {
+        name: RegisteredSource(
+            version=str(read_json(text)["version"]),
+            types=read_json(types.get(name, "{}")),
+            is_sketched=name in sketches,
+        )
+        for name, text in known.items()
+    }
+
+
 def versions(account: "Account") -> dict[str, str]:
     """See :meth:`Account.sources`."""
-    prefix = f"registered/{account.name}/"
-    with account._session.read() as snapshot:
-        return {
-            fact.removeprefix(prefix): str(read_json(text)["version"])
-            for fact, text in snapshot.facts_under(prefix)
-        }
-
-
-def sketched(account: "Account") -> set[str]:
-    """See :meth:`Account.sketched`."""
-    prefix = f"sketch/{account.name}/"
-    with account._session.read() as snapshot:
-        return {fact.removeprefix(prefix) for fact, _ in snapshot.facts_under(prefix)}
+    return {name: source.version for name, source in registered(account).items()}

@@ -118,6 +118,9 @@ def _registered(
         facts[f"source/{identity}"] = json.dumps(sorted({*owners, account}))
     known = {"index": entry["index"], "version": source["version"]}
     facts[f"registered/{account}/{source['name']}"] = encode(known)
+    if "types" in source:
+        place = f"types/{account}/{source['name']}"
+        facts[place] = encode({**read_json(state.text(place) or "{}"), **source["types"]})
     return facts
 
 

@@ -97,14 +97,19 @@ def _are_periods(value: Any) -> bool:
 def _is_source(value: Any) -> bool:
     return (
         type(value) is dict
-        and value.keys() - {"content"} == {"name", "version", "identities"}
+        and value.keys() - {"content", "types"} == {"name", "version", "identities"}
         and _is_hash(value.get("content", "0" * 64))
+        and _are_types(value.get("types", {}))
         and is_name(value["name"])
         and is_name(value["version"])
         and type(value["identities"]) is list
         and len(value["identities"]) > 0
         and all(_is_hash(one) for one in value["identities"])
     )
+
+
+def _are_types(value: Any) -> bool:
+    return type(value) is dict and all(_is_hash(c) and is_name(t) for c, t in value.items())
 
 
 def _are_sources(value: Any) -> bool:

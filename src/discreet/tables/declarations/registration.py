@@ -9,7 +9,29 @@ from discreet.tables.engines.protocol import Engine, SamplingEngine
 from discreet.tables.engines.sources import Sources
 from discreet.tables.sources.source import DataSource
 
-__all__ = ["attached"]
+__all__ = ["attached", "recalled"]
+
+
+def recalled(ledger: Ledger, declaration: Declaration, opened: Sources) -> Sources:
+    """Give columns that have no types those that they had when they were first protected.
+
+    Guessed anew, they could change with any one row. What is declared goes before.
+    """
+    account = declaration.account or declaration.name
+    known = ledger[account].registered() if account in ledger else {}
+    types: dict[str, dict[str, str]] = {}
+    for one in opened.values():
+        if one.is_public or one.name not in known:
+            continue
+        kept = known[one.name].types
+        said = {column.casefold() for column in declaration.types.get(one.name, {})}
+        marks = {column: _mark(ledger, one, column) for column in one.untyped}
+        types[one.name] = {
+            column: kept[mark]
+            for column, mark in marks.items()
+            if mark in kept and column.casefold() not in said
+        }
+    return opened.retyped(types)
 
 
 def attached(
@@ -46,12 +68,17 @@ def attached(
         )
     account = ledger[name]
     _check_terms(account, declaration)
-    known, sketched = account.sources(), account.sketched()
+    known = account.registered()
     can_sample = is_sampled and isinstance(engine, SamplingEngine)
     for one in private:
-        registration = _registration(ledger, one)
-        is_known = known.get(one.name) == registration["version"]
-        if is_known and (one.name in sketched or not can_sample):
+        registration, last = _registration(ledger, one), known.get(one.name)
+        new = registration["types"].items() - (last.types.items() if last else set())
+        if last and before is not None:  # a question only adds types, of columns that are new
+            new = {(mark, type_) for mark, type_ in new if mark not in last.types}
+        registration["types"] = dict(new)
+        is_known = last is not None and last.version == registration["version"]
+        is_sketched = last is not None and last.is_sketched
+        if is_known and not new and (is_sketched or not can_sample):
             continue
         try:
             registration |= _content(ledger, one, engine, unit) if is_sampled else {}
@@ -93,7 +120,13 @@ def _registration(ledger: Ledger, source: DataSource) -> dict[str, Any]:
         "name": source.name,
         "version": _version(ledger, source),
         "identities": list(source.identities),
+        "types": {_mark(ledger, source, c): t for c, t in source.columns if c in source.untyped},
     }
+
+
+def _mark(ledger: Ledger, source: DataSource, column: str) -> str:
+    """Return what stands for a column in the log, where its name is not shown."""
+    return ledger.fingerprint(f"{source.name}\0{column.casefold()}", domain="column")
 
 
 def _content(

@@ -64,13 +64,32 @@ class Sources(Mapping[str, DataSource]):
         A column that is gone or has another type is a DataError that names it; new columns are
         welcome.
         """
-        now = {}
+        now = {name: self._looked(one) for name, one in self.tables.items()}
         for name, one in self.tables.items():
-            types = {column: type_ for column, type_ in one.columns if column in one.untyped}
-            now[name] = self.engine.look(name, one.given, is_public=one.is_public, types=types)
             _check_columns(one, now[name])
         _check_public(now.values())
         return Sources(now, self.engine)
+
+    def retyped(self, types: Mapping[str, Mapping[str, str]]) -> "Sources":
+        """Give other types to columns that have none of their own, by table and column.
+
+        >>> people = open_sources({"people": {"age": ["1", "2", "unknown"]}})
+        >>> people.columns, people.retyped({"people": {"age": "BIGINT"}}).columns
+        ({'people': {'age': 'VARCHAR'}}, {'people': {'age': 'BIGINT'}})
+        """
+        now = {
+            name: self._looked(one, types[name])
+            if not dict(types.get(name, {})).items() <= dict(one.columns).items()
+            else one
+            for name, one in self.tables.items()
+        }
+        return Sources(now, self.engine)
+
+    def _looked(self, one: DataSource, types: Mapping[str, str] | None = None) -> DataSource:
+        """Look at a table again, with the types that it had or with others."""
+        known = {column: type_ for column, type_ in one.columns if column in one.untyped}
+        types = {**known, **(types or {})}
+        return self.engine.look(one.name, one.given, is_public=one.is_public, types=types)
 
 
 def open_sources(
