@@ -84,7 +84,7 @@ class TestPricesOfARequester:
 
         def forget():
             ledger_state._prices.clear()
-            definitions._read.cache_clear()
+            definitions._known.clear()
             definitions.rules_of.cache_clear()
 
         def change(factor):
