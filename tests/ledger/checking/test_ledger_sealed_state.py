@@ -3,7 +3,6 @@
 The attacks are made from the schema and from what each request is seen to read.
 """
 
-import json
 import re
 import shutil
 from collections.abc import Callable
@@ -17,10 +16,13 @@ from discreet.accounting import LaplaceLoss, PureLoss
 from discreet.errors import DiscreetError, LedgerError, TamperingFound
 from discreet.ledger import Ledger, Receipt
 from discreet.ledger.log.state_tree import EMPTY, NODES, StateTree, check_tree
+from discreet.ledger.rules.entry import encode
 from discreet.ledger.stores.postgres.snapshot import PostgresTransaction
 from discreet.ledger.stores.schema import migrations
 from discreet.ledger.stores.sqlite.snapshot import SqliteTransaction
+from discreet.ledger.writing import scribe
 from discreet.ledger.writing.sealed import SEAL
+from discreet.privacy import Guarantee, Unit
 
 TABLES = {
     name
@@ -41,8 +43,11 @@ Request = Callable[[Ledger, list[Entry]], Receipt]
 
 
 def _charge_of(log: list[Entry], key: str) -> Receipt:
-    found = next(entry for entry in log if entry["key"].endswith(key))
-    return Receipt(bodies=(json.dumps(found, sort_keys=True, separators=(",", ":")),))
+    return _receipt_of(next(entry for entry in log if entry["key"].endswith(key)))
+
+
+def _receipt_of(entry: Entry) -> Receipt:
+    return Receipt(bodies=(encode(entry),))
 
 
 def _open_job(log: list[Entry]) -> int:
@@ -243,6 +248,56 @@ def test_an_entry_that_pays_is_the_one_that_was_written(sqlite_site, original, t
         ):
             ledger["salaries"].release(claimed, b"41")
         assert "Nothing was written" in str(error.value)
+
+
+def test_a_charge_pays_for_one_release_though_the_first_one_is_gone(
+    sqlite_site, original, tmp_path, log
+):
+    """Also where its entry and its answer were taken away, and not only the state."""
+    key = shutil.copy2(original.key, tmp_path / "key")
+    job = next(one["index"] for one in log if one["kind"] == "reserve")
+    with Ledger.open(sqlite_site.location, key=key) as ledger:
+        ledger["salaries"].release(_receipt_of(log[job]), b"weights")
+        releases = [one for one in ledger.history() if one["kind"] == "release"]
+    assert len(releases) > 2
+    for release in releases:
+        for table in ("entries", "answers"):
+            sqlite_site.execute(f"DELETE FROM {table} WHERE idx = ?", release["index"])
+        count = len(sqlite_site.rows("entries"))
+        charge = _receipt_of(log[release["charge"]])
+        (tmp_path / "key.anchor").unlink(missing_ok=True)  # as on another host
+        with (
+            Ledger.open(sqlite_site.location, key=key) as ledger,
+            pytest.raises(TamperingFound, match="Nothing was written"),
+        ):
+            ledger["salaries"].release(charge, b"another answer")
+        assert len(sqlite_site.rows("entries")) == count
+
+
+def test_releases_from_before_their_charges_were_marked_stay_good(tmp_path, monkeypatch):
+    monkeypatch.setattr(scribe, "_MARKED", {})
+    location = tmp_path / "budget.db"
+    terms = {"unit": Unit.record(), "neighbours": "add_remove", "guarantee": Guarantee(epsilon=1)}
+    with Ledger.open(location) as ledger:
+        account = ledger.create("people", **terms)
+        old = account.charge(PureLoss(epsilon=0.25), **ANA)
+        account.release(old, b"41")
+        before = ledger.verify()
+    monkeypatch.undo()
+    with Ledger.open(location) as ledger:
+        assert not [one for one in ledger.history() if "once" in one]
+        account = ledger["people"]
+        size = ledger.size
+        account.release(old, b"41")
+        assert ledger.size == size
+        with pytest.raises(LedgerError, match="paid for another answer"):
+            account.release(old, b"42")
+        new = account.charge(PureLoss(epsilon=0.25), **ANA)
+        account.release(new, b"43")
+        assert ledger.verify(since=before).facts == ledger.verify().facts
+        ledger.export(tmp_path / "log.ndjson")
+    with Ledger.imported(tmp_path / "log.ndjson", tmp_path / "again.db") as again:
+        assert again.verify().releases == 2
 
 
 def test_a_kept_answer_is_read_as_it_was_released(sqlite_site, original, tmp_path):

@@ -217,7 +217,8 @@ _FORMS: Final[Mapping[str, _Form]] = {
             "charge": _is_count,
             "code": is_name,
             "plan": _is_hash,
-        }
+        },
+        {"once": _one_of(True)},
     ),
     "reserve": _Form(
         {**PAID, "by_steps": _one_of(True, False), "holds": _is_dict}, {"periods": _are_periods}

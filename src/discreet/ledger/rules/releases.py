@@ -1,13 +1,17 @@
 """Rules of entries about answers: releases, and the same question asked again."""
 
+from typing import Final
+
 from discreet._json import read_json
-from discreet.errors import LedgerError
+from discreet.errors import LedgerError, TamperingFound
 from discreet.ledger.rules.effects import Cost, Effects
 from discreet.ledger.rules.entry import Entry, encode
 from discreet.ledger.rules.spending import budget_facts, drawn, fitting
-from discreet.ledger.rules.state import State
+from discreet.ledger.rules.state import State, Value
 
 __all__ = ["reask", "release"]
+
+_TOGETHER: Final = 256  # charges whose marks are one fact
 
 
 def release(entry: Entry, state: State, cost: Cost) -> Effects:
@@ -23,8 +27,9 @@ def release(entry: Entry, state: State, cost: Cost) -> Effects:
                 "no step of this job was begun, so nothing can have come out of it. Spend a step "
                 "before it touches data."
             )
+    facts = _marked(index, state) if "once" in entry else {}
     if "query" not in paid:
-        return Effects()
+        return Effects(facts)
     ask = {
         "charge": index,
         "loss": paid["loss"],
@@ -33,7 +38,8 @@ def release(entry: Entry, state: State, cost: Cost) -> Effects:
         "release": entry["index"],
         "who": [paid["who"]],
     }
-    return Effects({f"ask/{entry['account']}/{paid['query']}": encode(ask)})
+    facts[f"ask/{entry['account']}/{paid['query']}"] = encode(ask)
+    return Effects(facts)
 
 
 def reask(entry: Entry, state: State, cost: Cost) -> Effects:
@@ -56,6 +62,19 @@ def reask(entry: Entry, state: State, cost: Cost) -> Effects:
     facts = budget_facts(definition, after)
     facts[name] = encode(ask)
     return Effects(facts, after)
+
+
+def _marked(index: int, state: State) -> dict[str, Value]:
+    """Mark a charge as used up; its neighbours share the fact, so that there are few."""
+    name = f"released/{index // _TOGETHER}"
+    marks, mark = int(state.text(name) or "0", 16), 1 << index % _TOGETHER
+    if marks & mark:
+        raise TamperingFound(
+            f"entry {index} has paid for a release before, and a charge pays for one only; the "
+            "entry of that release is gone, or another was put beside it. Nothing was written. "
+            "Find out what was altered with: discreet ledger verify"
+        )
+    return {name: f"{marks | mark:x}"}
 
 
 def _payment(entry: Entry, state: State) -> Entry:

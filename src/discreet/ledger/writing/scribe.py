@@ -51,7 +51,10 @@ __all__ = ["Scribe", "account_of", "read_answer"]
 
 _WRITTEN, _REPEATED, _REFUSED = b"+", b"=", b"!"
 _REMEMBERED: Final = 100_000  # facts kept between transactions
-_IGNORED: Final = frozenset(("after", "holds", "index", "matches", "previous", "pricing", "time"))
+_IGNORED: Final = frozenset(
+    ("after", "holds", "index", "matches", "once", "previous", "pricing", "time")
+)
+_MARKED: Final = {"once": True}  # a release that marks its charge as used up; older ones did not
 Verified = Callable[[Snapshot], Mapping[str, str]]  # the state, once all was verified
 _logger = logging.getLogger("discreet.ledger")
 
@@ -227,6 +230,8 @@ class Scribe:
             raise LedgerError("a request does not say what comes out of it.")
         if "pricing" in entry:
             entry["pricing"] = PRICING
+        if entry["kind"] == "release":
+            entry |= _MARKED
         check_form(entry, is_new=True)
         sketches = recognising.sketches_of(proposal)
         matches = recognising.matches(entry, sketches, state, self._read)
