@@ -80,6 +80,25 @@ def test_overwritten_pages_are_found_or_change_nothing(sqlite_site, original, rn
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize("word", [b"PRIMARY KEY CHECK", b"one = 1", b"key TEXT", b"(account, idx)"])
+def test_a_flipped_byte_in_the_schema_is_found(sqlite_site, original, word):
+    """SQLite reads most of what comes out of it as something else: a constraint less."""
+    data = bytearray(original.path.read_bytes())
+    at = data.index(word)
+    wrong = []
+    for place in range(at, at + len(word)):
+        for new in (ord("3"), ord("z"), 0xF0, data[place] ^ 1):
+            sqlite_site.reset()
+            damaged = data[:place] + bytes([new]) + data[place + 1 :]
+            Path(sqlite_site.location).write_bytes(damaged)
+            try:
+                look(sqlite_site.location)
+            except (TamperingFound, LedgerUnavailable):
+                continue
+            wrong += [f"{data[place]} -> {new} at {place}"] if damaged != data else []
+    assert not wrong, wrong
+
+
 def test_a_damaged_index_is_found(sqlite_site, original):
     """The table is whole, but a key is not found again where it is looked up."""
     data = bytearray(original.path.read_bytes())

@@ -10,7 +10,7 @@ from typing import Literal
 
 from discreet.errors import LedgerUnavailable
 
-__all__ = ["VERSION", "VERSION_QUERY", "Dialect", "check_version", "migrations"]
+__all__ = ["VERSION", "VERSION_QUERY", "Dialect", "check_version", "definitions", "migrations"]
 
 _TYPES = {
     "sqlite": {"number": "INTEGER", "bytes": "BLOB", "name": "TEXT", "facts_end": "WITHOUT ROWID"},
@@ -98,6 +98,16 @@ def migrations(dialect: Dialect, *, found: int) -> Iterator[tuple[int, list[str]
             ready = [each.format(**_TYPES[dialect]).rstrip() for each in statements]
             ready += _ALSO.get((dialect, version), ())
             yield version, [*ready, _SET_VERSION.format(version=version)]
+
+
+def definitions(dialect: Dialect, *, version: int) -> set[str]:
+    """Return the statements that have made the tables of a version.
+
+    >>> len(definitions("sqlite", version=1)), len(definitions("sqlite", version=2))
+    (5, 6)
+    """
+    made = (each for at, each in migrations(dialect, found=0) if at <= version)
+    return {one for statements in made for one in statements if one.startswith("CREATE ")}
 
 
 def check_version(found: str, *, read_only: bool) -> int:

@@ -18,7 +18,13 @@ from typing import final
 
 from discreet.errors import LedgerUnavailable
 from discreet.ledger.stores.protocol import Head, Snapshot, Work
-from discreet.ledger.stores.schema import VERSION, VERSION_QUERY, check_version, migrations
+from discreet.ledger.stores.schema import (
+    VERSION,
+    VERSION_QUERY,
+    check_version,
+    definitions,
+    migrations,
+)
 from discreet.ledger.stores.sqlite import files
 from discreet.ledger.stores.sqlite.errors import (
     ADVICE,
@@ -414,6 +420,9 @@ def _version(connection: Connection, path: Path, *, read_only: bool) -> int:
         if ("table", "meta") in kinds:
             with contextlib.suppress(Exception):  # somebody else's table of that name
                 found = connection.execute(VERSION_QUERY).fetchone()
+        # After the version, since another process may bring it up to date meanwhile; as bytes,
+        # since a damaged text may be none.
+        made = connection.execute("SELECT CAST(sql AS BLOB) FROM sqlite_master").fetchall()
     except Exception as error:
         fail(error, path)
     if found is None or any(kind not in ("table", "index") for kind, _ in kinds):
@@ -421,7 +430,13 @@ def _version(connection: Connection, path: Path, *, read_only: bool) -> int:
             f"the file {path} is a database, but not one that a ledger wrote. Nothing was "
             "changed. Give the path of a ledger, or of a file that does not exist yet."
         )
-    return check_version(str(found[0]), read_only=read_only)
+    version = check_version(str(found[0]), read_only=read_only)
+    if not {(one.encode(),) for one in definitions("sqlite", version=version)} <= set(made):
+        raise LedgerUnavailable(
+            f"the tables of the ledger {path} are not as this program made them, so the file was "
+            "damaged or altered. Nothing was changed. Restore it from a backup."
+        )
+    return version
 
 
 def _close(connection: Connection) -> None:
