@@ -1,13 +1,15 @@
 """The ledger compares contents in every store, and in the transaction that registers them."""
 
 import random
+import sqlite3
+from contextlib import closing
 from hashlib import sha256
 from threading import Barrier, Thread
 
 import pytest
 
 from discreet import Guarantee, Ledger, Unit
-from discreet.errors import LedgerError, ParameterError
+from discreet.errors import LedgerError, ParameterError, TamperingFound
 from discreet.ledger import ColumnSample, TableContent
 
 TERMS = {
@@ -100,3 +102,18 @@ def test_a_content_that_is_too_large_is_refused(tmp_path):
             with pytest.raises(ParameterError, match="at most"):
                 ledger.create("a", **TERMS, sources=source("a", wrong))
         assert list(ledger) == []
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("gone", ["sketch/a/a", "sketch/b/b", "contents"])
+def test_what_contents_are_compared_with_cannot_be_taken_away(tmp_path, gone):
+    where = tmp_path / "budget.db"
+    with Ledger.open(where) as ledger:
+        ledger.create("a", **TERMS, sources=source("a", content(1)))
+        ledger.create("b", **TERMS, sources=source("b", content(2)))
+    with closing(sqlite3.connect(where)) as file:
+        assert file.execute("DELETE FROM facts WHERE name = ?", (gone,)).rowcount == 1
+        file.commit()
+    for said in ({}, {"override": "other people"}):
+        with Ledger.open(where) as ledger, pytest.raises(TamperingFound, match="Nothing was writ"):
+            ledger.create("c", **TERMS, sources=source("c", content(1)), **said)
