@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, TypeVar, final
 
-from discreet import errors
 from discreet.errors import DataError, DiscreetError
 
 __all__ = ["quietly"]
@@ -63,7 +62,7 @@ def quietly(
 
 
 def _is_ours(error: DiscreetError) -> bool:
-    return type(error).__module__ == errors.__name__
+    return type(error).__module__ == DiscreetError.__module__
 
 
 def _afresh(error: DiscreetError, outcome: str) -> DiscreetError:

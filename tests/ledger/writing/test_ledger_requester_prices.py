@@ -105,6 +105,8 @@ class TestPricesOfARequester:
         monkeypatch.setattr(_holds, "PRICING", PRICING + 1)
         ledger.verify()
         repriced(1 + Fraction(1, 10**6))
+        ledger.verify()  # numerical bounds leave that much open
+        repriced(1 + Fraction(1, 500))
         with pytest.raises(TamperingFound):  # it must not have paid less than it costs
             ledger.verify()
 

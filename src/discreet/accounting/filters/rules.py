@@ -23,7 +23,7 @@ FilterKind = Literal["basic", "zcdp", "renyi", "combined"]
 FilterSums = tuple[int | float, ...]
 """A divergence and a delta for each track, in units; infinite where nothing is proved."""
 
-PRICING = 1
+PRICING = 2
 """Which formulas :meth:`FilterRules.price` uses: raised whenever one of them changes."""
 
 _KINDS = get_args(FilterKind)
