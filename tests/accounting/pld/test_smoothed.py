@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from discreet.accounting import GaussianLoss, LaplaceLoss, PureLoss, bracket, compose
+from discreet.accounting.losses.certified import delta_bracket
 from discreet.accounting.pairs.pairs import AtomsPair, GaussianPair, LaplacePair, SampledPair
 from discreet.accounting.pld import distribution as pld
 from discreet.accounting.pld.discretise import Atoms, atoms_above, atoms_below
@@ -213,3 +214,36 @@ def test_a_frequency_of_which_little_is_known_counts_with_all_it_may_be():
     worse = rough.times(np.array([1.0, 0.5, 0.5]), np.array([0.0, 0.05, 0.1]), 10)
     assert worse.values[2] == 0
     assert worse.swing[2] >= 0.5 * 0.6**10
+
+
+def gaussian(m, rate):
+    return GaussianLoss(noise_multiplier=m).sampled(rate=rate)
+
+
+SHAPES = {
+    "a tiny epsilon": LaplaceLoss(noise_multiplier=4.3).sampled(rate=1e-4) * 800,
+    "two kinds": compose([(gaussian(1.5, 0.05), 300), (LaplaceLoss(noise_multiplier=30), 500)]),
+    "rare losses beyond a window": gaussian(1.34, 8e-4) * 1500,
+}
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("name", SHAPES)
+def test_delta_is_as_close_as_epsilon(name):
+    # At the epsilon that was found for a delta, that delta must be found, but for parts in 1e4.
+    loss = SHAPES[name]
+    at = bracket(loss, delta=1e-6)
+    found = delta_bracket(loss, Fraction(at.upper))
+    assert found.lower <= 1e-6 * (1 + 1e-12)
+    assert 1e-6 * (1 - 1e-3) < found.upper < 1e-6 * (1 + 2e-4)
+    if at.lower > at.upper * (1 - 1e-3):
+        assert found.lower > (1 - 2e-3) * found.upper
+
+
+def test_near_the_largest_loss_delta_is_all_but_nothing():
+    # Normal losses are looked at up to some deviations, but a tilt moves them further than that.
+    parts = [(GaussianPair(20.0), 1), *((LaplacePair(30.0 + i), 1) for i in range(25))]
+    reach, _ = pld.reach_of(parts, 1e-30)
+    for share in (0.8, 0.9, 0.99):
+        at = share * pld.highest(parts, reach)
+        assert pld.delta_upper(parts, epsilon=at, tolerance=1e-5) < 1e-20

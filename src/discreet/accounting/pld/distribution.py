@@ -33,6 +33,7 @@ _ALMOST = 0.999
 _ROUGHLY = 14.0  # times as coarse
 _LARGEST_LOSS = 600.0
 _MOST_ORDER = 1 << 14
+_MARGIN = 12.0  # in the logarithm of a guessed delta, so that no rare loss wraps round
 _MOST_WORK = 1 << 27  # losses times frequencies
 
 
@@ -113,9 +114,9 @@ def epsilon_lower(parts: Parts, *, delta: float, near: float, tolerance: float) 
     close = scaled(tolerance, near)
     plan = Pilot(parts, reach).plan(near, delta, tolerance=close)
     seen = _below(parts, plan, reach)
-    finer = _too_blurred(seen, near, close)
-    if finer > 1:
-        seen = _below(parts, _finer(plan, finer), reach)
+    finer = _finer(plan, _too_blurred(seen, near, close))
+    if finer != plan:
+        seen = _below(parts, finer, reach)
     low, high = _crossing(seen.below, delta, near, seen, precision=close / 20)
     return max(0.0, low) if math.isfinite(high - low) else 0.0
 
@@ -127,9 +128,14 @@ def delta_upper(parts: Parts, *, epsilon: float, tolerance: float) -> float:
         return lost
     if not is_in_range(parts, reach):
         return 1.0
-    plan = Pilot(parts, reach).plan(epsilon, 1e-12, tolerance=tolerance / 10)
+    plan, close = _plan_for_delta(parts, reach, epsilon, tolerance)
     seen, lost = above(parts, plan, reach)
-    return min(1.0, seen.above(epsilon) + lost)
+    best = seen.above(epsilon) + lost
+    finer = _finer(plan, _too_blurred(seen, epsilon, close))
+    if finer != plan:
+        seen, lost = above(parts, finer, reach)
+        best = min(best, seen.above(epsilon) + lost)
+    return min(1.0, best)
 
 
 def delta_lower(parts: Parts, *, epsilon: float, tolerance: float) -> float:
@@ -137,8 +143,21 @@ def delta_lower(parts: Parts, *, epsilon: float, tolerance: float) -> float:
     reach, lost = reach_of(parts, 1e-30)
     if lost >= 1 or epsilon >= highest(parts, reach) or not is_in_range(parts, reach):
         return 0.0
-    plan = Pilot(parts, reach).plan(epsilon, 1e-12, tolerance=tolerance / 10)
-    return _below(parts, plan, reach).below(epsilon)
+    plan, close = _plan_for_delta(parts, reach, epsilon, tolerance)
+    seen = _below(parts, plan, reach)
+    finer = _finer(plan, _too_blurred(seen, epsilon, close))
+    best = seen.below(epsilon)
+    return best if finer == plan else max(best, _below(parts, finer, reach).below(epsilon))
+
+
+def _plan_for_delta(
+    parts: Parts, reach: float, epsilon: float, tolerance: float
+) -> tuple[Plan, float]:
+    """Return how to look at delta, and the error of a loss that moves it by ``tolerance``."""
+    pilot = Pilot(parts, reach)
+    log_delta, tilt = pilot.log_delta_near(epsilon)
+    close = tolerance / max(1.0, tilt)
+    return pilot.plan(epsilon, math.exp(log_delta - _MARGIN), tolerance=close), close
 
 
 def reach_of(parts: Parts, delta: float) -> tuple[float, float]:
@@ -214,7 +233,8 @@ def _below(parts: Parts, plan: Plan, reach: float) -> Seen:
 def _too_blurred(seen: Seen, loss: float, tolerance: float) -> float:
     """Return how much finer the smoothing should have been, 1 if it was fine enough."""
     ratio = math.sqrt(seen.blur(loss) / (tolerance * seen.tilt))
-    return ratio if ratio > 1.5 else 1.0
+    # Where next to nothing is left of the value, it is rounding or the place that is wrong.
+    return ratio if 1.5 < ratio < _MOST_ORDER else 1.0
 
 
 def _finer(plan: Plan, ratio: float) -> Plan:

@@ -6,13 +6,14 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from discreet.accounting.pairs.pairs import Floats, Pair
+from discreet.accounting.pairs.pairs import Floats, GaussianPair, Pair
 
 __all__ = ["Pilot", "Plan", "order_from"]
 
 Parts = Sequence[tuple[Pair, int]]
 _MOST_NODES = 96
 _MOST_FINE = 6000  # cells of one step's width that the tilted bulk may ask for
+_LEAST_LOG_DELTA = -16.0
 _AT_ONCE = 1 << 21  # numbers
 _ORDERS = np.geomspace(1e-3, 1e6, 91)  # minus one
 _TILTS = np.geomspace(1e-2, 1e7, 28)
@@ -47,6 +48,8 @@ class Pilot:
             self._log_mass[row, : loss.size] = log_mass
         self._counts = np.array([float(times) for _, times in parts])
         self._times = float(self._counts.sum())
+        normal = [n / pair.s**2 for pair, n in parts if isinstance(pair, GaussianPair)]
+        self._normal = math.fsum(normal)  # variance, beyond the reach as well
 
     def epsilon_near(self, delta: float) -> float:
         """Return roughly the epsilon at this delta: where a saddle point says, or less."""
@@ -65,6 +68,14 @@ class Pilot:
         share = (left - log_delta) / (left - right)
         guess = means[place - 1] + share * (means[place] - means[place - 1])
         return min(max(float(guess), renyi / 4), renyi)
+
+    def log_delta_near(self, epsilon: float) -> tuple[float, float]:
+        """Return roughly the logarithm of delta, unless that is very small, and its slope."""
+        tilt = self._tilt_for(epsilon, math.inf)
+        logs, _, variances = self.moments(np.array([tilt]))
+        spread = math.sqrt(2 * math.pi * float(variances[0])) * tilt * (tilt + 1)
+        found = float(logs[0]) - tilt * epsilon - math.log1p(spread)
+        return min(-1.0, max(found, _LEAST_LOG_DELTA)), tilt
 
     def plan(self, epsilon: float, delta: float, *, tolerance: float) -> Plan:
         """Choose tilt, step and window so that epsilon comes out about ``tolerance`` too large."""
@@ -125,7 +136,14 @@ class Pilot:
         return (slice(start, start + size) for start in range(0, rows, size))
 
     def _tilt_for(self, epsilon: float, cap: float) -> float:
-        """Return the tilt under which the mean of the sum is ``epsilon``."""
+        """Return the tilt under which the mean of the sum is ``epsilon``.
+
+        A tilt moves normal losses by their variance, and the mean of the others up from above 0.
+        """
+        most = max(epsilon / self._normal, float(_TILTS[0])) if self._normal else math.inf
+        return min(most, self._tilt_of_nodes(epsilon, cap))
+
+    def _tilt_of_nodes(self, epsilon: float, cap: float) -> float:
         tilts = _TILTS
         for _ in range(3):
             place = int(np.searchsorted(self.moments(tilts, cap)[1], epsilon))

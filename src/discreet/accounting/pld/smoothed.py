@@ -78,12 +78,13 @@ class Smoothed:
     def above(self, loss: float) -> float:
         """Return an upper bound on delta at a loss.
 
-        Losses a whole period away are counted as well, which can only raise the sum.
+        Losses a whole period away are counted as well, which can only raise the sum. Further away
+        the largest value of what is averaged is a bound, which is Chernoff's.
         """
-        if abs(loss - self.centre) > self.period:
-            return 1.0
         scale = self.log_total - self.tilt * loss + self.unsure
-        value = self._mean(self._terms, loss) + self._slack + self._error
+        value = (1 + 1e-12) / (1 + self.tilt)
+        if abs(loss - self.centre) <= self.period:
+            value = min(value, self._mean(self._terms, loss) + self._slack + self._error)
         return min(1.0, math.exp(min(scale, 700.0)) * max(value, 0.0))
 
     def below(self, loss: float) -> float:
