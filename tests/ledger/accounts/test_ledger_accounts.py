@@ -758,7 +758,7 @@ class TestOpening:
         account = pure(ledger)
         account.charge(TENTH, **ASK)
         price = replay.price
-        monkeypatch.setattr(_holds, "PRICING", 2)
+        monkeypatch.setattr(_holds, "PRICING", _holds.PRICING + 1)
         cheaper = lambda loss, rules: tuple(n - n // 100 for n in price(loss, rules))  # noqa: E731
         dearer = lambda loss, rules: tuple(n + n // 100 for n in price(loss, rules))  # noqa: E731
         monkeypatch.setattr(replay, "price", cheaper)

@@ -44,6 +44,9 @@ class RegisteredSource:
 
     ``types`` are those that were given to columns without any, by fingerprints of the columns;
     ``is_sketched`` says whether copies of it are noticed.
+
+    >>> RegisteredSource(version="1", types={}, is_sketched=True).version
+    '1'
     """
 
     version: str
