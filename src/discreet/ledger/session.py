@@ -285,7 +285,7 @@ class LedgerSession:
 
     def _carry_out(self, batch: Sequence[bytes]) -> list[bytes]:
         answers = self.store.commit_together(batch, self._scribe.work)
-        self._scribe.settle()
+        self._scribe.settle(answers)
         return answers
 
 

@@ -8,14 +8,20 @@ import subprocess
 import sys
 import warnings
 from base64 import b64decode
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 from ledger_requests import ASKED, LONG, make_account
 
 from discreet.accounting import PureLoss
-from discreet.errors import LedgerError, ParameterError, PrivacyWarning, TamperingFound
+from discreet.errors import (
+    LedgerError,
+    LedgerUnavailable,
+    ParameterError,
+    PrivacyWarning,
+    TamperingFound,
+)
 from discreet.ledger import Export, Ledger
 
 LOSS = PureLoss(epsilon=0.01)
@@ -49,6 +55,37 @@ def rolled_back(path, tmp_path):
             ledger["a"].charge(LOSS, **ASKED)
     put_back(tmp_path / "copy.db", path)
     return path
+
+
+def test_what_failed_for_others_is_not_remembered(path, monkeypatch):
+    """A leader also carries out what other processes wait for, and that may fail."""
+    posted = []
+
+    def full(transaction, requests, work):
+        work(transaction, requests)
+        raise LedgerUnavailable("the disk is full.")
+
+    with Ledger.open(path) as ledger:
+        account, store = make_account(ledger), type(ledger._session.store)
+        commit = store.commit_together
+
+        def catch(_, batch, work):
+            posted.extend(batch)
+            raise LedgerUnavailable("not now.")
+
+        def serve(self, batch, work):
+            answers = commit(self, batch, work)
+            with suppress(LedgerUnavailable):
+                commit(self, posted, lambda *given: full(*given, work))
+            return answers
+
+        monkeypatch.setattr(store, "commit_together", catch)
+        with pytest.raises(LedgerUnavailable):
+            account.charge(LOSS, **ASKED)
+        monkeypatch.setattr(store, "commit_together", serve)
+        account.charge(LOSS, **ASKED)
+        monkeypatch.undo()
+    spend(path)
 
 
 def test_a_copy_from_earlier_is_refused(rolled_back):

@@ -85,16 +85,20 @@ class Scribe:
         self._tree = StateTree(lambda names: {}, EMPTY)
         self._at: Head | None = None  # where the log ended when the state was read
         self._transaction: Transaction | None = None
-        self._unsettled: str | None = None  # the last checkpoint, until it is durable
+        self._note: str | None = None  # the checkpoint of the present transaction
+        self._unsettled: list[tuple[list[bytes], str]] = []  # what may be durable, with its answers
         self._paid: str | None = None  # the entry that pays for the present request, if it says so
 
     def work(self, transaction: Transaction, requests: Sequence[bytes]) -> list[bytes]:
         """Carry out requests in one transaction; see ``stores.protocol.Store``."""
+        self._note = None
         try:
-            return self._work(transaction, requests)
+            answers = self._work(transaction, requests)
+            if self._note is not None and self._anchor is not None:
+                self._unsettled.append((answers, self._note))
+            return answers
         except BaseException as error:
             self._state = None  # it may hold changes that will never be written
-            self._unsettled = None
             is_ours = isinstance(error, DiscreetError)
             if not is_ours and isinstance(error, LookupError | ValueError | TypeError):
                 raise unreadable("") from error
@@ -154,11 +158,15 @@ class Scribe:
             self._anchor.check(transaction, self._anchor.seen())  # nobody else writes meanwhile
             self._is_anchored = True
 
-    def settle(self) -> None:
-        """Remember what was written last, now that it is durable."""
-        if self._anchor is not None and self._unsettled is not None:
-            self._anchor.write(self._unsettled)
-            self._unsettled = None
+    def settle(self, answers: Sequence[bytes]) -> None:
+        """Remember the checkpoint that these answers came with: whoever has them, it is durable.
+
+        What was written after it was written for others, and may have failed without a word.
+        """
+        unsettled, self._unsettled = self._unsettled, []
+        for given, note in unsettled:
+            if self._anchor is not None and answers and answers[0] in given:
+                self._anchor.write(note)
 
     def _stored(self, names: Sequence[str]) -> dict[str, str]:
         return self._open().facts(names)
@@ -262,7 +270,7 @@ class Scribe:
             head = draft.head(note)
             transaction.append(draft.rows)
             transaction.put_head(head)
-            self._unsettled = note
+            self._note = note
         changes = state.take()
         self._tree.put(changes)
         nodes = self._tree.take()
