@@ -91,18 +91,18 @@ class Scribe:
 
     def work(self, transaction: Transaction, requests: Sequence[bytes]) -> list[bytes]:
         """Carry out requests in one transaction; see ``stores.protocol.Store``."""
-        self._note = None
         try:
             answers = self._work(transaction, requests)
-            if self._note is not None and self._anchor is not None:
-                self._unsettled.append((answers, self._note))
-            return answers
         except BaseException as error:
-            self._state = None  # it may hold changes that will never be written
+            self._state = self._note = None  # it may hold changes that will never be written
             is_ours = isinstance(error, DiscreetError)
             if not is_ours and isinstance(error, LookupError | ValueError | TypeError):
                 raise unreadable("") from error
             raise
+        note, self._note = self._note, None
+        if note is not None and self._anchor is not None:
+            self._unsettled.append((answers, note))
+        return answers
 
     def _work(self, transaction: Transaction, requests: Sequence[bytes]) -> list[bytes]:
         head = transaction.head()
