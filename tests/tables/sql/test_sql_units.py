@@ -104,7 +104,16 @@ def test_units_of_two_types_are_refused_by_name(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["BLOB", "VARCHAR[]", "STRUCT(a INTEGER)", "INTERVAL", "TIME", "MAP(INTEGER, INTEGER)"]
+    "kind",
+    [
+        "BLOB",
+        "VARCHAR[]",
+        "STRUCT(a INTEGER)",
+        "INTERVAL",
+        "TIME",
+        "MAP(INTEGER, INTEGER)",
+        "TIMESTAMPTZ_NS",
+    ],
 )
 def test_types_that_are_no_units_are_refused(kind: str) -> None:
     with pytest.raises(DataError, match="whose rows they are"):

@@ -7,6 +7,7 @@ __all__ = [
     "INTEGERS",
     "SQL_NAMES",
     "WIDE",
+    "ZONED",
     "Kind",
     "Type",
     "column_type",
@@ -51,10 +52,8 @@ _ALIASES: Final = {
     "TEXT": "VARCHAR", "STRING": "VARCHAR", "CHAR": "VARCHAR", "BPCHAR": "VARCHAR",
     "BOOL": "BOOLEAN", "LOGICAL": "BOOLEAN", "DATETIME": "TIMESTAMP",
 }  # fmt: skip
-_TIMESTAMPS: Final = frozenset([
-    "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE",
-    "TIMESTAMPTZ",
-])  # fmt: skip
+ZONED: Final = frozenset({"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ", "TIMESTAMPTZ_NS"})
+_TIMESTAMPS: Final = ZONED | {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
 
 
 def kind_of(declared: str) -> Kind | None:

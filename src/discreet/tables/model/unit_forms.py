@@ -19,7 +19,7 @@ def exact_form(declared: str) -> str | None:
     ('DOUBLE', 'VARCHAR', 'DECIMAL(38,0)', None)
     """
     kind, plain = kind_of(declared), plain_type(declared)
-    if kind is None:
+    if kind is None or plain == "TIMESTAMPTZ_NS":  # of which engines keep microseconds
         return None
     if kind == "text" or plain == "BIGNUM":
         return "VARCHAR"

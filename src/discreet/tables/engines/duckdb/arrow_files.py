@@ -89,7 +89,7 @@ def _field(own: "pa.Field", type_: str, *, is_coarse: bool) -> "pa.Field":
     elif plain in _ARROW:
         made = pa.type_for_alias(_ARROW[plain])
     elif plain.startswith("TIMESTAMP"):
-        made = pa.timestamp("us", "UTC")
+        made = pa.timestamp("ns" if plain.endswith("_NS") else "us", "UTC")
     else:
         made = own.type
     return own.with_type(made)

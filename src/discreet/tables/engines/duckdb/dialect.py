@@ -117,7 +117,8 @@ _FUNCTIONS: Final[dict[Function, Template]] = {
     "timestamp_in_range": _RANGE.format(
         "TIMESTAMP", "0001-01-01 00:00:00", "9999-12-31 23:59:59.999999"
     ),
-    "from_utc": "make_timestamp(epoch_us({0}))", "epoch_microseconds": "epoch_us({0})",
+    "from_utc": "make_timestamp(epoch_us(CAST({0} AS TIMESTAMPTZ)))",
+    "epoch_microseconds": "epoch_us({0})",
     "date_part": "CAST(date_part({0}, {1}) AS BIGINT)",
     "date_trunc": "CAST(date_trunc({0}, {1}) AS TIMESTAMP)",
     "date_diff": "date_diff({0}, {1}, {2})",

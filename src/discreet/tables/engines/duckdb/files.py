@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["OpenedFiles", "open_csv", "open_parquet"]
 
 _GUESSES = ("BIGINT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP")
+# A cast would round 0.5 and call it whole, and cut the clock off a moment and call it a day.
+_SPELLED = {"BIGINT": "[+-]?[0-9]+", "DATE": "[^:]*"}
 _NEARLY = 0.9  # of the fields that are not empty: a few bad ones are NULL
 _LONGEST_HEADER = 1 << 20  # characters
 _SAMPLE = 20_480  # lines from which the types of a CSV file are guessed
@@ -137,8 +139,7 @@ def _cast(column: str, kind: str) -> str:
 
 def _fit(column: str, kind: str) -> str:
     """Return an expression that is NULL where a field is not written like this type."""
-    if kind != "BIGINT":
+    if kind not in _SPELLED:
         return _cast(column, kind)
-    # A cast would round 0.5 and call it whole.
-    whole = f"REGEXP_FULL_MATCH(TRIM({quoted(column)}), '[+-]?[0-9]+')"
-    return f"CASE WHEN {whole} THEN {_cast(column, kind)} END"
+    is_spelled = f"REGEXP_FULL_MATCH(TRIM({quoted(column)}), {text(_SPELLED[kind])})"
+    return f"CASE WHEN {is_spelled} THEN {_cast(column, kind)} END"

@@ -12,7 +12,7 @@ from discreet.ledger import ColumnSample, TableContent
 from discreet.tables.engines.compile.dialect import SALT
 from discreet.tables.engines.compile.text import quoted, text
 from discreet.tables.engines.duckdb.dialect import DUCKDB
-from discreet.tables.model.types import kind_of
+from discreet.tables.model.types import ZONED, kind_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -124,8 +124,10 @@ def _form(column: str, kind: str, *, is_name: bool = True) -> str:
         return _number(f"TRY_CAST(CAST({name} AS VARCHAR) AS DOUBLE)")
     if plain.removeprefix("U") in _NUMBERS or plain.startswith("DECIMAL"):
         return _number(f"CAST({name} AS DOUBLE)")
-    if plain.endswith("WITH TIME ZONE") and plain.startswith("TIMESTAMP"):
-        return _moment(f"make_timestamp(epoch_us({name}))")
+    if plain in ZONED:
+        in_utc = DUCKDB.functions["from_utc"]
+        assert isinstance(in_utc, str)
+        return _moment(in_utc.format(name))
     if plain.startswith(_MOMENTS):
         return _moment(f"TRY_CAST({name} AS TIMESTAMP)")
     said = f"nullif(trim(CAST({name} AS VARCHAR)), '')"

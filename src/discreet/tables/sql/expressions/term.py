@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol, final
 from discreet.tables.model import scalar
 from discreet.tables.model.query import KeyValue
 from discreet.tables.model.scalar import Call, Cast, Literal, Scalar
-from discreet.tables.model.types import WIDE, Kind, Type, column_type, kind_of, plain_type
+from discreet.tables.model.types import WIDE, ZONED, Kind, Type, column_type, kind_of, plain_type
 from discreet.tables.sql.expressions.intervals import ANY, Interval
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def total_column(column: Scalar, declared: str) -> Term | None:
         return boolean(column)
     if kind == "text":
         return text(column if plain.startswith("VARCHAR") else Cast(column, "text"))
-    if plain in ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ"):
+    if plain in ZONED:
         column = Call("from_utc", (column,))
     elif kind == "timestamp" and plain != "TIMESTAMP":
         column = Cast(column, "timestamp")
