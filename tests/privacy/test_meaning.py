@@ -121,7 +121,15 @@ def test_no_epsilon_overflows(epsilon):
 
 @pytest.mark.parametrize(
     ("epsilon", "band"),
-    [(0, "strong"), (1, "strong"), (1.01, "moderate"), (10, "moderate"), (10.01, "weak")],
+    [
+        (0, "strong"),
+        (1, "strong"),
+        (1.01, "moderate"),
+        (10, "moderate"),
+        (10.01, "weak"),
+        (100, "weak"),
+        (100.5, "negligible"),
+    ],
 )
 def test_bands(epsilon, band):
     assert strength(Guarantee(epsilon=epsilon)) == band

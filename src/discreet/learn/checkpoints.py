@@ -6,6 +6,7 @@ from typing import Any, Unpack
 from torch import nn
 from torch.optim import Optimizer
 
+from discreet._keywords import options_of
 from discreet.errors import ParameterError
 from discreet.learn.assembly import Parts, assemble, gather
 from discreet.learn.choices.adaptive import Adaptive, as_clipping
@@ -14,7 +15,7 @@ from discreet.learn.choices.sampling import Sampling
 from discreet.learn.run.checkpoint_file import read
 from discreet.learn.run.payment import Charges
 from discreet.learn.run.promise import Promise, trainable
-from discreet.learn.run.settings import Execution, ExecutionOptions, options_of
+from discreet.learn.run.settings import Execution, ExecutionOptions
 from discreet.learn.run.state import RunState
 from discreet.learn.run.units import rounded
 from discreet.learn.training import Private

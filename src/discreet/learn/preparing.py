@@ -8,6 +8,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from discreet._exact import Number, plain, probability, whole
+from discreet._keywords import options_of
 from discreet.errors import ParameterError
 from discreet.learn.assembly import Parts, assemble, gather
 from discreet.learn.choices.adaptive import Adaptive, as_clipping
@@ -21,7 +22,7 @@ from discreet.learn.choices.sampling import (
 )
 from discreet.learn.run.payment import Charges
 from discreet.learn.run.promise import Promise, trainable
-from discreet.learn.run.settings import SamplingName, Training, TrainingOptions, options_of
+from discreet.learn.run.settings import SamplingName, Training, TrainingOptions
 from discreet.learn.run.state import RunState
 from discreet.learn.run.units import rounded
 from discreet.learn.training import Private

@@ -21,8 +21,9 @@ from discreet._rounding import exp_lower, float_down
 from discreet.privacy.guarantee import WEAK_EPSILON, Guarantee
 
 STRONG_EPSILON = 1
+NEGLIGIBLE_EPSILON = 100
 
-Strength = Literal["strong", "moderate", "weak"]
+Strength = Literal["strong", "moderate", "weak", "negligible"]
 
 
 class Odds(NamedTuple):
@@ -37,16 +38,18 @@ class Odds(NamedTuple):
 
 
 def strength(guarantee: Guarantee) -> Strength:
-    """Return the usual band of epsilon: up to 1 strong, up to 10 moderate, above that weak.
+    """Return the usual band of epsilon: to 1 strong, to 10 moderate, to 100 weak, then negligible.
 
     The bands are habit, not theorem; delta is judged apart, by ``Guarantee.warn_if_weak``.
 
-    >>> [strength(Guarantee(epsilon=e)) for e in (1, 10, 10.5)]
-    ['strong', 'moderate', 'weak']
+    >>> [strength(Guarantee(epsilon=e)) for e in (1, 10, 10.5, 101)]
+    ['strong', 'moderate', 'weak', 'negligible']
     """
     if guarantee.epsilon <= STRONG_EPSILON:
         return "strong"
-    return "moderate" if guarantee.epsilon <= WEAK_EPSILON else "weak"
+    if guarantee.epsilon <= WEAK_EPSILON:
+        return "moderate"
+    return "weak" if guarantee.epsilon <= NEGLIGIBLE_EPSILON else "negligible"
 
 
 def odds(guarantee: Guarantee) -> Odds:

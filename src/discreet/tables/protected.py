@@ -138,7 +138,7 @@ class Protected:
         >>> round(quote.epsilon, 2), bool(quote)
         (0.3, True)
         """
-        asker = self._asker(offered(offer, fields), SYSTEM)
+        asker = self._asker(offered(offer, fields, by=self.quote), SYSTEM)
         prepared = _prepare(question, asker)
         expected = expected_errors(
             prepared, asker.catalog, confidence=asker.confidence, size=asker.offer.size
@@ -181,7 +181,7 @@ class Protected:
         ...     T.sql("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", share="5%").columns
         ('sex', 'n')
         """
-        said = offered(offer, fields)
+        said = offered(offer, fields, by=self.sql)
         self.refresh()
         asker = self._asker(said, source)
         prepared = _prepare(question, asker)
@@ -212,7 +212,9 @@ class Protected:
         ...     len(workload.parts), len(workload.release())
         (1, 2)
         """
-        said = paid_by_epsilon(offer, fields, "delta", "confidence", what="a workload")
+        said = paid_by_epsilon(
+            offer, fields, "delta", "confidence", what="a workload", by=self.plan
+        )
         self.refresh()
         return price_together(_texts(questions), self._asker(said, source), weights=weights)
 
@@ -238,7 +240,7 @@ class Protected:
         ...     T.watch(ages[::-1], threshold=1000, positives=1, epsilon=1)
         Watch(120 questions, 1 alerts left)
         """
-        said = paid_by_epsilon(offer, fields, what="a watch")
+        said = paid_by_epsilon(offer, fields, what="a watch", by=self.watch)
         self.refresh()
         return watched(
             _texts(questions), self._asker(said, source), threshold=threshold, positives=positives,

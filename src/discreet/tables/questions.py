@@ -8,7 +8,7 @@ from discreet.errors import ParameterError
 from discreet.noise import SYSTEM, Source
 from discreet.tables.aggregates import Ask
 from discreet.tables.model.query import KeyValue
-from discreet.tables.pricing.offer import Offer, OfferFields
+from discreet.tables.pricing.offer import Offer, OfferFields, offered
 
 if TYPE_CHECKING:
     from discreet.tables.model.quotes import Quote
@@ -132,7 +132,7 @@ class Question:
         ...     T.agg(n=count()).quote(epsilon=0.5).fits
         True
         """
-        return self._asked().quote(self, offer, **fields)
+        return self._asked().quote(self, offered(offer, fields, by=self.quote))
 
     def release(
         self,
@@ -149,7 +149,8 @@ class Question:
         ...     T.group_by("sex").agg(n=count()).release(epsilon=0.5)["sex"].tolist()
         ['female', 'male']
         """
-        return self._asked().sql(self, offer, source=source, **fields)
+        said = offered(offer, fields, by=self.release)
+        return self._asked().sql(self, said, source=source)
 
     def _asked(self) -> "Protected":
         if self.tables is None:

@@ -66,7 +66,8 @@ def test_words_at_epsilon_one():
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "band"), [("0.1", "strong"), ("10", "moderate"), ("11", "weak")]
+    ("epsilon", "band"),
+    [("0.1", "strong"), ("10", "moderate"), ("11", "weak"), ("101", "negligible")],
 )
 def test_the_band_is_in_the_first_line(epsilon, band):
     first = run("explain", "--epsilon", epsilon).stdout.splitlines()[0]

@@ -13,6 +13,10 @@ from discreet.testing import temporary_tables
 COUNT = "SELECT COUNT(*) AS n FROM people"
 
 
+def asking(question, offer=None, **fields):
+    """Stand for a function that takes an offer."""
+
+
 def test_keywords_and_fields_are_the_same():
     assert get_type_hints(OfferFields) == get_type_hints(Offer)
     assert list(get_type_hints(OfferFields)) == [field.name for field in fields(Offer)]
@@ -30,11 +34,13 @@ def test_an_offer_and_keywords_ask_the_same():
 
 
 def test_keywords_change_an_offer():
-    assert offered(Offer(epsilon=1, who="ana"), {"who": "bo"}) == Offer(epsilon=1, who="bo")
+    assert offered(Offer(epsilon=1, who="ana"), {"who": "bo"}, by=asking) == Offer(
+        epsilon=1, who="bo"
+    )
     relative = Offer(within="5%", of=200)
-    assert offered(relative, {"size": 7}).within == relative.within == 10
+    assert offered(relative, {"size": 7}, by=asking).within == relative.within == 10
     with pytest.raises(ParameterError, match="exactly one"):
-        offered(Offer(epsilon=1), {"share": "5%"})
+        offered(Offer(epsilon=1), {"share": "5%"}, by=asking)
 
 
 def test_many_questions_are_paid_by_epsilon_only():
@@ -49,3 +55,18 @@ def test_many_questions_are_paid_by_epsilon_only():
                 T.watch([COUNT], threshold=10, epsilon=0.5, confidence=given)
         assert T.plan([COUNT], epsilon=0.5, confidence=0.9).asker.offer.confidence < 0.95
         assert T.remaining == 1
+
+
+@pytest.mark.parametrize("name", ["sql", "quote", "plan", "watch", "release"])
+def test_an_unknown_keyword_is_told_by_the_name_of_what_was_called_with_a_guess(name):
+    told = rf"^{name}\(\) got an unexpected keyword argument 'epsilonn'. Did you mean 'epsilon'\?$"
+    with temporary_tables(epsilon=3) as T:
+        calls = {
+            "sql": lambda: T.sql(COUNT, epsilonn=1),
+            "quote": lambda: T.quote(COUNT, epsilonn=1),
+            "plan": lambda: T.plan([COUNT], epsilonn=1),
+            "watch": lambda: T.watch([COUNT], threshold=3, epsilonn=1),
+            "release": lambda: T.agg(n=count()).release(epsilonn=1),
+        }
+        with pytest.raises(TypeError, match=told):
+            calls[name]()

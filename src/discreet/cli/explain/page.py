@@ -26,7 +26,10 @@ def print_explanation(console: Console, facts: Explanation) -> None:
         f"epsilon = {show(guarantee.epsilon)}, delta = {show(guarantee.delta)}: "
         f"{facts.strength} protection"
     )
-    say.text("The usual bands: epsilon up to 1 is strong, up to 10 moderate, above 10 weak.")
+    say.text(
+        "The usual bands: epsilon up to 1 is strong, up to 10 moderate, up to 100 weak; beyond, "
+        "the promise says next to nothing."
+    )
     _print_odds(say, odds(guarantee))
     _print_attacker(say, guarantee)
     _print_beliefs(say, facts)

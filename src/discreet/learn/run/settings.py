@@ -1,12 +1,9 @@
 """What one may ask of a run: the keywords of ``prepare`` and ``resume``, and their frozen form."""
 
-import difflib
-import inspect
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import Literal, Required, TypedDict, TypeVar, final
+from typing import Literal, Required, TypedDict, final
 
 from discreet._exact import Number, float_up, positive, probability, whole
 from discreet.accounting import calibrate
@@ -22,10 +19,8 @@ __all__ = [
     "SamplingName",
     "Training",
     "TrainingOptions",
-    "options_of",
 ]
 
-_Asked = TypeVar("_Asked", bound="Execution")
 SamplingName = Literal["poisson", "truncated", "without_replacement", "full"]
 
 
@@ -167,27 +162,3 @@ class Training(Execution):
             epsilon=self.epsilon,
             delta=probability(self.delta, name="delta"),
         )
-
-
-def options_of(function: Callable[..., object], kind: type[_Asked], given: object) -> _Asked:
-    """Return the keywords that a function was called with, or say which of them it does not have.
-
-    >>> def prepare(*, clip, **options): ...
-    >>> options_of(prepare, Training, {"epsilonn": 1, "delta": 1e-5})
-    Traceback (most recent call last):
-        ...
-    TypeError: prepare() got an unexpected keyword argument 'epsilonn'. Did you mean 'epsilon'?
-    """
-    assert isinstance(given, dict)
-    known = {field.name: field for field in fields(kind)}
-    own = [name for name in inspect.signature(function).parameters if name != "options"]
-    for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(name, [*own, *known], n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"It has {', '.join([*own, *known])}."
-            told = f"{function.__name__}() got an unexpected keyword argument {name!r}. {hint}"
-            raise TypeError(told)
-    for name, field in known.items():
-        if name not in given and field.default is MISSING:
-            raise TypeError(f"{function.__name__}() needs the keyword argument {name!r}.")
-    return kind(**given)

@@ -12,6 +12,7 @@ from discreet._exact import Number, positive, probability, whole
 from discreet._rounding import log_of
 from discreet.accounting import DiscreteLaplaceLoss
 from discreet.errors import DataError
+from discreet.mechanisms.values.deviations import two_sided_geometric_deviation
 from discreet.noise import SYSTEM, Source, discrete_laplace
 
 __all__ = ["ClassifierAccuracy"]
@@ -71,6 +72,15 @@ class ClassifierAccuracy:
     def loss(self) -> DiscreteLaplaceLoss:
         """What one release costs. Touches no data."""
         return DiscreteLaplaceLoss(noise_multiplier=self._scale)
+
+    @property
+    def standard_deviation(self) -> float:
+        """That of the noise on the accuracy; clamping to [0, 1] takes some of it off.
+
+        >>> round(ClassifierAccuracy(epsilon=0.1, examples=1000).standard_deviation, 4)
+        0.0141
+        """
+        return two_sided_geometric_deviation(float(self._scale)) / int(self.examples)
 
     @property
     def _scale(self) -> Fraction:

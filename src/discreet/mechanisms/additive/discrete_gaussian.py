@@ -12,6 +12,7 @@ from discreet._exact import Number, plain, positive, probability, whole
 from discreet.accounting import DiscreteGaussianLoss, calibrate
 from discreet.errors import DataError
 from discreet.mechanisms.values.arrays import as_integers, is_scalar, saturating_add
+from discreet.mechanisms.values.deviations import lattice_gaussian_deviation
 from discreet.mechanisms.values.tails import normal_quantile
 from discreet.noise import SYSTEM, Source, discrete_gaussian
 
@@ -90,6 +91,15 @@ class DiscreteGaussian:
         return DiscreteGaussianLoss(
             sigma=self.sigma, sensitivity=self.sensitivity, dimension=self.dimension
         )
+
+    @property
+    def standard_deviation(self) -> float:
+        """That of the noise on each entry: sigma, or less where sigma is below 1.
+
+        >>> DiscreteGaussian(sensitivity=1, sigma=10).standard_deviation
+        10.0
+        """
+        return lattice_gaussian_deviation(float(self.sigma))
 
     @overload
     def release(self, value: int, *, source: Source = ...) -> int: ...

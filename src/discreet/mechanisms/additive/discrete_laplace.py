@@ -13,6 +13,7 @@ from discreet._rounding import log_one_over
 from discreet.accounting import DiscreteLaplaceLoss
 from discreet.mechanisms.values.arrays import as_integers, is_scalar, saturating_add
 from discreet.mechanisms.values.calibration import readable_up
+from discreet.mechanisms.values.deviations import two_sided_geometric_deviation
 from discreet.noise import SYSTEM, Source, discrete_laplace
 
 __all__ = ["DiscreteLaplace"]
@@ -78,6 +79,15 @@ class DiscreteLaplace:
         """What one release costs. Touches no data."""
         multiplier = Fraction(self.scale) / int(self.sensitivity)
         return DiscreteLaplaceLoss(noise_multiplier=multiplier, sensitivity=int(self.sensitivity))
+
+    @property
+    def standard_deviation(self) -> float:
+        """That of the noise on each entry.
+
+        >>> round(DiscreteLaplace(sensitivity=1, scale=10).standard_deviation, 2)
+        14.14
+        """
+        return two_sided_geometric_deviation(float(self.scale))
 
     @overload
     def release(self, value: int, *, source: Source = ...) -> int: ...

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from discreet._exact import Number, plain, positive, probability, whole
 from discreet.accounting import GaussianLoss, calibrate
 from discreet.mechanisms.additive.continuous import check_grid, release_rounded, widened
+from discreet.mechanisms.values.deviations import rounded_gaussian_deviation
 from discreet.mechanisms.values.grid import Grid
 from discreet.mechanisms.values.tails import normal_quantile
 from discreet.noise import SYSTEM, Source, rounded_gaussian
@@ -85,6 +86,18 @@ class Gaussian:
     def loss(self) -> GaussianLoss:
         """What one release costs. Touches no data."""
         return GaussianLoss(noise_multiplier=Fraction(self.sigma) / Fraction(self.sensitivity))
+
+    @property
+    def standard_deviation(self) -> float:
+        """That of the noise on one number, rounding to the grid included.
+
+        Entries of an array get hardly more, except on a coarse declared ``grid``.
+
+        >>> round(Gaussian(sensitivity=1, sigma=10).standard_deviation, 2)
+        10.0
+        """
+        grid, steps = self._noise(1)
+        return rounded_gaussian_deviation(steps) * float(grid.spacing)
 
     @overload
     def release(self, value: float, *, source: Source = ...) -> float: ...

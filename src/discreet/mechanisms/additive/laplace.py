@@ -12,6 +12,7 @@ from discreet._rounding import log_one_over
 from discreet.accounting import LaplaceLoss
 from discreet.mechanisms.additive.continuous import check_grid, release_rounded, widened
 from discreet.mechanisms.values.calibration import readable_up
+from discreet.mechanisms.values.deviations import rounded_laplace_deviation
 from discreet.mechanisms.values.grid import Grid
 from discreet.noise import SYSTEM, Source, rounded_laplace
 
@@ -81,6 +82,18 @@ class Laplace:
     def loss(self) -> LaplaceLoss:
         """What one release costs. Touches no data."""
         return LaplaceLoss(noise_multiplier=Fraction(self.scale) / Fraction(self.sensitivity))
+
+    @property
+    def standard_deviation(self) -> float:
+        """That of the noise on one number, rounding to the grid included.
+
+        Entries of an array get hardly more, except on a coarse declared ``grid``.
+
+        >>> round(Laplace(sensitivity=1, scale=10).standard_deviation, 2)
+        14.14
+        """
+        grid, steps = self._noise(1)
+        return rounded_laplace_deviation(steps) * float(grid.spacing)
 
     @overload
     def release(self, value: float, *, source: Source = ...) -> float: ...

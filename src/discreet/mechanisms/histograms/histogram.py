@@ -101,6 +101,15 @@ class Histogram:
         return self.mechanism.loss
 
     @property
+    def standard_deviation(self) -> float:
+        """That of the noise on each cell.
+
+        >>> round(Histogram.calibrated(epsilon=1, delta=0, l0=1, linf=1).standard_deviation, 3)
+        1.357
+        """
+        return self.mechanism.standard_deviation
+
+    @property
     def why(self) -> str:
         """Which noise was chosen, and what the other would have cost in accuracy."""
         ours = _error(self.mechanism, self.confidence)

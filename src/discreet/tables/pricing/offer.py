@@ -1,11 +1,12 @@
 """What an analyst offers for an answer, or wants to know, and who it is."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypedDict, final
 
 from discreet._exact import Number, positive, probability, whole
+from discreet._keywords import check_keywords
 from discreet.errors import ParameterError
 from discreet.tables.model.bounds import Bounding, Groups, Norm
 
@@ -132,26 +133,31 @@ def _fraction(value: object, *, name: str) -> Fraction:
     return probability(value, name=name, one=True)
 
 
-def offered(offer: Offer | None, fields: OfferFields) -> Offer:
-    """Return an offer, with some fields said anew.
+def offered(offer: Offer | None, fields: OfferFields, *, by: Callable[..., object]) -> Offer:
+    """Return an offer, with some fields said anew, as keywords of the function that was called.
 
-    >>> offered(Offer(epsilon=0.5), {"who": "ana"}).who
+    >>> def sql(question, offer=None, **fields): ...
+    >>> offered(Offer(epsilon=0.5), {"who": "ana"}, by=sql).who
     'ana'
     """
+    check_keywords(by, Offer, fields)
     return Offer(**fields) if offer is None else replace(offer, **fields)
 
 
-def paid_by_epsilon(offer: Offer | None, fields: OfferFields, *others: str, what: str) -> Offer:
+def paid_by_epsilon(
+    offer: Offer | None, fields: OfferFields, *others: str, what: str, by: Callable[..., object]
+) -> Offer:
     """Return what :func:`offered` does, if it says nothing but ``epsilon`` and some ``others``.
 
     Who asks, and about which periods, may always be said.
 
-    >>> paid_by_epsilon(Offer(share="5%"), {}, what="a watch")
+    >>> def watch(questions, offer=None, **fields): ...
+    >>> paid_by_epsilon(Offer(share="5%"), {}, what="a watch", by=watch)
     Traceback (most recent call last):
         ...
     discreet.errors.ParameterError: a watch is paid with epsilon=, and takes no share=.
     """
-    said, plain = offered(offer, fields), Offer(epsilon=1)
+    said, plain = offered(offer, fields, by=by), Offer(epsilon=1)
     for name in ("share", "within", "delta", "of", "confidence", "size", "bounding"):
         is_said = fields.get(name) is not None or getattr(said, name) != getattr(plain, name)
         if is_said and name not in others:
