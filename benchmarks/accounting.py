@@ -85,11 +85,16 @@ def training(rate: float, noise: float, steps: int) -> Loss:
     return GaussianLoss(noise_multiplier=noise).sampled(rate=rate) * steps
 
 
+def both_ends(loss: Loss) -> tuple[float, float]:
+    found = bracket(loss, delta=DELTA)
+    return found.lower, found.upper
+
+
 def column_jobs(rate: float, noise: float, steps: int, has: set[str]) -> dict[str, Job]:
     loss = training(rate, noise, steps)
     jobs: dict[str, Job] = {
         "discreet": lambda: (None, epsilon(loss, delta=DELTA)),
-        "discreet bracket": lambda: tuple(bracket(loss, delta=DELTA)),
+        "discreet bracket": lambda: both_ends(loss),
     }
     if "dp-accounting" in has:
         import dp_accounting as dp
@@ -158,7 +163,7 @@ def mixed_jobs(has: set[str]) -> dict[str, Job]:
 
     jobs: dict[str, Job] = {
         "discreet": lambda: (None, epsilon(ours(), delta=DELTA)),
-        "discreet bracket": lambda: tuple(bracket(ours(), delta=DELTA)),
+        "discreet bracket": lambda: both_ends(ours()),
     }
     if "dp-accounting" in has:
         import dp_accounting as dp

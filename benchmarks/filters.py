@@ -18,6 +18,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from discreet.accounting import Filter, GaussianLoss, LaplaceLoss
@@ -111,8 +112,8 @@ def main() -> None:
     probes = 51 if options.quick else 501
     contenders: dict[str, Callable[[], Step]] = {}
     for kind in ("combined", "basic", "zcdp", "renyi"):
-        contenders[f"discreet {kind}"] = lambda k=kind: ours(k, repeated=True)
-        contenders[f"discreet {kind}, new losses"] = lambda k=kind: ours(k, repeated=False)
+        contenders[f"discreet {kind}"] = partial(ours, kind, repeated=True)
+        contenders[f"discreet {kind}, new losses"] = partial(ours, kind, repeated=False)
     contenders["opendp filter, with noise"] = opendp_filter
     contenders["opendp noise alone"] = opendp_noise
     contenders["dp-accounting rdp"] = lambda: dp_accounting("rdp")

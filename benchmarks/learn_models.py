@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -197,8 +198,9 @@ def with_lora(model: GPT, *, rank: int) -> GPT:
     """Freeze the model but for corrections of its attention's projections."""
     model.requires_grad_(requires_grad=False)
     for block in model.blocks:
-        block.qkv = LoRA(block.qkv, rank)
-        block.mix = LoRA(block.mix, rank)
+        for name in ("qkv", "mix"):
+            projection = getattr(block, name)
+            setattr(block, name, LoRA(projection, rank))
     return model
 
 
@@ -253,25 +255,25 @@ def gpt_task(
 def gpu_tasks(*, reduce: int = 1) -> dict[str, Task]:
     """Return the tasks for a large GPU, or with batches smaller by a factor."""
     shape, gpt_batch = Shape(), max(1, 32 // reduce)
-    gpt = {"shape": shape, "length": 512, "batch_size": gpt_batch}
+    gpt = partial(gpt_task, shape=shape, length=512, batch_size=gpt_batch)
     low = torch.bfloat16
     return {
         "cnn": cnn_task(batch_size=max(1, 512 // reduce)),
         "wrn": wrn_task(depth=16, width=4, batch_size=max(1, 4096 // reduce)),
-        "gpt-bf16": gpt_task(**gpt, autocast=low),
-        "gpt-fp32": gpt_task(**gpt),
-        "lora-bf16": gpt_task(**gpt, autocast=low, rank=8),
-        "lora-fp32": gpt_task(**gpt, rank=8),
+        "gpt-bf16": gpt(autocast=low),
+        "gpt-fp32": gpt(),
+        "lora-bf16": gpt(autocast=low, rank=8),
+        "lora-fp32": gpt(rank=8),
     }
 
 
 def cpu_tasks(*, reduce: int = 1) -> dict[str, Task]:
     """Return tasks that a laptop does in seconds."""
     shape = Shape(layers=4, width=128, heads=4, words=2_048, context=64)
-    gpt = {"shape": shape, "length": 64, "batch_size": max(1, 32 // reduce)}
+    gpt = partial(gpt_task, shape=shape, length=64, batch_size=max(1, 32 // reduce))
     return {
         "cnn": cnn_task(batch_size=max(1, 512 // reduce)),
         "wrn": wrn_task(depth=16, width=1, batch_size=max(1, 64 // reduce)),
-        "gpt": gpt_task(**gpt),
-        "lora": gpt_task(**gpt, rank=8),
+        "gpt": gpt(),
+        "lora": gpt(rank=8),
     }

@@ -32,6 +32,7 @@ from discreet.accounting.filters import PRICING
 from discreet.errors import BudgetExceeded
 from discreet.ledger import Ledger
 from discreet.ledger.log.keyring import Keyring
+from discreet.ledger.session import LedgerSession
 from discreet.ledger.stores.sqlite.store import SqliteStore, connect_sqlite
 from discreet.ledger.verifier import check_receipt
 from discreet.ledger.writing.request import loss_document, new_key, request
@@ -136,7 +137,8 @@ def ours(location: str, key: str | None = None) -> Client:
 
 def ours_on_a_slow_disk(path: str) -> Client:
     store = SqliteStore(Path(path), create=False, connect=lambda uri: Slow(connect_sqlite(uri)))
-    account = Ledger(store, Keyring(Path(path + ".key")), read_only=False)["people"]
+    session = LedgerSession(store, Keyring(Path(path + ".key")), read_only=False)
+    account = Ledger(session)["people"]
     return lambda: account.charge(LOSS, who="ana", purpose="benchmark")
 
 
@@ -207,8 +209,11 @@ def _client(
 
 def _summary(latencies: list[float], wall: float) -> dict[str, float]:
     latencies.sort()
-    at = lambda share: latencies[min(int(share * len(latencies)), len(latencies) - 1)] * 1000  # noqa: E731
     worst = latencies[-1] * 1000
+
+    def at(share: float) -> float:
+        return latencies[min(int(share * len(latencies)), len(latencies) - 1)] * 1000
+
     return {
         "rate": len(latencies) / wall,
         "p50_ms": at(0.5),

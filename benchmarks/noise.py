@@ -14,6 +14,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib import metadata
 from typing import Any
 
@@ -86,7 +87,7 @@ def opendp_jobs(scale: int, samples: int = 2_000) -> dict[str, Job]:
         "float laplace": (dp.m.make_laplace(*floats, scale=float(scale)), real),
         "float gaussian": (dp.m.make_gaussian(*floats2, scale=float(scale)), real),
     }
-    return {name: (lambda f=f, x=x: f(x), samples) for name, (f, x) in measurements.items()}
+    return {name: (partial(f, x), samples) for name, (f, x) in measurements.items()}
 
 
 def opendp_scalar(scale: int, samples: int = 500) -> Job:

@@ -257,15 +257,15 @@ def grown(
         by_worker: dict[str, list[int]] = {}
         for note in part:
             by_worker.setdefault(note["worker"], []).append(note["memory"])
-        return sum(statistics.median(sizes) for sizes in by_worker.values())
+        return float(sum(statistics.median(sizes) for sizes in by_worker.values()))
 
     def latency(part: list[dict[str, Any]]) -> float:
-        return statistics.median(n["seconds"] for n in part if n["outcome"] == "answered")
+        return float(statistics.median(n["seconds"] for n in part if n["outcome"] == "answered"))
 
     def bytes_each(which: int) -> float:
-        sizes = [note["bytes"] for note in growth[which]]
+        sizes: list[int] = [note["bytes"] for note in growth[which]]
         answered = sum(note["outcome"] == "answered" for note in notes[which])
-        return (sizes[-1] - sizes[0]) / max(answered, 1)
+        return float((sizes[-1] - sizes[0]) / max(answered, 1))
 
     return {
         "memory": per_worker(notes[2]) / per_worker(notes[1]),

@@ -17,7 +17,6 @@ import math
 import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +39,8 @@ from discreet.tables import Norm, Protected
 from discreet.tables.algorithms.estimates import estimate
 from discreet.tables.model.bounds import Bounding
 from discreet.tables.model.statements import Profile, Statement
-from discreet.tables.pricing.payment import Terms
+from discreet.tables.pricing.offer import Offer
+from discreet.tables.protected import _prepare
 from discreet.tables.release.execution.run import run
 from tables import DELTA, ITEM, ask, connected, protected
 
@@ -120,7 +120,8 @@ class Remembering:
     """An engine that computes each statement once, whatever its salt."""
 
     def __init__(self, inner: Any) -> None:
-        self._inner, self._known = inner, {}
+        self._inner = inner
+        self._known: dict[Statement, Any] = {}
 
     def sql(self, statement: Statement, /) -> str:
         return str(self._inner.sql(statement))
@@ -174,8 +175,8 @@ def _drawn(
     table: Protected, case: Case, truth: Answer, bounding: Bounding | None, times: int
 ) -> list[float]:
     """Repeat only what comes after the charge: limits, sums, noise, and the estimate made of it."""
-    terms = Terms(epsilon=1, delta=DELTA, bounding=bounding)
-    prepared = table._prepare(case.sql, terms, None)
+    asker = table._asker(Offer(epsilon=1, delta=DELTA, bounding=bounding), SYSTEM)
+    prepared = _prepare(case.sql, asker)
     place = prepared.layout.sources[0]
     assert place is not None
     found = []
@@ -184,7 +185,7 @@ def _drawn(
             prepared,
             engine=table._opened.engine,
             catalog=table.catalog,
-            confidence=Fraction(terms.confidence),
+            confidence=asker.confidence,
             source=SYSTEM,
         )
         values = estimate(prepared.query.aggregates[0], released.families[place]).value
@@ -222,7 +223,7 @@ def _words(bounding: Any) -> str:
 
 
 def _qrlew(case: Case, rows: int, plain: Any, truth: Answer, limit: int) -> list[float]:
-    terms = {"rows": rows, "most": DELTA, "limit": limit, "groups": 5}
+    terms: dict[str, Any] = {"rows": rows, "most": DELTA, "limit": limit, "groups": 5}
     noise = qrlew_noise(case.sql, epsilon=qrlew_epsilon(case.sql, **terms), **terms)
     exact = plain.sql(qrlew_sql(case.parts, epsilon=EXACT, **terms)).to_arrow_table()
     columns = {"_COUNT_": "n", "_SUM_": "s"} if case.is_mean else dict.fromkeys(_KINDS, "v")
@@ -281,15 +282,19 @@ def _items(path: Path, rows: int, plain: Any, table: Protected) -> dict[str, Any
         return errors(name, lambda: ask(table, ITEM, bounding=bounding), times)
 
     def qrlew(limit: int, groups: int) -> list[float]:
-        terms = {"rows": rows, "most": DELTA, "limit": limit, "groups": groups}
+        terms: dict[str, Any] = {"rows": rows, "most": DELTA, "limit": limit, "groups": groups}
         text = qrlew_sql(ITEM, epsilon=qrlew_epsilon(ITEM, **terms), **terms)
         run = lambda: plain.sql(text).to_arrow_table()  # noqa: E731
         return errors(f"Qrlew, norm {limit}, {groups} keys", run, 5)
 
     def opendp(bound: Truncation) -> list[float]:
         rho = 1 / (2 * multiplier(1.0, DELTA / 2) ** 2)
-        query = lambda: opendp_query(path, rows, "items", bound, rho=rho, delta=DELTA / 2)  # noqa: E731
-        return errors(f"OpenDP, {bound}", lambda: query().release().collect(), 5, "len")
+
+        def answer() -> Any:
+            query = opendp_query(path, rows, "items", bound, rho=rho, delta=DELTA / 2)
+            return query.release().collect()
+
+        return errors(f"OpenDP, {bound}", answer, 5, "len")
 
     limits = [Norm(limit=limit, order=2) for limit in (2, 3, 4, 5, 6, 8, 10)]
     tried = {f"declared, {_words(b)}": ours(b, 5) for b in limits}

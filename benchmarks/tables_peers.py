@@ -146,7 +146,8 @@ def opendp_query(path: Path, rows: int, kind: str, bound: Truncation, **loss: fl
         query = query.truncate_per_group(bound.in_group, by=[by])
     query = query.truncate_per_group(bound.rows)
     count = dp.len(signed=True)
-    total = pl.col("income").fill_nan(0.0).fill_null(0.0).dp.sum((0.0, float(LARGEST)))
+    total = pl.col("income").fill_nan(0.0).fill_null(0.0)
+    total = total.dp.sum((0.0, float(LARGEST)))  # type: ignore[attr-defined]  # OpenDP adds it
     asked = [total] * (kind == "sum") or [count, total]
     asked = [count] if kind in ("regions", "items", "count") else asked
     if by is None:
