@@ -1,5 +1,6 @@
 """Rows of a plan: projections and groups over tables and joins, which engines render."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, final
 
@@ -14,6 +15,7 @@ __all__ = [
     "Scan",
     "Select",
     "most_joined",
+    "most_rows",
     "partner_keys",
     "rows_form",
     "sources_of",
@@ -101,7 +103,8 @@ class GroupedRows:
     """One row for each combination of the columns ``by`` of ``rows``; NULL is a value like others.
 
     ``columns`` and ``having`` are made of these columns and of
-    :class:`~discreet.tables.model.scalar.Fold`. The unit, where there is one, is among ``by``.
+    :class:`~discreet.tables.model.scalar.Fold`. The unit, where there is one, is among ``by``;
+    ``per_unit`` is how many combinations of the others one unit can have, where that is public.
 
     >>> GroupedRows(Select.of("visits", unit="id", k0="day"), by=("unit", "k0"),
     ...         columns=(("day", ColumnRef("k0")),)).names
@@ -112,6 +115,7 @@ class GroupedRows:
     by: tuple[str, ...]
     columns: Columns
     having: Scalar | None = None
+    per_unit: int | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -169,6 +173,49 @@ def most_joined(rows: Rows) -> int | None:
     parts = () if isinstance(rows.source, Scan) else rows.source
     inside = [most_joined(part.rows) for part in parts]
     return next((one for one in (rows.most, *inside) if one is not None), None)
+
+
+def most_rows(rows: Rows) -> int | None:
+    """Return how many rows of one unit there are at most by how they are made, None if unknown.
+
+    Grouping by the unit leaves one; joins on the unit multiply, and so do public parts unless their
+    partners fix all that they are grouped by. It is enforced like every other limit, so that no
+    guarantee rests on it.
+
+    >>> visits = Select.of("visits", unit="id")
+    >>> most_rows(visits), most_rows(GroupedRows(visits, by=("unit",), columns=(), per_unit=1))
+    (None, 1)
+    """
+    if isinstance(rows, GroupedRows):
+        known = [n for n in (rows.per_unit, most_rows(rows.rows)) if n is not None]
+        return min(known, default=None)
+    if isinstance(rows.source, Scan):
+        return None
+    product = 1
+    for index, part in enumerate(rows.source):
+        if UNIT in part.rows.names:
+            most = most_rows(part.rows)
+        else:
+            most = 1 if _is_one(part, partner_keys(rows.source, index)) else None
+        if most is None or part.kind not in ("inner", "left"):
+            return None
+        product *= most
+    return product
+
+
+def _is_one(part: Joined, fixed: tuple[Scalar, ...]) -> bool:
+    """Whether rows of a public part that agree in what is ``fixed`` are one at most."""
+    rows, names = part.rows, _columns_in(fixed)
+    while isinstance(rows, Select) and not isinstance(rows.source, Scan) and len(rows.source) == 1:
+        names = _columns_in(node for name, node in rows.columns if name in names)
+        rows = rows.source[0].rows
+    if not isinstance(rows, GroupedRows):
+        return False
+    return set(rows.by) <= _columns_in(node for name, node in rows.columns if name in names)
+
+
+def _columns_in(nodes: Iterable[Scalar]) -> set[str]:
+    return {node.name for node in nodes if isinstance(node, ColumnRef)}
 
 
 def rows_form(rows: Rows) -> list[object]:

@@ -2,17 +2,20 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, final
+from typing import Final, Literal, final
 
 from discreet.tables.model.bounds import Bounding, Norm
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query
+from discreet.tables.model.relation import most_rows
 from discreet.tables.pricing.cell_layout import CellLayout
 
-__all__ = ["Inference", "LimitKind", "NoiseKind", "declared_limit", "inferences_of"]
+__all__ = ["Inference", "LimitKind", "NoiseKind", "declared_limit", "inferences_of", "known_rows"]
 
 NoiseKind = Literal["laplace", "gaussian"]
 LimitKind = Literal["rows", "norm", "groups", "pairs"]
+
+FEW: Final = 16  # rows that a unit has by how they are made: looking for fewer would gain little
 
 
 @final
@@ -40,15 +43,29 @@ def declared_limit(of: LimitKind, query: Query, catalog: Catalog) -> Fraction | 
     >>> declared_limit("rows", query, catalog), declared_limit("groups", query, catalog)
     (Fraction(20, 1), Fraction(1, 1))
     """
-    if query.unit_is_row or catalog.rows == 1:
+    rows, made = known_rows(query, catalog), most_rows(query.rows)
+    if rows == 1 or (of == "groups" and not query.keys):
         return Fraction(1)
-    if of == "groups":
-        if not query.keys:
-            return Fraction(1)
-        return None if catalog.groups is None else Fraction(catalog.groups)
     if of == "norm" and query.keys:
         return None  # rows bound it, but are usually spread over several groups
-    return None if catalog.rows is None else Fraction(catalog.rows)
+    declared = catalog.groups if of == "groups" else catalog.rows
+    if made is not None and (declared is not None or made <= FEW):
+        declared = min(made, declared or made)
+    return None if declared is None else Fraction(declared)
+
+
+def known_rows(query: Query, catalog: Catalog) -> int | None:
+    """Return how many rows of a unit count at most, as declared or as they are made.
+
+    >>> from discreet.privacy import Neighbours, Unit
+    >>> from discreet.tables.model.relation import Select
+    >>> query = Query(rows=Select.of("people", unit="id"), tables=("people",))
+    >>> known_rows(query, Catalog(unit=Unit.column("u"), neighbours=Neighbours.add_remove, rows=9))
+    9
+    """
+    if query.unit_is_row:
+        return 1
+    return min((n for n in (catalog.rows, most_rows(query.rows)) if n is not None), default=None)
 
 
 def inferences_of(

@@ -22,7 +22,7 @@ from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Groups, Norm
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query
 from discreet.tables.pricing.cell_layout import CellLayout
-from discreet.tables.pricing.inferences import Inference, NoiseKind, inferences_of
+from discreet.tables.pricing.inferences import Inference, NoiseKind, inferences_of, known_rows
 
 __all__ = [
     "SIZE_SHARE",
@@ -261,6 +261,6 @@ def _spread(query: Query, catalog: Catalog, bounding: Bounding | None) -> int:
     if isinstance(bounding, Groups):
         return bounding.groups
     groups = _number_of_groups(query) if query.has_known_keys else SPREAD
-    rows = 1 if query.unit_is_row else catalog.rows
+    rows = known_rows(query, catalog)
     declared = [n for n in (rows, catalog.groups) if n is not None]
     return max(1, min([groups, *declared] if declared else [groups, SPREAD]))

@@ -115,7 +115,26 @@ def grouped(
     inside += [(f"v{i}", value) for i, value in enumerate(groups.values)]
     by = (*(UNIT for _ in unit), *(f"k{i}" for i in range(len(keys))))
     rows = relation.select(tuple(inside), where)
-    return columns, GroupedRows(rows, by, tuple(shown), condition)
+    return columns, GroupedRows(rows, by, tuple(shown), condition, _per_unit(question, keys))
+
+
+def _per_unit(question: ReadingContext, keys: list[Term]) -> int | None:
+    """Return how many combinations of keys one unit can have, None where that is not public."""
+    found = 1
+    for key in keys:
+        if key.is_literal or _is_of_unit(question, key):
+            continue
+        if key.values is None:
+            return None
+        found *= len(set(key.values) | ({None} if key.is_nullable else set()))
+    return found
+
+
+def _is_of_unit(question: ReadingContext, key: Term) -> bool:
+    """Whether a key is the unit's column, of which a period makes only a part of the unit."""
+    unit = question.catalog.unit
+    is_part = unit.period is not None and key.column is not None
+    return key.is_unit or (is_part and fold(key.column or "") == fold(unit.name or ""))
 
 
 def _check_unit(
@@ -125,8 +144,7 @@ def _check_unit(
     part = select.args.get("group") or select.args.get("distinct") or select
     if unit.kind == "record":
         raise question.refuse("unit_is_row", part, what="grouping inside a subquery")
-    named = [key.column for key in keys if unit.period is not None and key.column]
-    if any(key.is_unit for key in keys) or fold(unit.name or "") in map(fold, named):
+    if any(_is_of_unit(question, key) for key in keys):
         return
     clause = "SELECT DISTINCT" if select.args.get("distinct") else "GROUP BY of this subquery"
     raise question.refuse("unit_missing", part, word=unit.name, clause=clause)

@@ -9,7 +9,7 @@ import numpy as np
 from discreet.tables.algorithms import limit_choice
 from discreet.tables.model.bounds import Bounding, Groups, Norm, root_up
 from discreet.tables.model.statements import Profile
-from discreet.tables.pricing.inferences import Inference, LimitKind, declared_limit
+from discreet.tables.pricing.inferences import Inference, LimitKind, declared_limit, known_rows
 from discreet.tables.release.execution.context import RunContext
 
 __all__ = ["Limits", "choose_limits"]
@@ -90,8 +90,9 @@ def _limit(context: RunContext, inference: Inference) -> Fraction:
         salt=context.salt,
     )
     chosen = _chosen(context, profile, edges)
-    if of != "pairs" and context.catalog.rows is not None:
-        return min(chosen, Fraction(context.catalog.rows))
+    most = known_rows(context.query, context.catalog)
+    if of != "pairs" and most is not None:
+        return min(chosen, Fraction(most))
     return chosen
 
 
