@@ -96,6 +96,60 @@ def test_an_entry_fits_the_registry():
     assert all(texts)
 
 
+# What the registry's tiers ask for, from its schema as of November 2026.
+TIERS = {
+    2: ["dp_variant.variant_name", "privacy_loss.privacy_unit", "privacy_loss.privacy_parameters",
+        "deployment_model.model_name", "deployment_model.release_type",
+        "deployment_model.data_source_type", "deployment_model.access_type"],
+    3: ["dp_variant.data_domain", "dp_variant.unprotected_quantities",
+        "privacy_loss.privacy_unit_details", "privacy_loss.privacy_parameters_details",
+        "deployment_model.actors", "accounting.post_processing", "accounting.composition",
+        "implementation.preprocessing_and_hyperparameter_tuning", "implementation.mechanisms",
+        "implementation.justification"],
+}  # fmt: skip
+TOLD = {
+    "data_source_type": "Static",
+    "data_domain": "All sets of visits.",
+    "actors": "A Bureau sees the data, everybody the counts.",
+    "justification": "As for the census.",
+}
+
+
+def _deserved(deployment):
+    """Return the tier of an entry by the list above."""
+    for tier, fields in TIERS.items():
+        for field in fields:
+            part, name = field.split(".")
+            if not deployment[part].get(name):
+                return tier - 1
+    return 3
+
+
+@pytest.mark.parametrize("left_out", [None, *TOLD, "unit", "neighbours"])
+def test_an_entry_claims_the_tier_whose_fields_it_fills(left_out):
+    facts = {**region_counts().facts}
+    facts.pop(left_out, None)
+    told = {name: text for name, text in TOLD.items() if name != left_out}
+    entry = registry_entry(region_counts(facts=facts).card(), **CURATED, **told)
+    assert entry["tier"] == _deserved(entry["deployment"])
+    assert entry["tier"] == {None: 3, "data_source_type": 1, "unit": 1}.get(left_out, 2)
+    assert set(entry["deployment"]["deployment_model"]) <= ALLOWED["deployment_model"]
+
+
+def test_an_entry_knows_two_types_of_sources():
+    with pytest.raises(ParameterError, match="'Static' or 'Dynamic'"):
+        registry_entry(region_counts().card(), **CURATED, data_source_type="static")
+
+
+def test_an_answer_from_before_keeps_its_deviation_in_rows():
+    facts = {"aggregates": [{"kind": "sum", "text": "SUM(x)", "noise": "laplace", "deviation": 2}]}
+    old = region_counts(facts=facts)
+    assert old.card()["mechanisms"][0]["deviation_in_rows"] == 2
+    told = registry_entry(old.card(), **CURATED)["deployment"]["implementation"]["mechanisms"]
+    assert "standard deviation 2 in rows" in told
+    assert "in rows, on each of the sums" in " ".join(old.explain().split())
+
+
 def test_an_entry_needs_a_date():
     undated = region_counts(receipt=Receipt(bodies=('{"account":"people","index":7}',))).card()
     with pytest.raises(ParameterError, match="publication_date"):

@@ -435,7 +435,7 @@ class TestExplain:
             "clamped to [0, 200,000] (declared by the custodian)",
             "61.5 rows or more",
             "COUNT(*): Gaussian noise of standard deviation 29.1. ",
-            "AVG(income): Gaussian noise of standard deviation 29.1, in rows, on each of the sums",
+            "AVG(income): Gaussian noise of standard deviation 158.2 to 90,112, depending on the",
             "does not include what bounding itself moved",
             "epsilon=0.5, delta=1e-08",
             "83% of the budget is left",

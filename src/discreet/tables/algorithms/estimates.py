@@ -20,7 +20,7 @@ from discreet.tables.model.aggregates import AggregateKind
 from discreet.tables.model.query import Aggregate
 from discreet.tables.model.statements import Cells
 
-__all__ = ["Estimate", "estimate"]
+__all__ = ["Estimate", "deviations", "estimate"]
 
 Flags = npt.NDArray[np.bool_]
 
@@ -79,6 +79,21 @@ def estimate(aggregate: Aggregate, released: Noisy, *, is_clamped: bool = True) 
         return replace(made, reliable=made.reliable & is_enough)
     value, error = with_error(_TOTALS[aggregate.kind], released)
     return Estimate(value=value, error=error, reliable=np.abs(value) >= _CLEAR * error)
+
+
+def deviations(aggregate: Aggregate, released: Noisy) -> Array:
+    """Return the standard deviations of an aggregate's noise in its own units.
+
+    Of numbers of rows and sums there is one, whatever the groups; of ratios one for each group,
+    since they depend on a denominator.
+
+    >>> noisy = Noisy(cells=Cells(kind="rows"), noisy=np.array([[120.5], [1.0]]), deviation=2.0)
+    >>> deviations(Aggregate(kind="count"), noisy)
+    array([2.])
+    """
+    if aggregate.kind in _TOTALS:
+        released = replace(released, noisy=np.zeros((1, released.noisy.shape[1])))
+    return estimate(aggregate, released).error
 
 
 def _every_row(released: Noisy) -> Array:

@@ -23,7 +23,7 @@ from discreet.tables.model.relation import most_joined
 from discreet.tables.pricing.expected_errors import name_of
 from discreet.tables.pricing.offer import Offer
 from discreet.tables.pricing.prepared import Prepared
-from discreet.tables.release.columns import columns_of
+from discreet.tables.release.columns import Columns, columns_of
 from discreet.tables.release.execution.run import Released, run
 from discreet.tables.results.result import Result
 
@@ -166,7 +166,7 @@ def made(prepared: Prepared, released: Released, asker: Asker, receipt: Receipt)
         loss=prepared.price.loss,
         receipt=receipt,
         left=_left(asker.account),
-        facts=_facts(prepared, released, asker, columns.plain),
+        facts=_facts(prepared, released, asker, columns),
         notes=_notes(prepared, released),
     )
 
@@ -209,7 +209,7 @@ def _bounding(bounding: Bounding | None) -> dict[str, Any]:
 
 
 def _facts(
-    prepared: Prepared, released: Released, asker: Asker, shown: dict[str, int]
+    prepared: Prepared, released: Released, asker: Asker, columns: Columns
 ) -> dict[str, Any]:
     """Describe what was done, for the card, the explanation and whoever asks again."""
     query = prepared.query
@@ -225,7 +225,7 @@ def _facts(
         "bounding": {**_bounding(released.bounding), "origin": origin},
         "limits": {name: float(limit) for name, limit in released.limits.items()},
         "aggregates": [
-            {**_aggregate_facts(i, prepared, released), **_shown_as(i, shown)}
+            {**_aggregate_facts(i, prepared, released), **_shown_as(i, columns)}
             for i in range(len(query.aggregates))
         ],
     }
@@ -239,27 +239,19 @@ def _facts(
     return facts
 
 
-def _shown_as(index: int, shown: dict[str, int]) -> dict[str, str]:
-    """Return the column that shows an aggregate as it is, where there is one."""
-    names = [name for name, i in shown.items() if i == index]
-    return {"column": names[0]} if names else {}
+def _shown_as(index: int, columns: Columns) -> dict[str, Any]:
+    """Return the column that shows an aggregate as it is, where there is one, and its noise."""
+    names = [name for name, i in columns.plain.items() if i == index]
+    facts: dict[str, Any] = {"column": names[0]} if names else {}
+    if index in columns.deviations:
+        facts["deviations"] = columns.deviations[index]
+    return facts
 
 
 def _aggregate_facts(index: int, prepared: Prepared, released: Released) -> dict[str, Any]:
     query, aggregate = prepared.query, prepared.query.aggregates[index]
     facts: dict[str, Any] = {"kind": aggregate.kind, "text": name_of(aggregate, prepared)}
-    family = prepared.layout.sources[index]
-    if index in released.ranked:
-        facts["noise"] = "exponential"
-    else:
-        facts["noise"] = prepared.price.noise.kind
-        source = released.units if aggregate.spec.counts == "units" else None
-        if family is not None:
-            source = released.families[family]
-        elif aggregate.spec.counts == "distinct":
-            source = released.distinct[aggregate.values[0]]
-        if source is not None:
-            facts["deviation"] = source.deviation
+    facts["noise"] = "exponential" if index in released.ranked else prepared.price.noise.kind
     clamped = [v for v in aggregate.values if v in released.bounds]
     if clamped and aggregate.spec.counts is None:
         facts["bounds"] = [float(end) for end in released.bounds[clamped[0]]]

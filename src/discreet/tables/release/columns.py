@@ -27,9 +27,13 @@ Integers = npt.NDArray[np.int64]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """The columns of an answer; ``plain`` are those that show an aggregate as it is."""
+    """The columns of an answer; ``plain`` are those that show an aggregate as it is.
+
+    ``deviations`` are those of the noise of aggregates, the least and the greatest of all groups.
+    """
 
     plain: dict[str, int]
+    deviations: dict[int, list[float]]
     values: dict[str, Any]
     errors: dict[str, Array]
     lows: dict[str, Array]
@@ -45,7 +49,10 @@ def columns_of(prepared: Prepared, released: Released, *, confidence: Fraction) 
     with closing(_Evaluation(query, released)) as evaluate:
         answer, order = evaluate([one.value for one in shown], is_shown=True)
         plain = query.output.plain
-        columns = Columns(plain=plain, values={}, errors={}, lows={}, highs={}, reliable={})
+        deviations = estimates.deviations()
+        columns = Columns(
+            plain=plain, deviations=deviations, values={}, errors={}, lows={}, highs={}, reliable={}
+        )
         for name in query.names:
             columns.values[name] = answer[name]
             if name in query.key_names:

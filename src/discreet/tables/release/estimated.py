@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from discreet.tables.algorithms.estimates import Estimate, estimate
+from discreet.tables.algorithms.estimates import Estimate, deviations, estimate
 from discreet.tables.algorithms.propagation import Array, Noisy, interval_factor, moved, spread
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.release.execution.run import Released
@@ -40,6 +40,16 @@ class Estimates:
     def with_intervals(self) -> list[Estimated]:
         """Return all aggregates."""
         return [self._with_interval(i) for i in range(len(self.prepared.query.aggregates))]
+
+    def deviations(self) -> dict[int, list[float]]:
+        """Return the least and the greatest deviation of the noise of aggregates, where known."""
+        found = {}
+        for i, noisy in self._sources().items():
+            errors = deviations(self.prepared.query.aggregates[i], noisy)
+            finite = errors[np.isfinite(errors)]
+            if finite.size:
+                found[i] = [float(finite.min()), float(finite.max())]
+        return found
 
     def free_values(self, shown: Sequence[Estimated]) -> list[Array]:
         """Return all aggregates as they follow from their cells, also beyond their ranges."""

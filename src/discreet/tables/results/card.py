@@ -65,10 +65,7 @@ def card(result: "Result") -> dict[str, Any]:
             ],
         },
         "groups": facts.get("keys"),
-        "mechanisms": [
-            {key: aggregate.get(key) for key in ("text", "kind", "noise", "deviation")}
-            for aggregate in aggregates
-        ],
+        "mechanisms": [_mechanism(aggregate) for aggregate in aggregates],
         "sampling": _SAMPLING[is_seeded(result)],
         "confidence": result.confidence,
         "accounting": {
@@ -86,6 +83,15 @@ def card(result: "Result") -> dict[str, Any]:
         },
         "software": {"name": "discreet", "version": __version__},
     }
+
+
+def _mechanism(aggregate: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe the noise of one aggregate, in its units: of all groups, or from least to most."""
+    made = {key: aggregate.get(key) for key in ("text", "kind", "noise")}
+    if "deviation" in aggregate:  # of an answer from before it was stated in these units
+        return {**made, "deviation_in_rows": aggregate["deviation"]}
+    least, most = aggregate.get("deviations", (None, None))
+    return {**made, "deviation": least if least == most else [least, most]}
 
 
 def _released(result: "Result") -> str | None:

@@ -21,9 +21,9 @@ def region_counts(**changes: Any) -> Result:
         "keys": {"kind": "selected", "threshold": 61.5},
         "aggregates": [
             {"kind": "count", "text": "COUNT(*)", "column": "n", "noise": "gaussian",
-             "deviation": 29.1},
+             "deviations": [29.1, 29.1]},
             {"kind": "mean", "text": "AVG(income)", "column": "pay", "noise": "gaussian",
-             "deviation": 29.1, "bounds": [0, 200000], "origin": "declared"},
+             "deviations": [158.2, 90112.0], "bounds": [0, 200000], "origin": "declared"},
         ],
         "data_version": "1",
     }  # fmt: skip

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet.privacy import Guarantee, advantage, strength
-from discreet.tables.model.aggregates import SPECS
 from discreet.tables.results.format import clean, number, price, share
 
 if TYPE_CHECKING:
@@ -139,12 +138,7 @@ def _noise(result: "Result") -> str:
         law = _LAWS.get(str(aggregate.get("noise")))
         if law is None:
             continue
-        deviation = aggregate.get("deviation")
-        how_much = "" if deviation is None else f" of standard deviation {_number(deviation)}"
-        spec = SPECS.get(aggregate.get("kind"))
-        if how_much and (spec is None or spec.counts is None):
-            how_much += ", in rows, on each of the sums that it is computed from"
-        sentences.append(f"{_name(aggregate)}: {law}{how_much}.")
+        sentences.append(f"{_name(aggregate)}: {law}{_deviation(aggregate)}.")
     if sentences:
         source = _SOURCES[is_seeded(result)]
         sentences.append(
@@ -152,6 +146,18 @@ def _noise(result: "Result") -> str:
             "and on the bounds."
         )
     return " ".join(sentences)
+
+
+def _deviation(aggregate: Mapping[str, Any]) -> str:
+    """Say how large noise is in the units of an aggregate, or in rows where an answer is old."""
+    if "deviations" in aggregate:
+        least, most = (_number(end) for end in aggregate["deviations"])
+        groups = "" if least == most else f" to {most}, depending on the group"
+        return f" of standard deviation {least}{groups}"
+    if aggregate.get("deviation") is None:
+        return ""
+    rows = "in rows, on each of the sums that it is computed from"
+    return f" of standard deviation {_number(aggregate['deviation'])}, {rows}"
 
 
 def _bars(result: "Result") -> str:

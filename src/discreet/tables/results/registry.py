@@ -2,12 +2,29 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from discreet.errors import ParameterError
 
 __all__ = ["registry_entry"]
 
+_TIERS: Final = {
+    2: {
+        "dp_variant": ("variant_name",),
+        "privacy_loss": ("privacy_unit", "privacy_parameters"),
+        "deployment_model": ("model_name", "release_type", "data_source_type", "access_type"),
+    },
+    3: {
+        "dp_variant": ("data_domain", "unprotected_quantities"),
+        "privacy_loss": ("privacy_unit_details", "privacy_parameters_details"),
+        "deployment_model": ("actors",),
+        "accounting": ("post_processing", "composition"),
+        "implementation": (
+            "preprocessing_and_hyperparameter_tuning", "mechanisms", "justification",
+        ),
+    },
+}  # fmt: skip
+"""What the registry's second and third tier ask for besides the fields that must be there."""
 _NEIGHBOURS: Final = {
     "add_remove": "Two datasets are adjacent if one is the other without the rows of one unit.",
     "replace_one": "Two datasets are adjacent if the rows of one unit are replaced by others.",
@@ -25,11 +42,19 @@ def registry_entry(
     data_product_region: str,
     registry_authors: Sequence[str],
     publication_date: str | None = None,
+    data_source_type: Literal["Static", "Dynamic"] | None = None,
+    data_domain: str | None = None,
+    actors: str | None = None,
+    justification: str | None = None,
 ) -> dict[str, Any]:
     """Turn a card into an entry of the Differential Privacy Deployments Registry, as a draft.
 
-    A card knows how a release was made, its curator knows what for. Both together fill the
-    registry's fields, up to its third tier. Written by :func:`write_card`, it is a file of YAML.
+    A card knows how a release was made, its curator knows what for. The entry's tier is the
+    highest of the registry's three whose fields are all filled. The second needs
+    ``data_source_type``, too: whether data still comes in. The third also needs ``data_domain``
+    (which data sets are possible), ``actors`` (who sees what, and why they are trusted) and
+    ``justification`` (how these choices were made). Written by :func:`write_card`, it is a file
+    of YAML.
 
     >>> from discreet.tables.results.example import region_counts
     >>> entry = registry_entry(
@@ -38,7 +63,14 @@ def registry_entry(
     ...     registry_authors=["Ana"], publication_date="2026-11-15")
     >>> entry["deployment"]["privacy_loss"]["privacy_parameters"]
     {'epsilon': 0.5, 'delta': 1e-08}
+    >>> entry["tier"]  # what a curator knows is missing
+    1
     """
+    if data_source_type not in (None, "Static", "Dynamic"):
+        raise ParameterError(
+            f"data_source_type must be 'Static' or 'Dynamic', got {data_source_type!r}.",
+            parameter="data_source_type",
+        )
     date = publication_date or str(made.get("released") or "")[:10]
     if not date:
         raise ParameterError(
@@ -59,26 +91,41 @@ def registry_entry(
         "notes": f"Question: {made['question']}",
         "registry_authors": list(registry_authors),
     }
+    parts = _from_card(made)
+    parts["dp_variant"]["data_domain"] = data_domain
+    parts["deployment_model"] |= {"actors": actors, "data_source_type": data_source_type}
+    parts["implementation"]["justification"] = justification
+    filled = {
+        part: {field: text for field, text in fields.items() if text}
+        for part, fields in parts.items()
+    }
     return {
         "url_slug": slug,
         "status": "Draft",
-        "tier": 3,
-        "deployment": {"basic": basic, **_from_card(made), "administrative": administrative},
+        "tier": _tier(filled),
+        "deployment": {"basic": basic, **filled, "administrative": administrative},
     }
 
 
-def _from_card(made: Mapping[str, Any]) -> dict[str, Any]:
-    """Fill the fields that a card knows."""
+def _tier(filled: Mapping[str, Mapping[str, Any]]) -> int:
+    """Return the highest tier whose fields, and those of the tiers below it, are all filled."""
+    for tier, parts in _TIERS.items():
+        if any(not set(fields) <= set(filled[part]) for part, fields in parts.items()):
+            return tier - 1
+    return max(_TIERS)
+
+
+def _from_card(made: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Fill the fields that a card knows; what it does not know is None or empty."""
     privacy, accounting = made["privacy"], made["accounting"]
     return {
         "dp_variant": {
             "variant_name": privacy["variant"],
-            "data_domain": f"Version of the data: {made.get('data_version') or 'not stated'}.",
             "unprotected_quantities": _unprotected(made),
         },
         "privacy_loss": {
-            "privacy_unit": str(privacy.get("unit")),
-            "privacy_unit_details": _NEIGHBOURS.get(str(privacy.get("neighbours")), ""),
+            "privacy_unit": privacy.get("unit"),
+            "privacy_unit_details": _NEIGHBOURS.get(str(privacy.get("neighbours"))),
             "privacy_parameters": {
                 "epsilon": privacy["epsilon"],
                 **({"delta": privacy["delta"]} if privacy["delta"] else {}),
@@ -92,6 +139,7 @@ def _from_card(made: Mapping[str, Any]) -> dict[str, Any]:
             "model_name": "Central",
             "release_type": "One release",
             "access_type": "Non-interactive",
+            "data_source_type_details": _version(made),
         },
         "accounting": {
             "post_processing": " ".join(made["post_processing"]) or "None.",
@@ -102,6 +150,11 @@ def _from_card(made: Mapping[str, Any]) -> dict[str, Any]:
             "mechanisms": _mechanisms(made),
         },
     }
+
+
+def _version(made: Mapping[str, Any]) -> str | None:
+    version = made.get("data_version")
+    return None if version is None else f"Version of the data: {version}."
 
 
 def _unprotected(made: Mapping[str, Any]) -> str:
@@ -118,14 +171,21 @@ def _preparation(made: Mapping[str, Any]) -> str:
 
 
 def _mechanisms(made: Mapping[str, Any]) -> str:
-    lines = [
-        f"- {m['text']}: {m['noise']}, standard deviation {m['deviation']}"
-        for m in made["mechanisms"]
-    ]
+    lines = [f"- {m['text']}: {m['noise']}{_deviation(m)}" for m in made["mechanisms"]]
     software = made["software"]
     lines.append(f"- Sampling: {made['sampling']}; no floating-point noise.")
     lines.append(f"- Library: {software['name']} {software['version']}.")
     return "\n".join(lines)
+
+
+def _deviation(mechanism: Mapping[str, Any]) -> str:
+    if "deviation_in_rows" in mechanism:
+        return f", standard deviation {mechanism['deviation_in_rows']:.4g} in rows, on each sum"
+    stated = mechanism["deviation"]
+    if stated is None:  # a random choice, not a number plus noise
+        return ""
+    ends = stated if isinstance(stated, list) else [stated]
+    return f", standard deviation {' to '.join(f'{end:.4g}' for end in ends)}"
 
 
 def _flat(value: object) -> str:

@@ -46,8 +46,9 @@ class Result:
       and ``rows``, and ``origin`` ("declared", "asked" or "inferred");
     - ``keys``: ``kind`` ("public" or "selected") and the ``threshold`` of the selection, in rows;
     - ``aggregates``: for each its ``kind`` and ``text``, ``column`` (that shows it as it is),
-      ``noise`` ("gaussian", "laplace" or "exponential"), ``deviation`` (of the noise), ``bounds``
-      (of the values) and their ``origin``.
+      ``noise`` ("gaussian", "laplace" or "exponential"), ``deviations`` (of the noise, in the
+      units of the aggregate: the least and the greatest of all groups), ``bounds`` (of the values)
+      and their ``origin``. Older answers have a ``deviation`` instead, of each sum, in rows.
 
     Nobody can guess the ``nonce``, so nobody can find the answer from its digest in the log.
 
