@@ -406,6 +406,7 @@ def _prepare(asked: str | Question, asker: answering.Asker) -> Prepared:
         catalog=catalog,
         guarantee=asker.account.guarantee,
         cost=cost,
+        beside=asker.delta_beside,
     )
 
 

@@ -4,6 +4,12 @@ A ledger counts by the same rules with a state of its own, so it takes its words
 """
 
 from discreet.accounting.filters.filter import Filter, FilterQuote
-from discreet.accounting.filters.rules import PRICING, FilterKind, FilterRules, FilterSums
+from discreet.accounting.filters.rules import (
+    PRICING,
+    FilterKind,
+    FilterRules,
+    FilterSums,
+    Scarce,
+)
 
-__all__ = ["PRICING", "Filter", "FilterKind", "FilterQuote", "FilterRules", "FilterSums"]
+__all__ = ["PRICING", "Filter", "FilterKind", "FilterQuote", "FilterRules", "FilterSums", "Scarce"]

@@ -17,7 +17,7 @@ from discreet.accounting.losses.loss import Loss, require_loss
 from discreet.errors import ParameterError
 from discreet.privacy import Guarantee, Neighbours
 
-__all__ = ["PRICING", "FilterRules", "FilterKind", "FilterSums"]
+__all__ = ["PRICING", "FilterRules", "FilterKind", "FilterSums", "Scarce"]
 
 FilterKind = Literal["basic", "zcdp", "renyi", "combined"]
 FilterSums = tuple[int | float, ...]
@@ -26,6 +26,10 @@ FilterSums = tuple[int | float, ...]
 PRICING = 2
 """Which formulas :meth:`FilterRules.price` uses: raised whenever one of them changes."""
 
+Scarce = Literal["epsilon", "delta"]
+"""What runs out first: the sum of divergences, or that of deltas."""
+
+_BESIDE = Fraction(1, 2)  # of the share of epsilon: what a release should take of delta
 _KINDS = get_args(FilterKind)
 _REMEMBERED = 4096  # losses whose prices are kept, so that repeated ones are looked up
 
@@ -162,6 +166,51 @@ class FilterRules:
         """
         shares = list(map(FixedPoint.share, self.units, sums))
         return min(map(max, shares[::2], shares[1::2]))
+
+    def shares(self, sums: FilterSums, *, after: FilterSums | None = None) -> tuple[float, float]:
+        """Return which shares of epsilon and of delta these are, in the track with most room.
+
+        That is the track where these sums, or those ``after`` them, leave most.
+
+        >>> rules = FilterRules(Guarantee(epsilon=1, delta=1e-6), kind="basic")
+        >>> rules.shares((rules.units[0].limit // 4, 0))
+        (0.25, 0.0)
+        """
+
+        def shares(one: FilterSums, at: int) -> tuple[float, float]:
+            return self.units[at].share(one[at]), self.units[at + 1].share(one[at + 1])
+
+        tracks = range(0, len(self.units), 2)
+        return shares(sums, min(tracks, key=lambda at: max(shares(after or sums, at))))
+
+    def scarce(self, sums: FilterSums) -> Scarce:
+        """Say what :meth:`share` speaks of: epsilon, by whatever divergence, or delta.
+
+        >>> rules = FilterRules(Guarantee(epsilon=1))
+        >>> rules.scarce((rules.units[0].limit // 4, 0))
+        'epsilon'
+        """
+        epsilon, delta = self.shares(sums)
+        return "delta" if delta > epsilon else "epsilon"
+
+    def delta_beside(self, loss: Loss) -> Fraction:
+        """Return how much delta may go with a loss if delta shall not run out before epsilon.
+
+        It is in every track at most half the share of the limit that the loss takes of the other
+        one; so releases that keep to it fit as often as their divergences do.
+
+        >>> from discreet.accounting import PureLoss
+        >>> rules = FilterRules(Guarantee(epsilon=1, delta=1e-6), kind="basic")
+        >>> float(rules.delta_beside(PureLoss(epsilon=0.25)))  # an eighth of 1e-6
+        1.25e-07
+        """
+        shares = [
+            Fraction(spent, units.limit)
+            for spent, units in zip(self.price(loss)[::2], self.units[::2], strict=True)
+            if isinstance(spent, int) and units.limit
+        ]
+        room = min(units.amount for units in self.units[1::2])
+        return _BESIDE * min(*shares, Fraction(1)) * room if shares else Fraction(0)
 
     def relation(self, loss: Loss, agreed: Neighbours | None) -> Neighbours | None:
         """Return the relation that all losses so far and this one share, or refuse this one.

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import final
 
 from discreet.accounting import FilterRules, Loss
+from discreet.accounting.filters import Scarce
 from discreet.ledger.accounts.offers import NoisierOffer, least_noise
 from discreet.ledger.accounts.periods import Periods, labels
 from discreet.ledger.rules.balance import Balance
@@ -37,6 +39,10 @@ class Budget:
 class BudgetQuote:
     """One budget that a loss draws on: the share used before and after it.
 
+    A budget is used up by epsilon or by delta. ``scarce`` names what would be used most afterwards,
+    and ``epsilon_share`` and ``delta_share`` are the shares of either that this loss takes.
+    ``delta_beside`` is how much delta may go with it if delta shall not run out before epsilon.
+
     >>> BudgetQuote(name="analyst=ana", fits=True, used=0.25, used_after=0.5).used_after
     0.5
     """
@@ -45,6 +51,10 @@ class BudgetQuote:
     fits: bool
     used: float
     used_after: float
+    scarce: Scarce = "epsilon"
+    epsilon_share: float = 0.0
+    delta_share: float = 0.0
+    delta_beside: Fraction = Fraction(0)
 
 
 @final
@@ -86,6 +96,11 @@ class AccountQuote:
     def used_after(self) -> float:
         """The share of the tightest budget that would be used afterwards."""
         return self.tightest.used_after
+
+    @property
+    def delta_beside(self) -> Fraction:
+        """How much delta may go with the loss if in no budget delta shall run out first."""
+        return min(budget.delta_beside for budget in self.budgets)
 
     def __bool__(self) -> bool:
         return self.fits
@@ -169,9 +184,14 @@ def _quoted(name: str, rules: FilterRules, balance: Balance, loss: Loss) -> Budg
     price = rules.price(loss)  # first, since it refuses what is no loss
     rules.relation(loss, rules.neighbours)
     after = balance.after_charge(price).total
+    epsilon_share, delta_share = rules.shares(price, after=after)
     return BudgetQuote(
         name=name,
         fits=rules.fits(after),
         used=rules.share(balance.total),
         used_after=rules.share(after),
+        scarce=rules.scarce(after),
+        epsilon_share=epsilon_share,
+        delta_share=delta_share,
+        delta_beside=rules.delta_beside(loss),
     )

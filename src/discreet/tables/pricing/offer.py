@@ -39,7 +39,9 @@ class Offer:
     ``epsilon`` and ``delta`` are the guarantee of the release taken alone: whatever else is
     released, this answer by itself is (epsilon, delta)-DP. The account is charged the true loss of
     the release, which composes better than (epsilon, delta) does. ``delta`` left out is
-    one hundredth of the account's.
+    at most one hundredth of the account's, and groups that nobody listed are then selected with so
+    little of it that the account's delta never runs out before its epsilon. One that is stated is
+    used in full.
 
     ``share`` is a share of the account's whole budget, as ``"5%"`` or 0.05: what the ledger shows
     as used afterwards, less what it shows now. ``within`` asks for intervals at most so wide on

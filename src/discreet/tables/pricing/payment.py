@@ -13,7 +13,7 @@ from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.expected_errors import expected_errors
 from discreet.tables.pricing.offer import Offer
 from discreet.tables.pricing.prepared import Prepared
-from discreet.tables.pricing.price import Price, best, prices
+from discreet.tables.pricing.price import Beside, Price, best, prices
 
 __all__ = ["DELTA_SHARE", "prepare"]
 
@@ -32,10 +32,12 @@ def prepare(
     catalog: Catalog,
     guarantee: Guarantee,
     cost: Callable[[Loss], float],
+    beside: Beside,
 ) -> Prepared:
-    """Lay a question out and price it on these offer.
+    """Lay a question out and price it on this offer.
 
-    ``cost`` says what share of the budget a loss would use now.
+    ``cost`` says what share of the budget a loss would use now, ``beside`` how much delta may go
+    with one. A delta that the offer states is used in full.
     """
     layout, delta = lay_out(query), _delta(offer, guarantee)
 
@@ -45,7 +47,10 @@ def prepare(
         )
 
     def priced(epsilon: Fraction) -> tuple[Price, ...]:
-        return prices(query, layout, catalog, epsilon=epsilon, delta=delta, bounding=offer.bounding)
+        return prices(
+            query, layout, catalog, epsilon=epsilon, delta=delta, bounding=offer.bounding,
+            beside=beside if offer.delta is None else None,
+        )  # fmt: skip
 
     def at(epsilon: Fraction) -> Prepared:
         return made(best(priced(epsilon), query, catalog, offer.bounding))

@@ -1,7 +1,7 @@
 """What a question costs: from a guarantee to the noise of every part, before data is touched."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -26,6 +26,7 @@ from discreet.tables.pricing.inferences import Inference, NoiseKind, inferences_
 
 __all__ = [
     "SIZE_SHARE",
+    "Beside",
     "Price",
     "best",
     "price",
@@ -43,6 +44,9 @@ MOST_GROUPS: Final = 10**6
 SPREAD: Final = 16  # over how many groups a unit's rows are taken to spread, if nothing is declared
 
 _LEAST: Final = Fraction(1, 10**100)
+
+Beside = Callable[[Loss], Fraction]
+"""From a loss to the delta that may go with it, so that an account's delta outlasts its epsilon."""
 
 
 @final
@@ -87,9 +91,12 @@ def price(
     epsilon: Fraction,
     delta: Fraction,
     bounding: Bounding | None = None,
+    beside: Beside | None = None,
 ) -> Price:
     """Return the price with the smaller error, by Laplace or by Gaussian noise."""
-    found = prices(query, layout, catalog, epsilon=epsilon, delta=delta, bounding=bounding)
+    found = prices(
+        query, layout, catalog, epsilon=epsilon, delta=delta, bounding=bounding, beside=beside
+    )
     return best(found, query, catalog, bounding)
 
 
@@ -111,8 +118,12 @@ def prices(
     epsilon: Fraction,
     delta: Fraction,
     bounding: Bounding | None = None,
+    beside: Beside | None = None,
 ) -> tuple[Price, ...]:
     """Return the price for each kind of noise that is possible.
+
+    ``beside`` says how much delta unlisted keys may take beside a loss; otherwise they take what
+    the noise leaves of ``delta``, however soon that uses up an account.
 
     >>> from discreet.privacy import Neighbours, Unit
     >>> from discreet.tables.pricing.cell_layout import lay_out
@@ -139,6 +150,7 @@ def prices(
             inferences_of(kind, query, layout, catalog, bounding),
             epsilon=epsilon,
             delta=delta,
+            beside=beside,
         )
         for kind in _noise_kinds(query, layout, delta, bounding)
     )
@@ -207,6 +219,7 @@ def _spent(
     *,
     epsilon: Fraction,
     delta: Fraction,
+    beside: Beside | None,
 ) -> Price:
     noisy = layout.parts - len(layout.ranks)
     share = INFERENCE_SHARE if query.keys else INFERENCE_SHARE_OF_TOTALS
@@ -232,11 +245,14 @@ def _spent(
         parts.append((size_noise(each).loss, 1))
     if inferences:
         parts.append((BoundedRangeLoss(epsilon=inferred), len(inferences)))
+    if key_delta and beside is not None:
+        # Where a budget has no delta at all nothing helps, and it will say so.
+        key_delta = min(key_delta, beside(compose(parts)) or key_delta)
     if key_delta:
         parts.append((ApproximateLoss(epsilon=0, delta=key_delta), 1))
     return Price(
         epsilon=epsilon,
-        delta=delta if kind == "gaussian" or key_delta else Fraction(0),
+        delta=delta if kind == "gaussian" else key_delta / ALL_BUT_NOTHING,
         noise=noise,
         rank_epsilon=each,
         inference_epsilon=inferred,

@@ -10,6 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from discreet._json import read_json
+from discreet.accounting import Loss
 from discreet.errors import DataError, LedgerUnavailable
 from discreet.ledger import Account, Receipt
 from discreet.noise import Source
@@ -71,6 +72,10 @@ class Asker:
     def charge_fields(self) -> dict[str, Any]:
         """What the ledger wants to know of a charge."""
         return {**self.asking, "version": self.version}
+
+    def delta_beside(self, loss: Loss) -> Fraction:
+        """Return how much delta may go with a loss if it shall not run out before epsilon."""
+        return self.account.quote(loss, **self.asking).delta_beside
 
 
 def answer(prepared: Prepared, asker: Asker) -> Result:

@@ -149,7 +149,10 @@ def _guarantee(asker: answering.Asker) -> tuple[Fraction, Fraction]:
 
 def _priced(one: Merged, asker: answering.Asker, *, epsilon: Fraction, delta: Fraction) -> Prepared:
     layout = lay_out(one.query)
-    found = price(one.query, layout, asker.catalog, epsilon=epsilon, delta=delta)
+    found = price(
+        one.query, layout, asker.catalog, epsilon=epsilon, delta=delta,
+        beside=asker.delta_beside if asker.offer.delta is None else None,
+    )  # fmt: skip
     return Prepared(
         question=one.question, query=one.query, layout=layout, price=found, bounding=None
     )
