@@ -10,7 +10,7 @@ from discreet.tables.model import scalar
 from discreet.tables.model.scalar import Cast, Scalar
 from discreet.tables.model.types import INTEGERS, Kind
 from discreet.tables.sql.expressions.intervals import hull, point
-from discreet.tables.sql.expressions.term import NULL, Term, as_double
+from discreet.tables.sql.expressions.term import MOST_DIGITS, NULL, Term, as_double, decimals
 
 __all__ = ["as_kind", "joined", "number_literal", "text_literal", "time_literal", "unify"]
 
@@ -51,7 +51,13 @@ def number_literal(value: Fraction) -> Term:
         is_nullable=False,
         is_literal=True,
         values=(shown,),
+        digits=_digits(value),
     )
+
+
+def _digits(value: Fraction) -> int | None:
+    """Return how many digits after the point are enough to write a number."""
+    return next((n for n in range(MOST_DIGITS + 1) if 10**n % value.denominator == 0), None)
 
 
 def time_literal(written: str, kind: Literal["date", "timestamp"]) -> Term | None:
@@ -133,7 +139,9 @@ def _unify_numbers(terms: list[Term]) -> list[Term]:
             replace(term, node=Cast(term.node, "int64", widens=True), type="int64")
             for term in terms
         ]
-    return [replace(term, node=as_double(term), type="double") for term in terms]
+    return [
+        replace(term, node=as_double(term), type="double", digits=decimals(term)) for term in terms
+    ]
 
 
 def joined(terms: Sequence[Term], node: Scalar) -> Term:
@@ -142,6 +150,8 @@ def joined(terms: Sequence[Term], node: Scalar) -> Term:
     known = [t for t in terms if t.values != (None,)]  # a NULL widens no interval
     lists = [t.values for t in terms]
     values = None
+    digits = [decimals(t) for t in known]
+    most = None if None in digits else max((n for n in digits if n is not None), default=None)
     if all(v is not None for v in lists):
         values = tuple(dict.fromkeys((type(v), v) for vs in lists if vs is not None for v in vs))
     return Term(
@@ -153,4 +163,5 @@ def joined(terms: Sequence[Term], node: Scalar) -> Term:
         is_nullable=any(t.is_nullable for t in terms),
         values=None if values is None else tuple(v for _, v in values),
         is_tidy=all(t.is_tidy or t.is_literal or t.type != "double" for t in terms),
+        digits=most,
     )

@@ -9,11 +9,20 @@ from typing import Final
 from sqlglot import exp
 
 from discreet.tables.model import scalar
-from discreet.tables.model.scalar import Call, Case, Function, Literal
+from discreet.tables.model.scalar import Call, Case, Function, Literal, Scalar
 from discreet.tables.sql.expressions import intervals
 from discreet.tables.sql.expressions.arguments import Rule, is_tidy, need, whole_literal
 from discreet.tables.sql.expressions.literals import joined, unify
-from discreet.tables.sql.expressions.term import Scope, Term, as_double, number, tidy, tidy_double
+from discreet.tables.sql.expressions.term import (
+    Scope,
+    Term,
+    as_double,
+    decimals,
+    number,
+    rounded,
+    tidy,
+    tidy_double,
+)
 
 __all__ = ["ANONYMOUS", "RULES"]
 
@@ -65,6 +74,7 @@ def _absolute(node: exp.Expression, scope: Scope) -> Term:
         is_whole=term.is_whole,
         is_nullable=term.is_nullable,
         is_tidy=is_tidy(term),
+        digits=decimals(term),
     )
 
 
@@ -80,12 +90,16 @@ def _round_whole(node: exp.Expression, scope: Scope) -> Term:
     word = _WORDS[type(node)]
     term = need(scope, node.this, "number", word=word.upper())
     return number(
-        Call(word, (as_double(term),)),
+        Call(word, (_exactly(term),)),
         interval=intervals.rounded(term.interval),
         is_whole=True,
         is_nullable=term.is_nullable,
         is_tidy=is_tidy(term),
     )
+
+
+def _exactly(term: Term) -> Scalar:
+    return rounded(term) if term.type == "double" else as_double(term)
 
 
 def _round(node: exp.Expression, scope: Scope) -> Term:
@@ -101,8 +115,15 @@ def _round(node: exp.Expression, scope: Scope) -> Term:
         None if low is None else step * math.floor(low / step),
         None if high is None else step * math.ceil(high / step),
     )
+    value, scale = _exactly(term), decimals(term)
+    if scale is not None and scale > max(digits, 0):  # a half is one exactly as a whole number
+        parts = scalar.double(10 ** (scale - digits))
+        whole = Call("multiply", (value, scalar.double(10**scale)))
+        value = Call("divide", (Call("round", (whole, Literal(0, "int32"))), parts))
+        value = Call("round", (value, Literal(0, "int32")))
+        value = Call("multiply", (value, scalar.double(10**-digits)))
     return number(
-        Call("round", (as_double(term), Literal(digits, "int32"))),
+        Call("round", (value, Literal(digits, "int32"))),
         interval=span,
         is_whole=digits <= 0 or term.is_whole,
         is_nullable=term.is_nullable,

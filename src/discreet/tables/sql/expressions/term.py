@@ -1,13 +1,23 @@
 """Typed expressions: each is total, so whatever the data, evaluating it never raises."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Protocol, final
 
 from discreet.tables.model import scalar
 from discreet.tables.model.query import KeyValue
 from discreet.tables.model.scalar import Call, Cast, Literal, Scalar
-from discreet.tables.model.types import WIDE, ZONED, Kind, Type, column_type, kind_of, plain_type
+from discreet.tables.model.types import (
+    INTEGERS,
+    WIDE,
+    ZONED,
+    Kind,
+    Type,
+    column_type,
+    kind_of,
+    plain_type,
+)
 from discreet.tables.sql.expressions.intervals import ANY, Interval
 
 if TYPE_CHECKING:
@@ -16,18 +26,24 @@ if TYPE_CHECKING:
     from discreet.tables.sql.question.context import ReadingContext
 
 __all__ = [
+    "MOST_DIGITS",
     "NULL",
     "Scope",
     "Term",
     "as_double",
     "boolean",
+    "decimals",
     "in_range",
+    "kept_digits",
     "number",
+    "rounded",
     "text",
     "tidy",
     "tidy_double",
     "total_column",
 ]
+
+MOST_DIGITS: Final = 15  # of a decimal after the point; doubles hardly have more
 
 
 @final
@@ -37,7 +53,8 @@ class Term:
 
     ``values`` are all values it can have, where they
     are known; a literal has exactly one. ``column`` names the column it is, where it is one, and
-    ``is_unit`` says that this column is the unit of privacy of the row.
+    ``is_unit`` says that this column is the unit of privacy of the row. A number with ``digits``
+    is a decimal, as SQL has it: computed as a double, and rounded to these digits where it is used.
 
     >>> number(scalar.ColumnRef("x")).type
     'double'
@@ -54,6 +71,8 @@ class Term:
     column: str | None = None
     is_unit: bool = False
     is_tidy: bool = False  # has no NaN already
+    digits: int | None = None  # after the point, where it is a decimal and no mere double
+    is_rounded: bool = False  # the double nearest to that decimal already
 
 
 NULL: Final = Term(node=scalar.NULL, kind="null", type="null", is_literal=True, values=(None,))
@@ -77,6 +96,7 @@ def number(
     is_whole: bool = False,
     is_nullable: bool = True,
     is_tidy: bool = False,
+    digits: int | None = None,
 ) -> Term:
     """Return a number that is computed as a double.
 
@@ -91,6 +111,7 @@ def number(
         is_whole=is_whole,
         is_nullable=is_nullable,
         is_tidy=is_tidy,
+        digits=digits,
     )
 
 
@@ -139,7 +160,10 @@ def total_column(column: Scalar, declared: str) -> Term | None:
             return number(Call("not_nan", (column,)))
         if plain == "FLOAT":
             return number(Call("not_nan", (Cast(column, "double", widens=True),)))
-        return number(Cast(column, "double"), is_whole=plain in WIDE)
+        scale = re.fullmatch(r"(?:DECIMAL|NUMERIC)\(\d+, ?(\d+)\)", plain)
+        found = number(Cast(column, "double"), is_whole=plain in WIDE)
+        digits = int(scale[1]) if scale is not None else None
+        return replace(found, digits=kept_digits(digits), is_rounded=True)
     if kind == "number":
         return Term(node=column, kind=kind, type=type_, is_whole=True)
     if kind == "boolean":
@@ -160,15 +184,44 @@ def in_range(node: Scalar, type_: Type) -> Term:
     return Term(node=Call("timestamp_in_range", (node,)), kind="timestamp", type="timestamp")
 
 
+def kept_digits(digits: int | None) -> int | None:
+    """Return digits after the point that doubles can keep, None where there are more.
+
+    >>> kept_digits(2), kept_digits(30)
+    (2, None)
+    """
+    return digits if digits is not None and digits <= MOST_DIGITS else None
+
+
+def decimals(term: Term) -> int | None:
+    """Return how many digits after the point a number has at most, None where it is a double.
+
+    >>> decimals(Term(node=scalar.ColumnRef("n"), kind="number", type="int32"))
+    0
+    """
+    return 0 if term.type in INTEGERS else term.digits
+
+
+def rounded(term: Term) -> Scalar:
+    """Return a decimal as the double nearest to it, which sums and products of doubles may miss.
+
+    >>> rounded(replace(number(scalar.ColumnRef("x")), digits=2)).function
+    'round'
+    """
+    if term.digits is None or term.type != "double" or term.is_rounded or term.is_literal:
+        return term.node
+    return Call("round", (term.node, Literal(term.digits, "int32")))
+
+
 def tidy(term: Term) -> Scalar:
-    """Return a number without NaN, which arithmetic on infinities can create.
+    """Return a number without NaN, which arithmetic on infinities can create; decimals exactly.
 
     >>> tidy(number(scalar.ColumnRef("x"))).function
     'not_nan'
     """
-    if term.kind != "number" or term.type != "double" or term.is_literal or term.is_tidy:
+    if term.kind != "number" or term.type != "double" or term.is_literal:
         return term.node
-    return Call("not_nan", (term.node,))
+    return rounded(term) if term.is_tidy else Call("not_nan", (rounded(term),))
 
 
 def as_double(term: Term) -> Scalar:
