@@ -165,6 +165,7 @@ def test_the_library_never_names_an_insecure_generator():
 @pytest.mark.parametrize("count", [0, 1, 65_536, 65_537, 262_143, 1_000_003])
 def test_parts_make_up_the_whole(monkeypatch, processors, count):
     monkeypatch.setattr("discreet.noise.source._processors", lambda: processors)
+    monkeypatch.setattr("discreet.noise.source._PER_THREAD", 1 << 17)
     touched, threads = np.zeros(count, dtype=np.int64), set()
 
     def work(part):
@@ -182,6 +183,7 @@ def test_parts_make_up_the_whole(monkeypatch, processors, count):
 
 def test_threads_never_share_a_keystream(monkeypatch):
     monkeypatch.setattr("discreet.noise.source._processors", lambda: 4)
+    monkeypatch.setattr("discreet.noise.source._PER_THREAD", 1 << 17)
     drawn = discrete_laplace(2**50, 1 << 19)
     # Two equal ones among 2**19 draws of this width have a chance of about 2**-14; a shared
     # keystream would make 2**17 pairs.
@@ -190,6 +192,7 @@ def test_threads_never_share_a_keystream(monkeypatch):
 
 def test_an_error_in_a_part_is_raised_and_a_missing_thread_is_not(monkeypatch):
     monkeypatch.setattr("discreet.noise.source._processors", lambda: 2)
+    monkeypatch.setattr("discreet.noise.source._PER_THREAD", 1 << 17)
 
     def fail(_part):
         raise ValueError("from a part")

@@ -5,6 +5,6 @@
 
 from discreet.mechanisms.selection.ranks import as_share
 from discreet.mechanisms.selection.scores import worst_shortfall
-from discreet.mechanisms.values.arrays import as_integers, saturating_add
+from discreet.mechanisms.values.arrays import add_drawn, as_integers
 
-__all__ = ["as_integers", "as_share", "saturating_add", "worst_shortfall"]
+__all__ = ["add_drawn", "as_integers", "as_share", "worst_shortfall"]

@@ -18,8 +18,10 @@ __all__ = ["SYSTEM", "SecureSource", "Source", "bits", "in_parts", "process_iden
 
 _LONGEST_READ: Final = 1 << 20
 _REKEY_AFTER: Final = 1 << 24  # bytes; a stolen key reveals at most this much past noise
-_PART: Final = 1 << 16  # entries; keeps what is made on the way in the processor's cache
-_PER_THREAD: Final = 1 << 17  # entries; fewer are not worth a thread
+_PART: Final = 1 << 17  # entries; keeps what is made on the way in the processor's cache
+# Entries. The cipher and a search hold the interpreter's lock, so that two threads which fill what
+# the cache holds wait for each other; from here on fresh memory is what takes the time.
+_PER_THREAD: Final = 1 << 22
 _ZEROS: Final = memoryview(bytes(_LONGEST_READ))
 
 _forks = 0

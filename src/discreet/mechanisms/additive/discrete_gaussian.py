@@ -11,7 +11,7 @@ import numpy.typing as npt
 from discreet._exact import Number, plain, positive, probability, whole
 from discreet.accounting import DiscreteGaussianLoss, calibrate
 from discreet.errors import DataError
-from discreet.mechanisms.values.arrays import as_integers, is_scalar, saturating_add
+from discreet.mechanisms.values.arrays import add_drawn, as_integers, is_scalar
 from discreet.mechanisms.values.deviations import lattice_gaussian_deviation
 from discreet.mechanisms.values.tails import normal_quantile
 from discreet.noise import SYSTEM, Source, discrete_gaussian
@@ -124,8 +124,9 @@ class DiscreteGaussian:
             )
         if is_scalar(value):
             return discrete_gaussian(self.sigma, centre=int(values), source=source)
-        noise = discrete_gaussian(self.sigma, values.shape, source=source)
-        return saturating_add(values, noise)
+        return add_drawn(
+            values, lambda n: discrete_gaussian(self.sigma, n, source=source), source=source
+        )
 
     def error(self, *, confidence: float) -> int:
         """Return a t with Pr[abs(noise) <= t] >= confidence for one entry; at most one too many.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from discreet._exact import Number, plain, positive, probability, whole
 from discreet._rounding import log_one_over
 from discreet.accounting import DiscreteLaplaceLoss
-from discreet.mechanisms.values.arrays import as_integers, is_scalar, saturating_add
+from discreet.mechanisms.values.arrays import add_drawn, as_integers, is_scalar
 from discreet.mechanisms.values.calibration import readable_up
 from discreet.mechanisms.values.deviations import two_sided_geometric_deviation
 from discreet.noise import SYSTEM, Source, discrete_laplace
@@ -106,8 +106,9 @@ class DiscreteLaplace:
         values = as_integers(value)
         if is_scalar(value):
             return discrete_laplace(self.scale, centre=int(values), source=source)
-        noise = discrete_laplace(self.scale, values.shape, source=source)
-        return saturating_add(values, noise)
+        return add_drawn(
+            values, lambda n: discrete_laplace(self.scale, n, source=source), source=source
+        )
 
     def error(self, *, confidence: float) -> int:
         """Return the smallest t with Pr[abs(noise) <= t] >= confidence, for one entry.

@@ -3,14 +3,24 @@
 An error here says which kind of entry was found, never which value and never where.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import DataError
+from discreet.noise.source import Source, in_parts
 
-__all__ = ["as_integers", "as_numbers", "as_reals", "as_scores", "is_scalar", "saturating_add"]
+__all__ = [
+    "add_drawn",
+    "as_integers",
+    "as_numbers",
+    "as_reals",
+    "as_scores",
+    "is_scalar",
+    "saturating_add",
+]
 
 _LARGEST = int(np.iinfo(np.int64).max)
 _LARGEST_DOUBLE = int(np.finfo(np.float64).max)
@@ -132,6 +142,31 @@ def _saturated(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def _is_beyond(array: npt.NDArray[Any]) -> bool:
     return bool((np.abs(array) >= 2.0**63).any())
+
+
+def add_drawn(
+    values: npt.NDArray[np.int64],
+    draw: Callable[[int], npt.NDArray[Any]],
+    *,
+    source: Source,
+) -> npt.NDArray[np.int64]:
+    """Add to each entry what ``draw(count)`` makes of the ``source``, with :func:`saturating_add`.
+
+    Both happen part by part, so that noise is added while it is in the cache, on all processors.
+
+    >>> from discreet.noise import SYSTEM
+    >>> add_drawn(np.array([[1, 2], [3, 4]]), np.arange, source=SYSTEM).tolist()
+    [[1, 3], [5, 7]]
+    """
+    flat = np.ascontiguousarray(values).reshape(-1)
+    out = np.empty(flat.size, dtype=np.int64)
+
+    def fill(part: slice) -> None:
+        places = flat[part]
+        out[part] = saturating_add(places, draw(places.size))
+
+    in_parts(fill, flat.size, source=source)
+    return out.reshape(values.shape)
 
 
 def saturating_add(values: npt.NDArray[np.int64], noise: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

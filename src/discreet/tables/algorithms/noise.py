@@ -12,7 +12,7 @@ import numpy.typing as npt
 from discreet._exact import Number, float_up, positive, probability, refusal
 from discreet._rounding import above, log_one_over
 from discreet.accounting import GaussianLoss, LaplaceLoss
-from discreet.mechanisms.parts import as_integers, saturating_add
+from discreet.mechanisms.parts import add_drawn, as_integers
 from discreet.noise import SYSTEM, Source, rounded_gaussian, rounded_laplace
 from discreet.tables.model.bounds import WEIGHT_STEPS
 
@@ -78,7 +78,7 @@ class Noise:
         """
         scale, steps = self._scale(sensitivity), as_integers(values)
         draw = rounded_laplace if self.kind == "laplace" else rounded_gaussian
-        return saturating_add(steps, draw(scale, steps.shape, source=source))
+        return add_drawn(steps, lambda n: draw(scale, n, source=source), source=source)
 
     def deviation(self, sensitivity: Number) -> float:
         """Return the standard deviation of the noise on one cell, in rows.
