@@ -213,7 +213,9 @@ def _characteristic(
     count = int(at[-1]) + 1 if at.size else 1
     side = math.isqrt(count - 1) + 1
     half = 0.5 * frequency * part.offset
-    turn = 2j * np.sin(half) * (np.cos(half) + 1j * np.sin(half))
+    sine = np.sin(half)
+    turn = np.empty(half.size, dtype=np.complex128)  # 2i sin(half) exp(i half)
+    turn.real, turn.imag = -2 * sine * sine, 2 * sine * np.cos(half)
     low = _powers(turn, side)
     high = _powers(_product(low[-1], turn), -(-count // side))
     weighted = high * part.weight
@@ -228,9 +230,13 @@ def _characteristic(
     return (1 + found.ravel()[at]) * np.exp(-fade), error * np.exp(-fade) + 1e-300
 
 
-def _product(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _product(
+    one: npt.NDArray[Any], other: npt.NDArray[Any], out: npt.NDArray[Any] | None = None
+) -> npt.NDArray[Any]:
     """Return (1 + one) (1 + other) - 1."""
-    found: npt.NDArray[Any] = one * other + (one + other)
+    found: npt.NDArray[Any] = np.multiply(one, other, out=out)
+    found += one
+    found += other
     return found
 
 
@@ -241,7 +247,7 @@ def _powers(turn: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
     filled, last = 1, turn
     while filled < count:
         more = min(filled, count - filled)
-        out[filled : filled + more] = _product(out[:more], last)
+        _product(out[:more], last, out[filled : filled + more])
         filled += more
         last = _product(last, last)
     return out
