@@ -57,11 +57,12 @@ class BudgetExceeded(DiscreetError):
     ``used`` is the share of the budget already used, ``would_be`` the share that the loss would
     have brought it to: above 1, infinite where the loss has no finite cost in this kind of budget.
     ``budget`` says whose budget it is, and ``account`` belongs to which account, where there is
-    one. ``offer`` is what would still fit, where the account's policy is to offer it.
+    one. ``still`` says what would fit, where that is known, and ``way_out`` what else to do.
+    ``offer`` is the same release with more noise, where the account's policy is to offer it.
 
     >>> print(BudgetExceeded(used=0.75, would_be=1.25))
-    this loss would bring the filter from 0.75 to 1.25 of its limit. Nothing was spent. Ask for
-    less: more noise, a smaller sampling rate or fewer steps.
+    this loss would bring the filter from 75% to 125% used. Nothing was spent. Ask for less: more
+    noise, a smaller sampling rate or fewer steps.
     """
 
     offer: object = None
@@ -73,13 +74,16 @@ class BudgetExceeded(DiscreetError):
         would_be: float,
         budget: str = "the filter",
         account: str | None = None,
+        still: str = "",
         way_out: str = "",
     ) -> None:
         self.used, self.would_be, self.budget = used, would_be, budget
-        self.account, self.way_out = account, way_out
+        self.account, self.still, self.way_out = account, still, way_out
         if would_be < float("inf"):
-            told = f"would bring {budget} from {used:.4g} to {would_be:.4g} of its limit"
-            remedy = "Ask for less: more noise, a smaller sampling rate or fewer steps."
+            # Above 100% also where it is by the last digit only.
+            told = f"would bring {budget} from {100 * used:.4g}% to "
+            told += f"{max(100 * would_be, 100.1):.4g}% used"
+            remedy = still or "Ask for less: more noise, a smaller sampling rate or fewer steps."
         else:
             told = f"has no finite cost in {budget}"
             remedy = (
@@ -88,15 +92,15 @@ class BudgetExceeded(DiscreetError):
         super().__init__(f"this loss {told}. Nothing was spent. {remedy} {way_out}".rstrip())
 
     def __reduce__(self) -> tuple[object, ...]:
-        facts = (self.used, self.would_be, self.budget, self.account, self.way_out)
+        facts = (self.used, self.would_be, self.budget, self.account, self.still, self.way_out)
         return (_budget_exceeded, facts)
 
 
 def _budget_exceeded(
-    used: float, would_be: float, budget: str, account: str | None, way_out: str
+    used: float, would_be: float, budget: str, account: str | None, still: str, way_out: str
 ) -> BudgetExceeded:
     return BudgetExceeded(
-        used=used, would_be=would_be, budget=budget, account=account, way_out=way_out
+        used=used, would_be=would_be, budget=budget, account=account, still=still, way_out=way_out
     )
 
 

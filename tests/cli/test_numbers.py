@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.cli.numbers import for_json, of_100, parse, parse_exactly
+from discreet._words import of_100
+from discreet.cli.numbers import for_json, parse, parse_exactly
 
 
 @given(number=st.integers() | st.floats(allow_nan=False))

@@ -39,22 +39,6 @@ def parse_exactly(text: str) -> Number:
     return Fraction(decimal) if is_modest else number
 
 
-def of_100(share: float | Fraction, *, up: bool) -> str:
-    """Write a share as a number out of 100, rounded in the stated direction, never prettified.
-
-    >>> of_100(0.7310585, up=True), of_100(0.2689414, up=False), of_100(0.5, up=True)
-    ('73.2', '26.8', '50')
-    >>> of_100(0.9999546, up=True), of_100(0.0000453, up=False), of_100(Fraction(29, 100), up=False)
-    ('99.996', '0.004', '29')
-    """
-    value = 100 * Fraction(share)
-    edge = min(value, 100 - value)  # keep digits where the value comes near an end
-    places = 1 if edge >= 1 else 2 if edge >= Fraction(1, 10) else 3
-    steps = value * 10**places
-    rounded = Decimal(math.ceil(steps) if up else math.floor(steps)).scaleb(-places)
-    return f"{rounded.normalize():f}"
-
-
 def for_json(number: Number) -> int | float | str:
     """Return a number that JSON can hold; one beyond every float becomes text.
 

@@ -14,15 +14,27 @@ from typing import Any, NamedTuple, final
 from discreet._exact import whole
 from discreet._json import read_json
 from discreet.errors import MissingExtra, ParameterError
+from discreet.ledger.accounts import quotes
 from discreet.ledger.accounts.account import Account
+from discreet.ledger.accounts.quotes import AccountQuote
 from discreet.ledger.log.proofs import Log
+from discreet.ledger.receipts import Receipt
 from discreet.ledger.rules.balance import Balance
 from discreet.ledger.rules.definition import Definition, Line
 from discreet.ledger.rules.entry import Entry, decode
 from discreet.ledger.stores.protocol import Snapshot
 from discreet.privacy import Guarantee
 
-__all__ = ["OpenJob", "Point", "Standing", "burn_down", "plot_burn_down", "shares", "standing"]
+__all__ = [
+    "OpenJob",
+    "Point",
+    "Standing",
+    "burn_down",
+    "charged",
+    "plot_burn_down",
+    "shares",
+    "standing",
+]
 
 
 class Point(NamedTuple):
@@ -91,6 +103,21 @@ def shares(account: Account, entry: Entry) -> dict[str, float]:
     {'total': 0.25}
     """
     return _shares(account._definition(), entry)
+
+
+def charged(account: Account, receipt: Receipt) -> AccountQuote:
+    """Return what a charge took of the budgets that it drew on, and how many more like it fitted.
+
+    Read from the receipt alone, in the words and the measure of :meth:`Account.quote`.
+
+    >>> from discreet.accounting import PureLoss
+    >>> from discreet.testing import temporary_account
+    >>> with temporary_account(epsilon=1) as account:
+    ...     receipt = account.charge(PureLoss(epsilon=0.25), who="ana", purpose="report")
+    ...     charged(account, receipt).words
+    '25% of the budget; about 3 more like it fit'
+    """
+    return quotes.charged(account._session, receipt)
 
 
 def burn_down(account: Account, *, points: int = 200) -> list[Point]:

@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Final, NamedTuple, Unpack, final
 
 from discreet._exact import Number
+from discreet._words import percent
 from discreet.accounting import Loss
 from discreet.errors import ParameterError
 from discreet.ledger import Account
@@ -30,6 +31,7 @@ from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.questions import Question
 from discreet.tables.release import answer as answering
 from discreet.tables.release.bound_hints import tight_bounds, told_quantiles
+from discreet.tables.release.exhausted import fits_up_to
 from discreet.tables.release.watch import Watch, watched
 from discreet.tables.release.workload import Workload, price_together
 from discreet.tables.results.result import Result
@@ -162,6 +164,7 @@ class Protected:
                 *answering.joined_notes(prepared.query),
                 *tight_bounds(prepared, self._told),
             ),
+            fits_up_to=None if budgets.fits else fits_up_to(prepared, asker),
         )
 
     def sql(
@@ -364,7 +367,7 @@ class Protected:
         tables = ", ".join(self.declaration.tables)
         return (
             f"Protected({self.name!r}: {tables}; {self.catalog.unit}, "
-            f"{self.declaration.guarantee}, {self.remaining:.0%} left)"
+            f"{self.declaration.guarantee}, {percent(self.remaining, up=False)} left)"
         )
 
     @property
@@ -396,8 +399,7 @@ def _prepare(asked: str | Question, asker: answering.Asker) -> Prepared:
     offer, catalog = asker.offer, asker.catalog
 
     def cost(loss: Loss) -> float:
-        total = asker.account.quote(loss, periods=offer.periods)
-        return total.used_after - total.used
+        return asker.account.quote(loss, periods=offer.periods).share
 
     return prepare(
         question,

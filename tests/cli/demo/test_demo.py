@@ -29,14 +29,15 @@ def test_the_page_goes_from_protecting_to_verifying():
     words = " ".join(result.stdout.split())
     for step in (
         "Guarantee(epsilon=3, delta=1e-06) for all records of one person_id",
-        "of the budget of 'people', 83% left after it",
-        "Left of the budget: 83%",
+        "% of the budget; about 5 more like it fit",
+        "left 83.3% of the budget of 'people' after it",
+        "Left of the budget: 83.3%",
         "nothing charged",
         "* would show raw rows. Nothing was spent.",
         "proven: these entries are in the log",
         "the answer is the one that entry 3 commits to",
         "6 entries verified",
-        "78% of the budget is left",
+        "78.3% of the budget is left",
     ):
         assert step in words, step
     assert len(re.findall(r"\d \N{PLUS-MINUS SIGN} \d", result.stdout)) >= 20

@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 from datetime import date, datetime, timedelta
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from discreet._words import percent
 from discreet.accounting import PureLoss
 from discreet.errors import DataError, DiscreetError, MissingExtra, ParameterError
 from discreet.ledger import Receipt
 from discreet.tables.results.example import region_counts
-from discreet.tables.results.format import cell, number, share
+from discreet.tables.results.format import cell, number
 from discreet.tables.results.result import Result
 
 RECEIPT = Receipt(bodies=('{"account":"people","index":7}',))
@@ -313,8 +315,10 @@ class TestNumbers:
         assert number(value) == told
 
     @given(part=st.floats(0, 1))
-    def test_what_is_left_is_never_overstated(self, part):
-        assert float(share(part).rstrip("%")) / 100 <= part + 1e-12
+    def test_what_is_left_is_never_overstated_and_used_and_left_make_100(self, part):
+        left = Fraction(percent(part, up=False).rstrip("%"))
+        assert left / 100 <= part + 1e-11
+        assert Fraction(percent(1 - part, up=True).rstrip("%")) + left <= 100 + Fraction(1, 500)
 
 
 class TestShown:
@@ -338,10 +342,12 @@ class TestShown:
         assert "~" not in str(region_counts(reliable={}))
 
     def test_the_footer_tells_price_rest_and_entry(self):
-        footer = str(region_counts()).splitlines()[-1]
-        assert footer == (
-            "Price: epsilon=0.5, delta=1e-08. Left of the budget: 83%. Entry 7 of account 'people'."
-        )
+        footer = str(region_counts(share=0.04, more=20)).splitlines()[-3:]
+        assert footer == [
+            "Price: epsilon=0.5, delta=1e-08, 4% of the budget.",
+            "Left of the budget: 83%; about 20 more like it fit.",
+            "Entry 7 of account 'people'.",
+        ]
         assert "Answered before" in str(region_counts(is_recalled=True))
 
     @pytest.mark.parametrize("evil", EVIL)

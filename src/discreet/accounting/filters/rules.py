@@ -4,6 +4,7 @@ A filter in memory keeps one state; a ledger keeps thousands in a database. Both
 rules, in whole numbers.
 """
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Literal, final, get_args
@@ -212,6 +213,25 @@ class FilterRules:
         room = min(units.amount for units in self.units[1::2])
         return _BESIDE * min(*shares, Fraction(1)) * room if shares else Fraction(0)
 
+    def times(self, sums: FilterSums, price: FilterSums) -> float:
+        """Return how many times a price still fits on top of sums: whole, or infinite if it is 0.
+
+        >>> rules = FilterRules(Guarantee(epsilon=1))
+        >>> limit = rules.units[0].limit
+        >>> rules.times((limit // 4, 0), (limit // 4, 0))
+        3
+        """
+        most: float = 0
+        for i in range(0, len(self.units), 2):
+            rooms = [
+                _room(units.limit - spent, one)
+                for units, spent, one in zip(
+                    self.units[i : i + 2], sums[i : i + 2], price[i : i + 2], strict=True
+                )
+            ]
+            most = max(most, min(rooms))
+        return most
+
     def relation(self, loss: Loss, agreed: Neighbours | None) -> Neighbours | None:
         """Return the relation that all losses so far and this one share, or refuse this one.
 
@@ -256,6 +276,12 @@ class FilterRules:
             own.widened(new.amount) for own, new in zip(self.units, wider.units, strict=True)
         )
         return wider
+
+
+def _room(left: int | float, price: int | float) -> float:
+    if left < 0 or price == math.inf:
+        return 0
+    return left // price if price else math.inf
 
 
 def _readable(number: Fraction | None) -> Number:

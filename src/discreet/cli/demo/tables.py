@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from discreet._exact import Number, refusal, whole
+from discreet._words import percent
 from discreet.datasets import census, folder
 from discreet.errors import ParameterError, Refused
 from discreet.privacy import Guarantee, Unit
@@ -61,7 +62,7 @@ def run_demo(console: Console, *, data: Path | None, rows: Number | None) -> Non
             say.text(f"{RAW}: {error}")
         say.title("6. Check the receipt, and the whole ledger, trusting nobody")
         _verify(say, tables, answer)
-        say.title(f"{tables.remaining:.0%} of the budget is left")
+        say.title(f"{percent(tables.remaining, up=False)} of the budget is left")
         say.text("Next: discreet protect people.parquet --name people --unit user_id "
                  "--epsilon 3 --delta 1e-6")  # fmt: skip
 

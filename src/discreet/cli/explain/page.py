@@ -7,8 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet._exact import exact, show
+from discreet._words import of_100
 from discreet.cli.explain.facts import EVEN, Explanation
-from discreet.cli.numbers import of_100
 from discreet.privacy import Guarantee, Odds, advantage, odds, success
 
 

@@ -9,10 +9,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from discreet._words import percent
 from discreet.cli.ledger.burn_down import bar, colour, print_burn_down
 from discreet.cli.ledger.fitting import fits_words
 from discreet.cli.ledger.words import about, counted
-from discreet.cli.numbers import for_json, of_100, shown
+from discreet.cli.numbers import for_json, shown
 from discreet.cli.output import is_plain, readable, say
 
 if TYPE_CHECKING:
@@ -167,15 +168,6 @@ def guarantee_words(guarantee: "Guarantee") -> str:
     return f"epsilon {shown(guarantee.epsilon)}{delta}"
 
 
-def share_words(share: float) -> str:
-    """Write a share used in percent, rounded up.
-
-    >>> share_words(0.12341), share_words(0.0), share_words(1e-9)
-    ('12.4%', '0%', '0.001%')
-    """
-    return f"{of_100(min(share, 1.0), up=True)}%"
-
-
 def _budgets(account: "Account", now: "Standing") -> "list[tuple[str, Guarantee, float]]":
     """Return every budget in use, and every limit that nobody has drawn on."""
     used = [(budget.name, budget.used) for budget in account.budgets()]
@@ -192,7 +184,7 @@ def _used_after(shares: Mapping[str, float]) -> str:
         return ""
     name = max(drawn, key=lambda one: drawn[one])
     whose = "" if name == "total" else f" {unquote(name.removeprefix('total:'))}"
-    return share_words(drawn[name]) + whose
+    return percent(min(drawn[name], 1.0), up=True) + whose
 
 
 def _print_heading(console: Console, ledger: "Ledger", text: str) -> None:
@@ -204,7 +196,7 @@ def _print_heading(console: Console, ledger: "Ledger", text: str) -> None:
 def _used(console: Console, share: float) -> Text:
     width = 10 if console.width >= _NARROW else 8
     drawn = bar(share, width=width, is_plain=is_plain(console))
-    return Text.assemble((drawn, colour(share)), f" {share_words(share)}")
+    return Text.assemble((drawn, colour(share)), f" {percent(min(share, 1.0), up=True)}")
 
 
 def _print_rows(

@@ -128,7 +128,7 @@ class Account:
         >>> with temporary_account(epsilon=1) as account:
         ...     print(account.quote(PureLoss(epsilon=0.25)))
         fits into account 'people'
-          total  0 used, 0.25 after
+          total  0% used, 25% after
         """
         return quotes.quote(
             self._session,
@@ -166,7 +166,7 @@ class Account:
         Traceback (most recent call last):
             ...
         discreet.errors.BudgetExceeded: this loss would bring the budget 'total' of account
-        'people' from 0.25 to 1.25 of its limit. Nothing was spent...
+        'people' from 25% to 125% used. Nothing was spent...
         """
         entry = payment("charge", who=who, purpose=purpose, source=source)
         if query is not None:

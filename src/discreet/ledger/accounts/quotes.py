@@ -3,12 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 from typing import final
+from urllib.parse import unquote
 
+from discreet._words import more_words, percent
 from discreet.accounting import FilterRules, Loss
-from discreet.accounting.filters import Scarce
+from discreet.accounting.filters import FilterSums, Scarce
 from discreet.ledger.accounts.offers import NoisierOffer, least_noise
 from discreet.ledger.accounts.periods import Periods, labels
+from discreet.ledger.receipts import Receipt
 from discreet.ledger.rules.balance import Balance
 from discreet.ledger.rules.definition import TOTAL, Line
 from discreet.ledger.rules.entry import now
@@ -43,6 +47,9 @@ class BudgetQuote:
     and ``epsilon_share`` and ``delta_share`` are the shares of either that this loss takes.
     ``delta_beside`` is how much delta may go with it if delta shall not run out before epsilon.
 
+    ``alone`` is the share that it would use of the budget if nothing else did, and ``more`` how
+    many more like it would fit afterwards.
+
     >>> BudgetQuote(name="analyst=ana", fits=True, used=0.25, used_after=0.5).used_after
     0.5
     """
@@ -55,6 +62,22 @@ class BudgetQuote:
     epsilon_share: float = 0.0
     delta_share: float = 0.0
     delta_beside: Fraction = Fraction(0)
+    alone: float = 0.0
+    more: float | None = None
+
+    @property
+    def share(self) -> float:
+        """What the loss costs: the share that it adds, and never less than it takes by itself.
+
+        A budget has several sums (epsilon, delta, and more than one way to count them) and is as
+        full as the one that matters. A loss that adds to another one moves it later, or never, but
+        takes room all the same.
+
+        >>> quote = BudgetQuote(name="total", fits=True, used=0.5, used_after=0.5, alone=0.08)
+        >>> quote.share
+        0.08
+        """
+        return max(self.used_after - self.used, self.alone)
 
 
 @final
@@ -69,8 +92,8 @@ class AccountQuote:
     (False, 'analyst=ana')
     >>> print(quote)
     does not fit into account 'salaries'
-      total        0.25 used, 0.5 after
-      analyst=ana  0.9 used, over the limit after
+      total        25% used, 50% after
+      analyst=ana  90% used, over the limit after
     """
 
     account: str
@@ -102,6 +125,35 @@ class AccountQuote:
         """How much delta may go with the loss if in no budget delta shall run out first."""
         return min(budget.delta_beside for budget in self.budgets)
 
+    @property
+    def share(self) -> float:
+        """What the loss costs, as a share of the tightest budget."""
+        return self.tightest.share
+
+    @property
+    def remaining(self) -> float:
+        """The share of the tightest budget that would be left afterwards."""
+        return max(0.0, 1 - self.used_after)
+
+    @property
+    def more(self) -> float | None:
+        """How many more like it would fit into all budgets afterwards, where that was counted."""
+        counted = [budget.more for budget in self.budgets if budget.more is not None]
+        return min(counted, default=None)
+
+    @property
+    def words(self) -> str:
+        """The price in words: the share of the budget, and how many more like it fit.
+
+        >>> total = BudgetQuote(name="total", fits=True, used=0, used_after=0.04, more=24)
+        >>> AccountQuote(account="salaries", budgets=(total,)).words
+        '4% of the budget; about 24 more like it fit'
+        """
+        told = [f"{percent(self.share, up=True)} of {_budget_words(self.tightest.name)}"]
+        if self.more is not None:
+            told.append(more_words(self.more))
+        return "; ".join(told)
+
     def __bool__(self) -> bool:
         return self.fits
 
@@ -109,8 +161,9 @@ class AccountQuote:
         width = max(len(budget.name) for budget in self.budgets)
         lines = [f"{'fits' if self.fits else 'does not fit'} into account {self.account!r}"]
         for budget in self.budgets:
-            after = f"{budget.used_after:.3g}" if budget.fits else "over the limit"
-            lines.append(f"  {budget.name:{width}}  {budget.used:.3g} used, {after} after")
+            after = percent(budget.used_after, up=True) if budget.fits else "over the limit"
+            used = percent(budget.used, up=True)
+            lines.append(f"  {budget.name:{width}}  {used} used, {after} after")
         if self.offer is not None:
             lines.append(f"  {self.offer}")
         return "\n".join(lines)
@@ -184,14 +237,44 @@ def _quoted(name: str, rules: FilterRules, balance: Balance, loss: Loss) -> Budg
     price = rules.price(loss)  # first, since it refuses what is no loss
     rules.relation(loss, rules.neighbours)
     after = balance.after_charge(price).total
+    return _counted(name, rules, loss, before=balance.total, after=after)
+
+
+def _counted(
+    name: str, rules: FilterRules, loss: Loss, *, before: FilterSums, after: FilterSums
+) -> BudgetQuote:
+    price = rules.price(loss)
     epsilon_share, delta_share = rules.shares(price, after=after)
     return BudgetQuote(
         name=name,
         fits=rules.fits(after),
-        used=rules.share(balance.total),
+        used=rules.share(before),
         used_after=rules.share(after),
         scarce=rules.scarce(after),
         epsilon_share=epsilon_share,
         delta_share=delta_share,
         delta_beside=rules.delta_beside(loss),
+        alone=rules.share(price),
+        more=rules.times(after, price),
     )
+
+
+def charged(session: LedgerSession, receipt: Receipt) -> AccountQuote:
+    """See :func:`discreet.ledger.charged`."""
+    entry, loss = receipt.entries[0], receipt.loss
+    definition = session.definition(receipt.account)
+    found = []
+    for name, text in entry["after"].items():
+        rules = definition.lines[name.partition(":")[0]]
+        after, price = Balance.read(text).checked(rules).total, rules.price(loss)
+        before = tuple(a - p if p < inf else inf for a, p in zip(after, price, strict=True))
+        found.append(_counted(name, rules, loss, before=before, after=after))
+    in_order = sorted(found, key=lambda budget: not Line.is_total(budget.name))
+    return AccountQuote(account=receipt.account, budgets=tuple(in_order))
+
+
+def _budget_words(name: str) -> str:
+    if name == TOTAL:
+        return "the budget"
+    told = unquote(name.removeprefix(f"{TOTAL}:"))
+    return f"the budget of {told}" if Line.is_total(name) else f"the allowance {told!r}"

@@ -19,6 +19,7 @@ __all__ = [
     "Entry",
     "decode",
     "encode",
+    "first_day",
     "fold",
     "following",
     "label",
@@ -113,7 +114,7 @@ def period_label(value: object, period: Period) -> str:
     if isinstance(value, str) and _LABELS[period].fullmatch(value):
         # Through the calendar and back: a period that could be named twice had two budgets.
         with suppress(ValueError):
-            return _label_of_day(_first_day(value, period).isoformat(), period)
+            return _label_of_day(first_day(value, period).isoformat(), period)
     example = _label_of_day("2026-11-15", period)
     raise ParameterError(
         f"a {period} is named like {example!r}, or by a date that lies in it.", parameter="periods"
@@ -126,7 +127,7 @@ def following(text: str, period: Period) -> str:
     >>> following("2026-12", Period.month), following("2026-W53", Period.week)
     ('2027-01', '2027-W01')
     """
-    first = _first_day(text, period)
+    first = first_day(text, period)
     days = {Period.day: 1, Period.week: 7, Period.month: 31, Period.year: 366}[period]
     try:
         return _label_of_day((first + timedelta(days=days)).isoformat(), period)
@@ -147,7 +148,7 @@ def latest(time: str) -> str:
     return until.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _first_day(text: str, period: Period) -> date:
+def first_day(text: str, period: Period) -> date:
     if period is Period.week:
         return date.fromisocalendar(int(text[:4]), int(text[6:]), 1)
     return date.fromisoformat(

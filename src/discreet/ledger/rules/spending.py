@@ -9,11 +9,12 @@ from discreet.accounting import FilterRules
 from discreet.accounting.filters import FilterSums
 from discreet.errors import BudgetExceeded, LedgerError, ParameterError
 from discreet.ledger.rules.balance import Balance, add
-from discreet.ledger.rules.definition import Definition
+from discreet.ledger.rules.definition import Definition, Line
 from discreet.ledger.rules.effects import Cost, Effects
-from discreet.ledger.rules.entry import Entry, encode, following, period_label
+from discreet.ledger.rules.entry import Entry, encode, first_day, following, period_label
 from discreet.ledger.rules.hold import Hold
 from discreet.ledger.rules.state import State, Value, loss_of
+from discreet.privacy import Period
 
 __all__ = [
     "budget_facts",
@@ -21,6 +22,7 @@ __all__ = [
     "check_periods",
     "drawn",
     "fitting",
+    "renewal",
     "reserve",
     "settle",
     "spend",
@@ -148,9 +150,11 @@ def fitting(
     whose = f"the budget {budget!r} of account {definition.name!r}"
     way_out = f"The custodian may grant more with: discreet ledger grant {definition.name}"
     if definition.policy == "wait" and definition.unit.period is not None:
-        period = budget.rpartition(":")[2].rpartition(",")[2]
-        after_it = following(period, definition.unit.period)
+        after_it = following(_period_of(budget), definition.unit.period)
         way_out = f"Data of {after_it} has a budget of its own: wait for it."
+    every = Line.read(budget.partition(":")[0]).every
+    if every is not None:
+        way_out = f"This allowance begins anew on {renewal(budget, every)}. {way_out}"
     raise BudgetExceeded(
         used=rules.share(balance.total),
         would_be=max(rules.share(total), math.nextafter(1, 2)),
@@ -158,6 +162,19 @@ def fitting(
         account=definition.name,
         way_out=way_out,
     )
+
+
+def renewal(budget: str, every: Period) -> str:
+    """Return the day on which an allowance begins anew, of the budget of one of its periods.
+
+    >>> renewal("analyst=ana,every=month:2026-12", Period.month)
+    '2027-01-01'
+    """
+    return first_day(following(_period_of(budget), every), every).isoformat()
+
+
+def _period_of(budget: str) -> str:
+    return budget.rpartition(":")[2].rpartition(",")[2]
 
 
 def budget_facts(definition: Definition, after: Mapping[str, Balance]) -> dict[str, Value]:

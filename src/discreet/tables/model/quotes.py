@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import final
 
+from discreet._words import percent
 from discreet.accounting import Loss, risk
 from discreet.ledger import AccountQuote
 
@@ -36,17 +37,20 @@ class Quote:
 
     ``epsilon`` and ``delta`` are the guarantee of this answer taken alone, ``loss`` is what the
     account would be charged, ``budgets`` says what would be left of whose budget. ``expected``
-    tells the error of each aggregate from public facts alone.
+    tells the error of each aggregate from public facts alone. ``fits_up_to`` is the largest epsilon
+    with which a question that does not fit would, if any does.
 
     >>> from discreet.accounting import PureLoss
     >>> from discreet.ledger import AccountQuote, BudgetQuote
     >>> room = AccountQuote(account="people", budgets=(
-    ...     BudgetQuote(name="total", fits=True, used=0.1, used_after=0.15),))
+    ...     BudgetQuote(name="total", fits=True, used=0.1, used_after=0.15, more=17),))
     >>> print(Quote(question="SELECT COUNT(*) FROM people", epsilon=0.5, delta=0.0,
     ...             loss=PureLoss(epsilon=0.5), budgets=room, confidence=0.95, noise="laplace",
     ...             expected=(Expected(text="COUNT(*)", half_width=6.0, words="within 6"),)))
     SELECT COUNT(*) FROM people
-      price     epsilon=0.5: 5% of the budget of 'people', 85% left after it
+      price     epsilon=0.5
+      costs     5% of the budget; about 17 more like it fit
+      left      85% of the budget of 'people' after it
       COUNT(*)  within 6 (95% confidence)
       attacker  who knows all else guesses whether somebody takes part right 63 times in 100
     """
@@ -60,6 +64,7 @@ class Quote:
     noise: str
     expected: tuple[Expected, ...]
     notes: tuple[str, ...] = ()
+    fits_up_to: float | None = None
 
     @property
     def fits(self) -> bool:
@@ -68,13 +73,18 @@ class Quote:
 
     @property
     def share(self) -> float:
-        """The share of the tightest budget that it would use."""
-        return self.budgets.used_after - self.budgets.used
+        """What it costs, as a share of the tightest budget."""
+        return self.budgets.share
+
+    @property
+    def more(self) -> float | None:
+        """How many more like it would fit afterwards."""
+        return self.budgets.more
 
     @property
     def remaining(self) -> float:
         """The share of the tightest budget that would be left."""
-        return max(0.0, 1 - self.budgets.used_after)
+        return self.budgets.remaining
 
     @property
     def success(self) -> float:
@@ -93,12 +103,14 @@ class Quote:
         price = f"epsilon={self.epsilon:.4g}"
         if self.delta:
             price += f", delta={self.delta:.3g}"
-        account = f"the budget of {self.budgets.account!r}"
+        rows = [("price", price), ("costs", self.budgets.words if self.fits else "")]
+        account = f"of the budget of {self.budgets.account!r}"
         if self.fits:
-            price += f": {_percent(self.share)} of {account}, {self.remaining:.0%} left after it"
+            rows.append(("left", f"{percent(self.remaining, up=False)} {account} after it"))
         else:
-            price += f": does not fit into {account}"
-        rows = [("price", price)]
+            left = percent(max(0.0, 1 - self.budgets.used), up=False)
+            rows[1] = ("costs", f"{percent(self.share, up=True)} {account}: does not fit")
+            rows.append(("left", f"{left} of it{self._still}"))
         if not self.fits and self.budgets.offer is not None:
             rows.append(("offer", str(self.budgets.offer)))
         sure = f" ({_percent(self.confidence)} confidence)"
@@ -108,6 +120,10 @@ class Quote:
             f"who knows all else guesses whether somebody takes part right {guessed} times in 100"
         )
         return [*rows, ("attacker", attack), *(("note", note) for note in self.notes)]
+
+    @property
+    def _still(self) -> str:
+        return "" if self.fits_up_to is None else f"; epsilon={self.fits_up_to:g} would fit"
 
     def __rich__(self) -> str:
         from rich.markup import escape

@@ -43,11 +43,11 @@ class Offer:
     little of it that the account's delta never runs out before its epsilon. One that is stated is
     used in full.
 
-    ``share`` is a share of the account's whole budget, as ``"5%"`` or 0.05: what the ledger shows
-    as used afterwards, less what it shows now. ``within`` asks for intervals at most so wide on
-    either side, at a ``confidence``: a number, or ``"5%"`` of a size ``of`` that the analyst states
-    or has been told before. ``size`` states how many rows a group has, where an error depends on
-    it. ``bounding`` overrides how units are bounded.
+    ``share`` is a share of the account's whole budget, as ``"5%"`` or 0.05, in the measure in which
+    quotes tell what a question costs. ``within`` asks for intervals at most so wide on either side,
+    at a ``confidence``: a number, or ``"5%"`` of a size ``of`` that the analyst states or has been
+    told before. ``size`` states how many rows a group has, where an error depends on it.
+    ``bounding`` overrides how units are bounded.
 
     ``who`` asks, and for which ``purpose``; left out, it is as the tables were opened. ``periods``
     lists the periods of the data that are asked about, where a unit is protected in each period

@@ -15,7 +15,7 @@ from discreet.tables.pricing.offer import Offer
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import Beside, Price, best, prices
 
-__all__ = ["DELTA_SHARE", "prepare"]
+__all__ = ["DELTA_SHARE", "largest", "prepare"]
 
 DELTA_SHARE: Final = Fraction(1, 100)
 """The share of the account's delta that a release gets unless it says otherwise."""
@@ -87,7 +87,7 @@ def _for_share(
         def fits(epsilon: Fraction, place: int = place) -> bool:
             return cost(priced(epsilon)[place].loss) <= share
 
-        epsilon = _largest(fits)
+        epsilon = largest(fits)
         if epsilon is not None:
             found.append(priced(epsilon)[place])
     if not found:
@@ -116,8 +116,12 @@ def _is_within(prepared: Prepared, offer: Offer, catalog: Catalog) -> bool:
     return True
 
 
-def _largest(fits: Callable[[Fraction], bool]) -> Fraction | None:
-    """Return the largest epsilon that fits, to a thousandth, None where none does."""
+def largest(fits: Callable[[Fraction], bool]) -> Fraction | None:
+    """Return the largest epsilon that fits, to a thousandth, None where none does.
+
+    >>> float(largest(lambda epsilon: epsilon <= 1)) > 0.999
+    True
+    """
     if not fits(_SMALLEST):
         return None
     return _bisected(lambda epsilon: not fits(epsilon))[0]

@@ -11,8 +11,8 @@ import numpy as np
 
 from discreet._json import read_json
 from discreet.accounting import Loss
-from discreet.errors import DataError, LedgerUnavailable
-from discreet.ledger import Account, Receipt
+from discreet.errors import BudgetExceeded, DataError, LedgerUnavailable
+from discreet.ledger import Account, Receipt, charged
 from discreet.noise import Source
 from discreet.tables.engines.progress import time_limit
 from discreet.tables.engines.protocol import Engine
@@ -26,6 +26,7 @@ from discreet.tables.pricing.offer import Offer
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.release.columns import Columns, columns_of
 from discreet.tables.release.execution.run import Released, run
+from discreet.tables.release.exhausted import saying_what_fits
 from discreet.tables.results.result import Result
 
 __all__ = [
@@ -83,7 +84,10 @@ def answer(prepared: Prepared, asker: Asker) -> Result:
     known = recalled(prepared, asker)
     if known is not None:
         return known
-    return paid(prepared, asker)[1]
+    try:
+        return paid(prepared, asker)[1]
+    except BudgetExceeded as refusal:
+        raise saying_what_fits(refusal, prepared, asker) from None
 
 
 def recalled(prepared: Prepared, asker: Asker) -> Result | None:
@@ -170,18 +174,19 @@ def made(prepared: Prepared, released: Released, asker: Asker, receipt: Receipt)
         delta=float(prepared.price.delta),
         loss=prepared.price.loss,
         receipt=receipt,
-        left=_left(asker.account),
+        **_cost(asker.account, receipt),
         facts=_facts(prepared, released, asker, columns),
         notes=_notes(prepared, released),
     )
 
 
-def _left(account: Account) -> float:
-    """Return the share of the budget that is left, if the ledger can still be read."""
+def _cost(account: Account, receipt: Receipt) -> dict[str, Any]:
+    """Return what was paid and what is left of the budget, if the ledger can still be read."""
     try:
-        return account.remaining
+        paid = charged(account, receipt)
+        return {"left": account.remaining, "share": paid.share, "more": paid.more}
     except LedgerUnavailable:  # no reason to lose an answer that is paid for
-        return math.nan
+        return {"left": math.nan}
 
 
 def joined_notes(query: Query) -> list[str]:

@@ -4,8 +4,9 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from discreet._words import percent
 from discreet.privacy import Guarantee, advantage, strength
-from discreet.tables.results.format import clean, number, price, share
+from discreet.tables.results.format import clean, number, price
 
 if TYPE_CHECKING:
     from discreet.tables.results.result import Result
@@ -189,7 +190,7 @@ def _cost(result: "Result") -> str:
     return (
         f"{again}keeps {price(result)}, which is usually called {words}. The account was charged "
         f"its true loss, so that many releases may cost less than the sum of their epsilons. "
-        f"{share(result.left)} of the budget is left."
+        f"{percent(result.left, up=False)} of the budget is left."
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from discreet.tables.results.result import Result
 
-__all__ = ["cell", "clean", "key", "number", "price", "share", "short"]
+__all__ = ["cell", "clean", "key", "number", "price", "short"]
 
 _WIDEST: Final = 48
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -133,17 +133,3 @@ def price(result: "Result") -> str:
     """Write the guarantee of a release."""
     delta = f", delta={result.delta:.3g}" if result.delta else ""
     return f"epsilon={result.epsilon:.4g}{delta}"
-
-
-def share(part: float) -> str:
-    """Write a share of the budget, rounded down: nobody has more left than this.
-
-    >>> share(0.8399), share(0.00042), share(0.0), share(1.0), share(math.nan)
-    ('83%', '0.04%', '0%', '100%', 'unknown')
-    """
-    if math.isnan(part):
-        return "unknown"
-    percent = 100 * max(0.0, min(1.0, part))
-    places = 0 if percent >= 1 or percent == 0 else 2
-    steps = math.floor(percent * 10**places)
-    return f"{steps / 10**places:.{places}f}%"

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from discreet.tables.results.format import cell, clean, key, price, share, short
+from discreet._words import more_words, percent
+from discreet.tables.results.format import cell, clean, key, price, short
 
 if TYPE_CHECKING:
     from discreet.tables.results.result import Result
@@ -65,11 +66,14 @@ def footer(result: "Result") -> list[str]:
     for note in result.notes:
         lines += textwrap.wrap(f"Note: {clean(note)}", width=100, subsequent_indent="  ")
     again = "Answered before, at no new cost. " if result.is_recalled else ""
-    lines.append(
-        f"{again}Price: {price(result)}. Left of the budget: {share(result.left)}. "
-        f"Entry {result.receipt.index} of account {clean(result.receipt.account)!r}."
-    )
-    return lines
+    cost = "" if result.share is None else f", {percent(result.share, up=True)} of the budget"
+    more = "" if result.more is None else f"; {more_words(result.more)}"
+    return [
+        *lines,
+        f"{again}Price: {price(result)}{cost}.",
+        f"Left of the budget: {percent(result.left, up=False)}{more}.",
+        f"Entry {result.receipt.index} of account {clean(result.receipt.account)!r}.",
+    ]
 
 
 def _width(text: str) -> int:

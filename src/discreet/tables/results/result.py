@@ -38,8 +38,9 @@ class Result:
     about noise alone: what clipping moved is not in it.
 
     ``epsilon`` and ``delta`` are the guarantee of this release taken alone, ``loss`` is what the
-    account was charged, ``left`` the share of its budget that was left then. ``facts`` describe
-    what was done, as JSON has it; these are understood, and all may be missing:
+    account was charged, ``share`` what that is of its budget, ``left`` what was left of it then and
+    ``more`` how many more like it fitted, where that is known. ``facts`` describe what was done, as
+    JSON has it; these are understood, and all may be missing:
 
     - ``unit``, ``neighbours``, ``data_version``, ``plan``, ``sql``: texts;
     - ``bounding``: ``kind`` ("norm", "groups" or "none"), ``limit`` and ``order``, or ``groups``
@@ -58,7 +59,7 @@ class Result:
     ...     values={"region": ["north", "south"], "n": [12340.2, 17.9]},
     ...     errors={"n": [29, 29]}, lows={"n": [12283.2, -39.1]}, highs={"n": [12397.2, 74.9]},
     ...     reliable={"n": [True, False]}, confidence=0.95, question="SELECT ...",
-    ...     epsilon=0.5, delta=0, loss=PureLoss(epsilon=0.5), left=0.83,
+    ...     epsilon=0.5, delta=0, loss=PureLoss(epsilon=0.5), left=0.83, share=0.04, more=20,
     ...     receipt=Receipt(bodies=('{"account":"people","index":7}',)))
     >>> print(answer)
     region            n
@@ -68,7 +69,9 @@ class Result:
     <BLANKLINE>
     ± covers the noise with a confidence of 95%, not what clipping moved.
     ~ marks values with little left under the noise.
-    Price: epsilon=0.5. Left of the budget: 83%. Entry 7 of account 'people'.
+    Price: epsilon=0.5, 4% of the budget.
+    Left of the budget: 83%; about 20 more like it fit.
+    Entry 7 of account 'people'.
     >>> len(answer), answer["n"][0], list(answer)[1]["n_reliable"]
     (2, np.float64(12340.2), False)
     """
@@ -87,6 +90,8 @@ class Result:
     loss: Loss
     receipt: Receipt
     left: float
+    share: float | None = None
+    more: float | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     is_recalled: bool = False
     notes: tuple[str, ...] = ()
@@ -216,9 +221,9 @@ class Result:
     def to_json(self) -> bytes:
         """Return the released answer as bytes, from which :meth:`from_json` rebuilds it exactly.
 
-        The receipt, what is left and whether it is recalled are not in it: they are facts about the
-        ledger. The same result always gives the same bytes, so that they match the digest in the
-        log; after any adjustment they no longer do.
+        The receipt, what is left of the budget and whether it is recalled are not in it: they are
+        facts about the ledger. The same result always gives the same bytes, so that they match the
+        digest in the log; after any adjustment they no longer do.
 
         >>> from discreet.tables.results.example import region_counts
         >>> region_counts().to_json()[:50]
