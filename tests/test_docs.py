@@ -30,6 +30,22 @@ def test_every_code_block_runs_on_its_own(code, tmp_path, monkeypatch):
     exec(compile(code, "<block>", "exec"), {"__name__": "__main__"})
 
 
+def printing_blocks():
+    """Yield the blocks that are followed by what they print."""
+    for page in PAGES:
+        shown = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", page.read_text(), re.S)
+        for number, (code, output) in enumerate(shown):
+            yield pytest.param(code, output, id=f"{page.relative_to(ROOT)}:{number + 1}")
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize(("code", "output"), list(printing_blocks()))
+def test_blocks_print_what_the_page_shows(code, output, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "<block>", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out == output
+
+
 @pytest.mark.lengthy
 @pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
 def test_every_example_runs_and_says_something(script, tmp_path):
