@@ -60,6 +60,9 @@ VALUES = [
     "LENGTH(name)", "CASE WHEN x > 0 THEN n WHEN ok THEN 1 ELSE x END", "YEAR(d)", "MONTH(t)",
     "DATE_DIFF('day', d, t)", "d - DATE '2020-01-01'", "EXTRACT(isodow FROM d)",
     "EXTRACT(week FROM t)", "x > 0 AND ok", "name LIKE '%n%'", "x IN (0.5, 3)", "NOT ok", "ok",
+    "SIN(x)", "COS(n)", "ATAN2(x, n)", "ASIN(x)", "ACOS(n)", "POSITION('n' IN name)",
+    "STRLEN(name)", "EPOCH(t)", "EPOCH(d)", "n * 0.1 = 0.3", "WIDTH_BUCKET(x, 0, 4, 4)",
+    "name LIKE '%!_!%' ESCAPE '!'", "TRUNC(x, 1)", "n % 0.7",
 ]  # fmt: skip
 KEYS = [
     "name", "ok", "n", "d", "t", "x", "FLOOR(x)", "LOWER(TRIM(name))", "UPPER(name)",
@@ -67,6 +70,9 @@ KEYS = [
     "CONCAT(name, '-', name)", "REPLACE(name, 'e', 'ee')", "DATE_TRUNC('month', d)",
     "DATE_TRUNC('week', t)", "d + INTERVAL 1 MONTH", "t - INTERVAL 90 MINUTE", "CAST(n AS VARCHAR)",
     "CAST(d AS VARCHAR)", "CAST(t AS DATE)", "x IS NULL", "STARTS_WITH(name, 'a')",
+    "SPLIT_PART(name, 'l', -1)", "LPAD(name, 4, 'xy')", "RPAD(name, 2, ' ')", "REVERSE(name)",
+    "TO_TIMESTAMP(n)", "STRFTIME(t, '%m/%d %H:%M:%S')", "TO_CHAR(d, 'Mon DD')", "LAST_DAY(d - 400)",
+    "TO_DATE(name, 'YYYY-MM-DD')", "d + 7", "DATEADD(day, -1, t)",
     "CASE WHEN x > 0 THEN 'up' END",
 ]  # fmt: skip
 QUESTIONS = [

@@ -48,10 +48,14 @@ def test_everything_that_follows_from_cells_has_an_estimator():
 def test_a_rewrite_is_an_expression_over_its_parameters(rewrite):
     made = sqlglot.parse_one(rewrite.sql, dialect="duckdb")
     assert {column.name for column in made.find_all(exp.Column)} == set(rewrite.parameters)
-    given = ", ".join(rewrite.parameters)
+    meant = {"condition": "x > y", "share": "0.9"}
+    given = ", ".join(meant.get(one, one) for one in rewrite.parameters)
+    sql = rewrite.sql
+    for word, example in meant.items():
+        sql = sql.replace(word, example)
     for name in rewrite.names:
         asked = parse(f"SELECT {name}({given}) AS a FROM t", CATALOG)
-        assert asked == parse(f"SELECT {rewrite.sql} AS a FROM t", CATALOG)
+        assert asked == parse(f"SELECT {sql} AS a FROM t", CATALOG)
 
 
 def test_a_new_rewrite_needs_nothing_else(monkeypatch):

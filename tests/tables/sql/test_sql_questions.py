@@ -208,6 +208,11 @@ MEANINGS = [
     "SELECT MAX(s) FROM (SELECT country, SUM(size) AS s FROM cities GROUP BY country) AS t, people",
     "SELECT COUNT(*) AS n, n * 2 AS twice, SUM(age) / twice AS r FROM people HAVING twice > 0",
     "FROM people SELECT COUNT(*)",
+    "SELECT COUNT_IF(age > 40), COUNT_IF(ok), SUM(age) FILTER (age > 40) FROM people",
+    "SELECT MIN(DISTINCT age), MAX(DISTINCT income) FROM people",
+    "SELECT REGR_SLOPE(age, income), REGR_R2(income, age), REGR_COUNT(income, age), "
+    "REGR_AVGX(age, income), REGR_AVGY(income, age) FROM people",
+    "SELECT region, WEEK(born) AS w, COUNT(*) FROM people GROUP BY ALL ORDER BY ALL",
     "(SELECT COUNT(*) FROM people);",
 ]
 
@@ -217,6 +222,41 @@ def test_a_translated_question_has_the_answer_that_duckdb_gives(
     connection: duckdb.DuckDBPyConnection, sql: str
 ) -> None:
     expected = connection.execute(sql).fetchall()
+    assert same(answer(connection, ask(sql)), expected)
+
+
+# Words of other databases, and what they mean in DuckDB's.
+WORDS = {
+    "SELECT VAR(age), STD(income), STDEV(age), STDEVP(age), VARP(age), VARIANCE_POP(age) "
+    "FROM people":
+        "SELECT VAR_SAMP(age), STDDEV(income), STDDEV(age), STDDEV_POP(age), VAR_POP(age), "
+        "VAR_POP(age) FROM people",
+    "SELECT COUNTIF(age > 40), APPROX_COUNT_DISTINCT(city), APPROX_DISTINCT(user_id) FROM people":
+        "SELECT COUNT_IF(age > 40), COUNT(DISTINCT city), COUNT(DISTINCT user_id) FROM people",
+    "SELECT APPROX_MEDIAN(age), APPROX_PERCENTILE(age, 0.9), COVAR(age, income) FROM people":
+        "SELECT MEDIAN(age), QUANTILE_CONT(age, 0.9), COVAR_SAMP(age, income) FROM people",
+    "SELECT IFF(SUM(age) > 0, 1, 0), SAFE_DIVIDE(SUM(age), COUNT(*)), ZEROIFNULL(SUM(income)), "
+    "DIV0(COUNT(*), 0) FROM people":
+        "SELECT 1, AVG(age), SUM(income), 0 FROM people",
+    "SELECT TO_CHAR(born, 'YYYY') AS y, COUNT(*) FROM people GROUP BY TO_CHAR(born, 'YYYY') "
+    "HAVING COUNTIF(ok) > 0 ORDER BY 1":
+        "SELECT STRFTIME(born, '%Y') AS y, COUNT(*) FROM people GROUP BY 1 "
+        "HAVING COUNT_IF(ok) > 0 ORDER BY 1",
+    "SELECT DATE_TRUNC(born, YEAR) AS y, COUNT(*) FROM people GROUP BY DATE_TRUNC(born, YEAR) "
+    "ORDER BY y":
+        "SELECT DATE_TRUNC('year', born)::TIMESTAMP AS y, COUNT(*) FROM people GROUP BY 1 "
+        "ORDER BY y",
+    "SELECT DATEPART(month, born) AS m, COUNT(*) FROM people GROUP BY DATEPART(month, born) "
+    "ORDER BY m":
+        "SELECT MONTH(born) AS m, COUNT(*) FROM people GROUP BY 1 ORDER BY m",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("sql", "meaning"), WORDS.items())
+def test_words_of_other_databases_have_the_answer_that_is_meant(
+    connection: duckdb.DuckDBPyConnection, sql: str, meaning: str
+) -> None:
+    expected = connection.execute(meaning).fetchall()
     assert same(answer(connection, ask(sql)), expected)
 
 

@@ -89,6 +89,36 @@ def test_a_refusal_says_where_why_and_what_instead(case: dict[str, Any]) -> None
     assert "{" not in found.reason.replace("{'a'", "")
 
 
+# What is refused, and the same in the words of its remedy.
+REMEDIES = {
+    "SELECT BOOL_OR(age > 3) FROM people": "SELECT COUNT_IF(age > 3), COUNT(*) FROM people",
+    "SELECT MODE(region) FROM people":
+        "SELECT region, COUNT(*) FROM people GROUP BY region ORDER BY 2 DESC LIMIT 1",
+    "SELECT SUM(DISTINCT age) FROM people": "SELECT age FROM people GROUP BY age",
+    "SELECT COUNT(DISTINCT region, ok) FROM people":
+        "SELECT COUNT(DISTINCT region || '-' || ok) FROM people",
+    "SELECT MIN(born) FROM people": "SELECT MIN(EPOCH(born)) FROM people",
+    "SELECT AVG(at - TIMESTAMP '2026-01-01') FROM visits":
+        "SELECT AVG(DATE_DIFF('second', CAST('2026-01-01' AS TIMESTAMP), at)) FROM visits",
+    "SELECT AVG(MEDIAN(age)) FROM people": "SELECT MEDIAN(age) FROM people",
+    "SELECT COUNT(*) FROM people WHERE age":
+        "SELECT COUNT(*) FROM people WHERE CAST(age AS BOOLEAN)",
+    "SELECT COUNT(*) FROM people WHERE born > NOW()":
+        "SELECT COUNT(*) FROM people WHERE born > DATE '2026-01-31'",
+    "SELECT QUANTILE(age, [0.1, 0.9]) FROM people":
+        "SELECT QUANTILE(age, 0.1), QUANTILE(age, 0.9) FROM people",
+    "SELECT STRFTIME(born, '%Q') AS q, COUNT(*) FROM people GROUP BY q":
+        "SELECT STRFTIME(born, '%Y-%m') AS q, COUNT(*) FROM people GROUP BY q",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("sql", "instead"), REMEDIES.items())
+def test_what_a_refusal_advises_is_answered(sql: str, instead: str) -> None:
+    refusal({"sql": sql})
+    known, _ = CATALOGS["plain"]
+    assert parse(instead, known).aggregates
+
+
 def test_every_entry_of_the_catalogue_has_a_case_and_there_are_many() -> None:
     codes = [param.values[0]["code"] for param in load()]
     assert set(codes) == set(CATALOGUE)

@@ -51,7 +51,7 @@ class AggregateSpec:
     ``sign`` tells which values are possible: as those of the column are, never negative, or any.
 
     >>> SPECS["variance"].names, SPECS["variance"].cells, SPECS["variance"].sign
-    (('VARIANCE',), 'quadratic', 'never_negative')
+    (('VARIANCE', 'VAR'), 'quadratic', 'never_negative')
     """
 
     kind: AggregateKind
@@ -73,7 +73,7 @@ class AggregateSpec:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewrite:
-    """An aggregate that is an expression over others: SQL in the ``parameters`` x and y.
+    """An aggregate that is an expression over others: SQL in its ``parameters``, x and y mostly.
 
     Everything else follows: prices from the aggregates in it, and error bars by moving their noise
     through the expression, as for any expression that people type.
@@ -114,11 +114,12 @@ AGGREGATES: Final[tuple[AggregateSpec | Rewrite, ...]] = (
         cells="linear", range_power=1, sign="as_values",
     ),
     AggregateSpec(
-        kind="variance", names=("VARIANCE",), population_names=("VAR_POP",), text="VARIANCE({})",
-        cells="quadratic", range_power=2, sign="never_negative",
+        kind="variance", names=("VARIANCE", "VAR"), population_names=("VAR_POP", "VARP"),
+        text="VARIANCE({})", cells="quadratic", range_power=2, sign="never_negative",
     ),
     AggregateSpec(
-        kind="deviation", names=("STDDEV", "STDDEV_SAMP"), population_names=("STDDEV_POP",),
+        kind="deviation", names=("STDDEV", "STDDEV_SAMP", "STD"),
+        population_names=("STDDEV_POP", "STDEVP"),
         text="STDDEV({})", cells="quadratic", sign="never_negative",
     ),
     AggregateSpec(
@@ -127,7 +128,19 @@ AGGREGATES: Final[tuple[AggregateSpec | Rewrite, ...]] = (
     AggregateSpec(
         kind="maximum", names=("MAX",), text="MAX({})", draws="maximum", sign="as_values"
     ),
-    Rewrite(names=("MEDIAN",), sql="QUANTILE(x, 0.5)"),
+    Rewrite(names=("MEDIAN", "APPROX_MEDIAN"), sql="QUANTILE(x, 0.5)"),
+    Rewrite(
+        names=("COUNT_IF", "COUNTIF"), sql="COUNT(CASE WHEN condition THEN 1 END)",
+        parameters=("condition",),
+    ),
+    Rewrite(
+        names=("APPROX_COUNT_DISTINCT", "APPROX_DISTINCT", "HLL", "UNIQ"),
+        sql="COUNT(DISTINCT x)",
+    ),
+    Rewrite(
+        names=("APPROX_PERCENTILE", "PERCENTILE_APPROX", "PERCENTILE"),
+        sql="QUANTILE(x, share)", parameters=("x", "share"),
+    ),
     AggregateSpec(
         kind="quantile",
         names=("QUANTILE", "APPROX_QUANTILE", "PERCENTILE_CONT", "PERCENTILE_DISC"),
@@ -137,6 +150,23 @@ AGGREGATES: Final[tuple[AggregateSpec | Rewrite, ...]] = (
     AggregateSpec(
         kind="covariance", names=("COVAR_SAMP",), population_names=("COVAR_POP",),
         text="COVAR({})", cells="moments", range_power=1,
+    ),
+    Rewrite(names=("COVAR",), sql="COVAR_SAMP(x, y)", parameters=("x", "y")),
+    # Of a line through points (x, y), rows that have both; SQL writes y first.
+    Rewrite(
+        names=("REGR_SLOPE",), parameters=("y", "x"),
+        sql="COVAR_POP(y, x) / VAR_POP(CASE WHEN y IS NOT NULL THEN x END)",
+    ),
+    Rewrite(names=("REGR_R2",), parameters=("y", "x"), sql="CORR(y, x) * CORR(y, x)"),
+    Rewrite(
+        names=("REGR_COUNT",), parameters=("y", "x"),
+        sql="COUNT(CASE WHEN y IS NOT NULL AND x IS NOT NULL THEN 1 END)",
+    ),
+    Rewrite(
+        names=("REGR_AVGX",), parameters=("y", "x"), sql="AVG(CASE WHEN y IS NOT NULL THEN x END)"
+    ),
+    Rewrite(
+        names=("REGR_AVGY",), parameters=("y", "x"), sql="AVG(CASE WHEN x IS NOT NULL THEN y END)"
     ),
 )  # fmt: skip
 """All aggregates, in the order in which refusals list them."""

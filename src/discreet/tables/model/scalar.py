@@ -18,6 +18,8 @@ the first |
 | ``exp`` | an infinity where it overflows |
 | ``ln log2 log10`` | NULL where the argument is not positive |
 | ``power`` | NaN where it is not real |
+| ``sin cos tan`` | NULL where the argument is infinite |
+| ``asin acos atan atan2`` | NULL where an argument of the first two is not from -1 to 1 |
 | ``clamp`` | the first argument, at least the second and at most the third |
 | ``least greatest`` | of all arguments that are not NULL |
 | ``coalesce`` | the first argument that is not NULL |
@@ -38,11 +40,22 @@ characters |
 | ``concat_present`` | likewise, NULLs left out |
 | ``replace`` | the second argument exchanged for the third; NULL where that could become longer \
 than :data:`LONGEST_TEXT` characters |
+| ``split_part`` | of the parts of a text between the second argument, the one with this number \
+(from the end where negative); '' where there is none |
+| ``pad_left pad_right`` | a text cut or filled up to so many characters with the third argument |
+| ``reverse`` | the characters of a text, last first |
+| ``position`` | where the second argument begins in a text, from 1; 0 where it does not: int64 |
+| ``byte_length`` | the number of bytes of a text, an int64 |
 | ``starts_with ends_with contains`` | whether a text has the second argument there |
-| ``like ilike`` | whether a text has the second argument's pattern; ``ilike`` in any case |
+| ``like ilike`` | whether a text has the second argument's pattern; ``ilike`` in any case; a \
+third argument is the sign before a percent sign or underscore that means itself |
 | ``date_in_range timestamp_in_range`` | NULL outside the years 1 to 9999 |
 | ``from_utc`` | a moment with a time zone as the timestamp that clocks in UTC show |
-| ``epoch_microseconds`` | a moment with a time zone as microseconds since 1970 in UTC |
+| ``epoch_microseconds`` | a moment as microseconds since 1970 in UTC, an int64 |
+| ``from_epoch`` | the timestamp so many microseconds (a double) after 1970; NULL outside the \
+years 1 to 9999 |
+| ``format_time parse_time`` | a moment as a text, a text as a timestamp, in the format (of C's \
+``strftime``) that the second argument is; NULL where the text does not fit |
 | ``date_part`` | the part that the first argument names, of the second, an int64 |
 | ``date_trunc`` | the second argument cut off to what the first names, a timestamp |
 | ``date_diff`` | how many ends of what the first argument names lie between the others: int64 |
@@ -87,14 +100,16 @@ LONGEST_TEXT: Final = 10_000
 
 Function = OneOf[
     "negate", "abs", "add", "subtract", "multiply", "divide", "remainder", "floor", "ceil",
-    "trunc", "round", "sign", "sqrt", "exp", "ln", "log2", "log10", "power", "clamp", "least",
+    "trunc", "round", "sign", "sqrt", "exp", "ln", "log2", "log10", "power", "sin", "cos", "tan",
+    "asin", "acos", "atan", "atan2", "clamp", "least",
     "greatest", "coalesce", "not_nan", "plus_zero", "parse_double",
     "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "same", "different",
     "in", "is_null", "not", "and", "or",
     "lower", "upper", "trim", "ltrim", "rtrim", "length", "substring", "left", "right", "concat",
     "concat_present", "replace", "starts_with", "ends_with", "contains", "like", "ilike",
-    "date_in_range", "timestamp_in_range", "from_utc", "epoch_microseconds", "date_part",
-    "date_trunc", "date_diff", "shift", "period_label", "tagged",
+    "split_part", "pad_left", "pad_right", "reverse", "position", "byte_length", "from_epoch",
+    "format_time", "parse_time", "date_in_range", "timestamp_in_range", "from_utc",
+    "epoch_microseconds", "date_part", "date_trunc", "date_diff", "shift", "period_label", "tagged",
 ]  # fmt: skip
 
 # How often an engine may have to write an argument down to guard a function: nested guards grow
@@ -102,7 +117,8 @@ Function = OneOf[
 _REPEATED: Final[dict[str, int]] = {
     **dict.fromkeys(("sqrt", "ln", "log2", "log10", "clamp", "not_nan", "plus_zero"), 2),
     **dict.fromkeys(("concat", "concat_present", "replace"), 2),
-    **dict.fromkeys(("date_in_range", "timestamp_in_range"), 2),
+    **dict.fromkeys(("date_in_range", "timestamp_in_range", "from_epoch"), 2),
+    **dict.fromkeys(("sin", "cos", "tan", "asin", "acos"), 2),
 }
 
 

@@ -16,7 +16,7 @@ from discreet.tables.model.aggregates import (
     Rewrite,
 )
 from discreet.tables.sql.expressions.term import Scope
-from discreet.tables.sql.question.context import DIALECT, ReadingContext
+from discreet.tables.sql.question.context import DIALECT, ReadingContext, short_sql
 
 __all__ = [
     "AggregateCall",
@@ -160,7 +160,7 @@ def _count(node: exp.Count, question: ReadingContext) -> AggregateCall:
     if isinstance(inner, exp.Distinct):
         question.arguments(inner, "expressions")
         if len(inner.expressions) != 1:
-            raise _bad(node, question, "COUNT(DISTINCT ...)", "COUNT(DISTINCT x)")
+            raise _bad(node, question, "COUNT(DISTINCT ...)", "COUNT(DISTINCT x || '-' || y)")
         return AggregateCall(word="count", arguments=(inner.expressions[0],), is_distinct=True)
     return AggregateCall(word="count", arguments=(inner,))
 
@@ -178,7 +178,11 @@ def _arguments(
         question.arguments(node, "this", "expression")
         given = [node.this, node.args.get("expression")]
     if len(parameters) == 1 and given and isinstance(given[0], exp.Distinct):
-        raise question.refuse("aggregate_distinct", node, word=word)
+        inner = given[0].expressions
+        if word not in ("MIN", "MAX") or len(inner) != 1:  # of which DISTINCT changes nothing
+            column = short_sql(inner[0]) if inner else "x"
+            raise question.refuse("aggregate_distinct", node, word=word, subject=column)
+        given[0] = inner[0]
     wrong = exp.Star if len(parameters) == 1 else ()
     is_plain = all(isinstance(one, exp.Expression) and not isinstance(one, wrong) for one in given)
     if not is_plain or len(given) != len(parameters):
@@ -202,7 +206,8 @@ def _quantile(node: exp.Expression, scope: Scope) -> AggregateCall:
         written = node.args.get("quantile") or node.args.get("expression")
         argument, is_descending = node.this, False
         if isinstance(argument, exp.Distinct):
-            raise question.refuse("aggregate_distinct", node, word="QUANTILE")
+            column = short_sql(argument.expressions[0])
+            raise question.refuse("aggregate_distinct", node, word="QUANTILE", subject=column)
     if isinstance(written, exp.Array):
         raise question.refuse("nested_type", written)
     term = scope.term(written) if written is not None else None

@@ -25,6 +25,7 @@ from discreet.tables.sql.from_clause import (
 )
 from discreet.tables.sql.group_keys import GroupKey, group_key, listed_values
 from discreet.tables.sql.question.context import DIALECT, ReadingContext, fold, short_sql
+from discreet.tables.sql.question.dialects import normalised
 from discreet.tables.sql.scopes import spelled, unit_column
 from discreet.tables.sql.select_list import (
     HistogramKey,
@@ -80,7 +81,7 @@ def _parse(question: ReadingContext) -> exp.Select:
         raise question.refuse("set_operation", tree, word=type(tree).__name__.upper())
     if not isinstance(tree, exp.Select):
         raise question.refuse_at("statement", 1, 1, word=type(tree).__name__.upper())
-    return tree
+    return normalised(tree)  # type: ignore[return-value]
 
 
 def _check_tokens(question: ReadingContext, tokens: list[Token]) -> None:

@@ -32,6 +32,14 @@ def _divided(sign: str) -> Template:
     return written
 
 
+def _like(word: str) -> Template:
+    def written(nodes: Sequence[Scalar], texts: Sequence[str]) -> str:
+        text, pattern, *sign = texts
+        return f"({text} {word} {pattern}{''.join(f' ESCAPE {one}' for one in sign)})"
+
+    return written
+
+
 def _not(nodes: Sequence[Scalar], texts: Sequence[str]) -> str:
     inner = nodes[0]
     if isinstance(inner, Call) and inner.function == "is_null":
@@ -93,6 +101,12 @@ _FUNCTIONS: Final[dict[Function, Template]] = {
     "log2": "CASE WHEN {0} > 0e0 THEN log2({0}) END",
     "log10": "CASE WHEN {0} > 0e0 THEN log10({0}) END",
     "power": "power({0}, {1})",
+    **{
+        name: f"CASE WHEN isfinite({{0}}) THEN {name}({{0}}) END" for name in ("sin", "cos", "tan")
+    },
+    "asin": "CASE WHEN {0} BETWEEN -1e0 AND 1e0 THEN asin({0}) END",
+    "acos": "CASE WHEN {0} BETWEEN -1e0 AND 1e0 THEN acos({0}) END",
+    "atan": "atan({0})", "atan2": "atan2({0}, {1})",
     # LEAST and GREATEST leave NULLs out; a clamped NULL stays one.
     "clamp": "CASE WHEN {0} IS NULL THEN NULL ELSE least(greatest({0}, {1}), {2}) END",
     "least": _function("least"), "greatest": _function("greatest"),
@@ -112,7 +126,13 @@ _FUNCTIONS: Final[dict[Function, Template]] = {
     "concat_present": _concat("concat", "coalesce(length({0}), 0)"),
     "replace": _replace,
     "starts_with": "starts_with({0}, {1})", "ends_with": "suffix({0}, {1})",
-    "contains": "contains({0}, {1})", "like": "({0} LIKE {1})", "ilike": "({0} ILIKE {1})",
+    "contains": "contains({0}, {1})", "like": _like("LIKE"), "ilike": _like("ILIKE"),
+    "split_part": "split_part({0}, {1}, {2})", "reverse": "reverse({0})",
+    "pad_left": "lpad({0}, {1}, {2})", "pad_right": "rpad({0}, {1}, {2})",
+    "position": "instr({0}, {1})", "byte_length": "strlen({0})",
+    "from_epoch": "CASE WHEN {0} BETWEEN -62135596800000000 AND 253402300799999000 "
+    "THEN make_timestamp(CAST({0} AS BIGINT)) END",
+    "format_time": "strftime({0}, {1})", "parse_time": "try_strptime({0}, {1})",
     "date_in_range": _RANGE.format("DATE", "0001-01-01", "9999-12-31"),
     "timestamp_in_range": _RANGE.format(
         "TIMESTAMP", "0001-01-01 00:00:00", "9999-12-31 23:59:59.999999"

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from discreet.tables.model.scalar import Literal
 from discreet.tables.model.types import SQL_NAMES, Kind, Type
+from discreet.tables.sql.expressions.literals import as_kind
 from discreet.tables.sql.expressions.term import Scope, Term
 from discreet.tables.sql.question.context import short_sql
 
@@ -27,6 +28,8 @@ def need(scope: Scope, node: exp.Expression, *kinds: Kind, word: str) -> Term:
     wanted = _TYPES.get(kinds[0], "timestamp")
     if term.kind == "null":  # functions with several forms want to know which NULL
         return replace(term, node=Literal(None, wanted), kind=kinds[0], type=wanted)
+    if term.kind == "text" and term.is_literal and "timestamp" in kinds:
+        term = as_kind(term, "date") or as_kind(term, "timestamp") or term
     if term.kind not in kinds:
         raise scope.question.refuse(
             "type",

@@ -1,6 +1,5 @@
-"""Arithmetic of numbers, dates and intervals."""
+"""Arithmetic of numbers."""
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -9,17 +8,18 @@ from typing import Final
 from sqlglot import exp
 
 from discreet.tables.model import scalar
-from discreet.tables.model.scalar import Call, Cast, Function, Literal, Scalar
+from discreet.tables.model.scalar import Call, Function, Literal, Scalar
 from discreet.tables.sql.expressions import intervals
 from discreet.tables.sql.expressions.arguments import Rule, is_tidy, need
 from discreet.tables.sql.expressions.intervals import Interval
 from discreet.tables.sql.expressions.literals import number_literal
+from discreet.tables.sql.expressions.shifts import time_arithmetic
 from discreet.tables.sql.expressions.term import (
     Scope,
     Term,
     as_double,
     decimals,
-    in_range,
+    exactly,
     kept_digits,
     number,
 )
@@ -60,7 +60,7 @@ def _negate(node: exp.Expression, scope: Scope) -> Term:
 def _arithmetic(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "expression")
     sign, function, span = _ARITHMETIC[type(node)]
-    times = _time_arithmetic(node, scope) if sign != "*" else None
+    times = time_arithmetic(node, scope) if sign != "*" else None
     if times is not None:
         return times
     left = need(scope, node.this, "number", word=sign)
@@ -83,45 +83,12 @@ def _digits(left: Term, right: Term, join: Callable[[list[int]], int]) -> int | 
     return kept_digits(join(known)) if len(known) == len(each) else None
 
 
-def _time_arithmetic(node: exp.Expression, scope: Scope) -> Term | None:
-    """Translate date + INTERVAL, date - INTERVAL and date - date."""
-    sign, _, _ = _ARITHMETIC[type(node)]
-    left, right = node.this, node.expression
-    if sign == "+" and isinstance(left, exp.Interval):
-        left, right = right, left
-    if isinstance(right, exp.Interval):
-        moment = need(scope, left, "date", "timestamp", word=sign)
-        count, unit = _interval(right, scope)
-        steps = Literal(count if sign == "+" else -count, "int32")
-        return in_range(Call("shift", (moment.node, steps, Literal(unit, "text"))), "timestamp")
-    if sign == "-":
-        one, other = scope.term(left), scope.term(right)
-        if one.kind == "date" and other.kind == "date":
-            days = Call("date_diff", (Literal("day", "text"), other.node, one.node))
-            return number(Cast(days, "double", widens=True), is_whole=True, is_tidy=True)
-    return None
-
-
-def _interval(node: exp.Interval, scope: Scope) -> tuple[int, str]:
-    unit = str(node.args["unit"]).upper().rstrip("S") if node.args.get("unit") else ""
-    count = node.this
-    written = str(count.this) if isinstance(count, exp.Literal) else ""
-    units = {"YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"}
-    # Years 1 to 9999 moved by this much stay far inside what a TIMESTAMP can hold.
-    if unit not in units or not re.fullmatch(r"\d{1,4}", written):
-        raise scope.question.refuse(
-            "literal", node, word="an INTERVAL", what="a small whole number and its unit",
-            example="INTERVAL 7 DAY",
-        )  # fmt: skip
-    return int(written), unit.lower()
-
-
 def _division(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "expression", "typed", "safe")
     sign = _DIVISIONS[type(node)]
     left = need(scope, node.this, "number", word=sign)
     right = need(scope, node.expression, "number", word=sign)
-    sides = (as_double(left), as_double(right))
+    sides = (exactly(left), exactly(right))
     is_nullable = left.is_nullable or right.is_nullable or not _never_zero(right)
     if sign == "%":
         digits = _digits(left, right, max)

@@ -31,6 +31,11 @@ _INTEGERS: Final[dict[str, Type]] = {
     **{SQL_NAMES[type_]: type_ for type_ in INTEGERS}, "INT": "int32", "HUGEINT": "int64",
 }  # fmt: skip
 
+_NAMES: Final = {  # of other databases
+    "FLOAT64": "DOUBLE", "FLOAT8": "DOUBLE", "NUMBER": "DOUBLE", "BIGNUMERIC": "DOUBLE",
+    "TIMESTAMPNTZ": "TIMESTAMP", "DATETIME": "TIMESTAMP",
+}  # fmt: skip
+
 
 def _null(node: exp.Expression, scope: Scope) -> Term:
     return NULL
@@ -75,6 +80,7 @@ def _cast(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "to", "safe")
     target = node.args["to"]
     wanted = target.sql(DIALECT).upper()
+    wanted = _NAMES.get(wanted, wanted)
     is_text = isinstance(node.this, exp.Literal) and node.this.args.get("is_string")
     if is_text and wanted in ("DATE", "TIMESTAMP"):
         moment = time_literal(str(node.this.this), "date" if wanted == "DATE" else "timestamp")

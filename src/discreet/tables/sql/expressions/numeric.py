@@ -9,17 +9,18 @@ from typing import Final
 from sqlglot import exp
 
 from discreet.tables.model import scalar
-from discreet.tables.model.scalar import Call, Case, Function, Literal, Scalar
+from discreet.tables.model.scalar import Call, Case, Function, Literal
 from discreet.tables.sql.expressions import intervals
 from discreet.tables.sql.expressions.arguments import Rule, is_tidy, need, whole_literal
 from discreet.tables.sql.expressions.literals import joined, unify
+from discreet.tables.sql.expressions.rewrites import rewritten
 from discreet.tables.sql.expressions.term import (
     Scope,
     Term,
     as_double,
     decimals,
+    exactly,
     number,
-    rounded,
     tidy,
     tidy_double,
 )
@@ -30,6 +31,15 @@ _WORDS: Final[dict[type[exp.Expression], Function]] = {
     exp.Floor: "floor",
     exp.Ceil: "ceil",
     exp.Trunc: "trunc",
+}
+_ANGLES: Final[dict[type[exp.Expression], tuple[Function, int | None]]] = {
+    exp.Sin: ("sin", 1),
+    exp.Cos: ("cos", 1),
+    exp.Tan: ("tan", None),
+    exp.Asin: ("asin", 2),
+    exp.Acos: ("acos", 4),
+    exp.Atan: ("atan", 2),
+    exp.Atan2: ("atan2", 4),
 }
 _LOGARITHMS: Final[dict[int, tuple[Function, Callable[[float], float]]]] = {
     0: ("ln", math.log),
@@ -86,20 +96,22 @@ def _sign(node: exp.Expression, scope: Scope) -> Term:
 
 
 def _round_whole(node: exp.Expression, scope: Scope) -> Term:
-    scope.question.arguments(node, "this")
+    scope.question.arguments(node, "this", "decimals")
     word = _WORDS[type(node)]
+    if node.args.get("decimals") is not None:  # so many digits are kept
+        digits = node.args["decimals"]
+        places = whole_literal(digits, scope, word=word.upper(), example=f"{word.upper()}(x, 2)")
+        ten = exp.Literal.number(10 ** min(abs(places), 300))
+        sql = f"{word}(a * b) / b" if places >= 0 else f"{word}(a / b) * b"
+        return scope.term(rewritten(node, scope, sql, node.this, ten))
     term = need(scope, node.this, "number", word=word.upper())
     return number(
-        Call(word, (_exactly(term),)),
+        Call(word, (exactly(term),)),
         interval=intervals.rounded(term.interval),
         is_whole=True,
         is_nullable=term.is_nullable,
         is_tidy=is_tidy(term),
     )
-
-
-def _exactly(term: Term) -> Scalar:
-    return rounded(term) if term.type == "double" else as_double(term)
 
 
 def _round(node: exp.Expression, scope: Scope) -> Term:
@@ -115,7 +127,7 @@ def _round(node: exp.Expression, scope: Scope) -> Term:
         None if low is None else step * math.floor(low / step),
         None if high is None else step * math.ceil(high / step),
     )
-    value, scale = _exactly(term), decimals(term)
+    value, scale = exactly(term), decimals(term)
     if scale is not None and scale > max(digits, 0):  # a half is one exactly as a whole number
         parts = scalar.double(10 ** (scale - digits))
         whole = Call("multiply", (value, scalar.double(10**scale)))
@@ -198,6 +210,45 @@ def _power(node: exp.Expression, scope: Scope) -> Term:
     )
 
 
+def _angle(node: exp.Expression, scope: Scope) -> Term:
+    """Translate a function of an angle, or one that has an angle."""
+    scope.question.arguments(node, "this", "expression")
+    word, span = _ANGLES[type(node)]
+    parts = [node.this, *([node.expression] if node.args.get("expression") else [])]
+    terms = [need(scope, part, "number", word=word.upper()) for part in parts]
+    return number(
+        Call(word, tuple(tidy_double(term) for term in terms)),
+        interval=intervals.ANY if span is None else (Fraction(-span), Fraction(span)),
+    )
+
+
+def _bucket(node: exp.Expression, scope: Scope) -> Term:
+    """Translate WIDTH_BUCKET(x, low, high, buckets): from 1 on, 0 below and one more above."""
+    question = scope.question
+    question.arguments(node, "this", "min_value", "max_value", "num_buckets")
+    ends = [scope.term(node.args[key]) for key in ("min_value", "max_value", "num_buckets")]
+    low, high, count = (end.interval[0] if end.is_literal else None for end in ends)
+    if (
+        low is None
+        or high is None
+        or count is None
+        or not low < high
+        or count not in range(1, 10001)
+    ):
+        example = "WIDTH_BUCKET(age, 0, 100, 10)"
+        raise question.refuse("arguments", node, word="WIDTH_BUCKET", example=example)
+    least, most = node.args["min_value"], node.args["max_value"]
+    sql = (
+        f"CASE WHEN a IS NULL THEN NULL WHEN a < b THEN 0 WHEN a >= c THEN {count + 1} "
+        f"ELSE LEAST(FLOOR((a - b) * {count} / (c - b)), {count - 1}) + 1 END"
+    )
+    made = scope.term(rewritten(node, scope, f"CAST({sql} AS INTEGER)", node.this, least, most))
+    is_nullable = need(scope, node.this, "number", word="WIDTH_BUCKET").is_nullable
+    values = (*range(int(count) + 2), *((None,) if is_nullable else ()))
+    span = (Fraction(0), Fraction(count + 1))
+    return replace(made, values=values, interval=span, is_nullable=is_nullable)
+
+
 def _extreme(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "expressions", "ignore_nulls")
     function: Function = "least" if isinstance(node, exp.Least) else "greatest"
@@ -260,6 +311,8 @@ RULES: Final[dict[type[exp.Expression], Rule]] = {
     exp.Ln: _log,
     exp.Log: _log,
     exp.Pow: _power,
+    **dict.fromkeys(_ANGLES, _angle),
+    exp.WidthBucket: _bucket,
     exp.Least: _extreme,
     exp.Greatest: _extreme,
     exp.Coalesce: _coalesce,

@@ -1,14 +1,17 @@
 """Functions of texts."""
 
+import re
 from fractions import Fraction
 from typing import Final
 
 from sqlglot import exp
 
-from discreet.tables.model.scalar import Call, Function, Literal
+from discreet.tables.model.scalar import LONGEST_TEXT, Call, Function, Literal
 from discreet.tables.sql.expressions.arguments import Rule, need, whole_literal, written_text
+from discreet.tables.sql.expressions.casts import cast
 from discreet.tables.sql.expressions.logic import conjuncts
 from discreet.tables.sql.expressions.term import Scope, Term, boolean, text
+from discreet.tables.sql.question.context import short_sql
 
 __all__ = ["ANONYMOUS", "RULES"]
 
@@ -43,15 +46,67 @@ def _trim(node: exp.Expression, scope: Scope) -> Term:
 
 def _length(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this")
-    term = need(scope, node.this, "text", word="LENGTH")
+    return _counted("length", [need(scope, node.this, "text", word="LENGTH")])
+
+
+def _place(node: exp.Expression, scope: Scope) -> Term:
+    """Translate POSITION('a' IN x), STRPOS(x, 'a') and the like."""
+    scope.question.arguments(node, "this", "substr")
+    terms = [need(scope, node.args[key], "text", word="POSITION") for key in ("this", "substr")]
+    return _counted("position", terms)
+
+
+def _bytes(node: exp.Expression, scope: Scope) -> Term:
+    if len(node.expressions) != 1:
+        raise scope.question.refuse("arguments", node, word="STRLEN", example="STRLEN(x)")
+    return _counted("byte_length", [need(scope, node.expressions[0], "text", word="STRLEN")])
+
+
+def _counted(function: Function, terms: list[Term]) -> Term:
     return Term(
-        node=Call("length", (term.node,)),
+        node=Call(function, tuple(term.node for term in terms)),
         kind="number",
         type="int64",
         interval=(Fraction(0), None),
         is_whole=True,
-        is_nullable=term.is_nullable,
+        is_nullable=any(term.is_nullable for term in terms),
     )
+
+
+def _split(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this", "delimiter", "part_index")
+    example = "SPLIT_PART(x, '-', 1)"
+    if node.args.get("delimiter") is None or node.args.get("part_index") is None:
+        raise scope.question.refuse("arguments", node, word="SPLIT_PART", example=example)
+    term = need(scope, node.this, "text", word="SPLIT_PART")
+    between = written_text(node.args["delimiter"], scope, word="SPLIT_PART")
+    place = whole_literal(node.args["part_index"], scope, word="SPLIT_PART", example=example)
+    if not place or not between.value:
+        raise scope.question.refuse("arguments", node, word="SPLIT_PART", example=example)
+    found = Call("split_part", (term.node, between, Literal(place, "int32")))
+    return text(found, is_nullable=term.is_nullable)
+
+
+def _pad(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this", "expression", "fill_pattern", "is_left")
+    function: Function = "pad_left" if node.args.get("is_left") else "pad_right"
+    word = "LPAD" if node.args.get("is_left") else "RPAD"
+    example = f"{word}(x, 5, '0')"
+    term = need(scope, node.this, "text", word=word)
+    width = whole_literal(node.expression, scope, word=word, example=example)
+    fill = Literal(" ", "text")
+    if node.args.get("fill_pattern") is not None:
+        fill = written_text(node.args["fill_pattern"], scope, word=word)
+    if not 0 <= width <= LONGEST_TEXT or not fill.value:
+        raise scope.question.refuse("arguments", node, word=word, example=example)
+    made = Call(function, (term.node, Literal(width, "int32"), fill))
+    return text(made, is_nullable=term.is_nullable)
+
+
+def _reverse(node: exp.Expression, scope: Scope) -> Term:
+    scope.question.arguments(node, "this")
+    term = need(scope, node.this, "text", word="REVERSE")
+    return text(Call("reverse", (term.node,)), is_nullable=term.is_nullable)
 
 
 def _part(node: exp.Expression, scope: Scope) -> Term:
@@ -72,11 +127,19 @@ def _concat(node: exp.Expression, scope: Scope) -> Term:
         parts = conjuncts(node, exp.DPipe)
         for part in node.find_all(exp.DPipe):
             scope.question.arguments(part, "this", "expression", "safe")
-        terms = [need(scope, part, "text", word="||") for part in parts]
+        terms = [_as_text(part, scope, word="||") for part in parts]
         return _grown("concat", terms)
     scope.question.arguments(node, "expressions", "safe", "coalesce")
-    terms = [need(scope, part, "text", word="CONCAT") for part in node.expressions]
+    terms = [_as_text(part, scope, word="CONCAT") for part in node.expressions]
     return _grown("concat_present", terms)
+
+
+def _as_text(node: exp.Expression, scope: Scope, *, word: str) -> Term:
+    """Translate what is put together with texts: anything else is written as one first."""
+    term = scope.term(node)
+    if term.kind in ("text", "null"):
+        return need(scope, node, "text", word=word)
+    return cast(scope, node, term, "VARCHAR")
 
 
 def _grown(function: Function, terms: list[Term]) -> Term:
@@ -117,15 +180,36 @@ def _contains(node: exp.Expression, scope: Scope) -> Term:
     return boolean(found, is_nullable=any(t.is_nullable for t in terms))
 
 
-def _like(node: exp.Expression, scope: Scope) -> Term:
+def _escaped(node: exp.Expression, scope: Scope) -> Term:
+    """Translate LIKE with ESCAPE."""
+    scope.question.arguments(node, "this", "expression")
+    if not isinstance(node.this, exp.Like | exp.ILike):
+        raise scope.question.refuse("expression", node, word=short_sql(node))
+    sign = written_text(node.expression, scope, word="ESCAPE")
+    pattern = str(written_text(node.this.expression, scope, word="LIKE").value)
+    last = re.search(f"{re.escape(str(sign.value))}*$", pattern) if sign.value else None
+    if last is None or len(str(sign.value)) != 1 or len(last[0]) % 2:
+        example = "LIKE '%!_%' ESCAPE '!'"
+        raise scope.question.refuse("arguments", node, word="ESCAPE", example=example)
+    return _like(node.this, scope, sign)
+
+
+def _like(node: exp.Expression, scope: Scope, *sign: Literal) -> Term:
     scope.question.arguments(node, "this", "expression", "negate")
+    listed = node.expression
+    if isinstance(listed, exp.Any | exp.All) and isinstance(listed.this, exp.Tuple | exp.Paren):
+        patterns = listed.this.expressions or [listed.this.this]
+        each = [type(node)(this=node.this.copy(), expression=one.copy()) for one in patterns]
+        join = exp.or_ if isinstance(listed, exp.Any) else exp.and_
+        found: exp.Expression = exp.paren(join(*each))
+        return scope.term(exp.Not(this=found) if node.args.get("negate") else found)
     function: Function = "like" if isinstance(node, exp.Like) else "ilike"
     term = need(scope, node.this, "text", word=function.upper())
     pattern = written_text(node.expression, scope, word=function.upper())
-    found = Call(function, (term.node, pattern))
+    made = Call(function, (term.node, pattern, *sign))
     if node.args.get("negate"):
-        found = Call("not", (found,))
-    return boolean(found, is_nullable=term.is_nullable)
+        made = Call("not", (made,))
+    return boolean(made, is_nullable=term.is_nullable)
 
 
 RULES: Final[dict[type[exp.Expression], Rule]] = {
@@ -133,6 +217,11 @@ RULES: Final[dict[type[exp.Expression], Rule]] = {
     exp.Upper: _case,
     exp.Trim: _trim,
     exp.Length: _length,
+    exp.StrPosition: _place,
+    exp.SplitPart: _split,
+    exp.Pad: _pad,
+    exp.Reverse: _reverse,
+    exp.Escape: _escaped,
     exp.Substring: _part,
     exp.Left: _part,
     exp.Right: _part,
@@ -148,4 +237,6 @@ RULES: Final[dict[type[exp.Expression], Rule]] = {
 ANONYMOUS: Final[dict[str, Rule]] = {  # functions that the parser does not know, by name
     "prefix": _contains,
     "suffix": _contains,
+    "strlen": _bytes,
+    "octet_length": _bytes,
 }

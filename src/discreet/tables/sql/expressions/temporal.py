@@ -5,14 +5,22 @@ from typing import Final
 
 from sqlglot import exp
 
-from discreet.tables.model.scalar import Call, Literal
+from discreet.tables.model import scalar
+from discreet.tables.model.scalar import Call, Cast, Literal
 from discreet.tables.sql.expressions.arguments import Rule, need
 from discreet.tables.sql.expressions.casts import cast
 from discreet.tables.sql.expressions.literals import as_kind
-from discreet.tables.sql.expressions.term import Scope, Term
+from discreet.tables.sql.expressions.term import Scope, Term, number
 from discreet.tables.sql.question.context import short_sql
 
-__all__ = ["ANONYMOUS", "RULES"]
+__all__ = [
+    "ANONYMOUS",
+    "RULES",
+    "STEPS",
+    "part_name",
+    "seconds",
+    "written_step",
+]
 
 # The least and greatest value of each part; few enough to be public keys where listed as such.
 _PARTS: Final[dict[str, tuple[int, int]]] = {
@@ -45,7 +53,11 @@ _ALIASES: Final = {
     "hours": "hour",
     "minutes": "minute",
     "seconds": "second",
+    "isoweek": "week",
+    "epoch_second": "epoch",
+    "epoch_seconds": "epoch",
 }
+_NAMED: Final = (*_PARTS, "epoch", "date")
 _NODES: Final[dict[type[exp.Expression], str]] = {
     exp.Year: "year",
     exp.Quarter: "quarter",
@@ -61,18 +73,64 @@ _NODES: Final[dict[type[exp.Expression], str]] = {
     exp.Minute: "minute",
     exp.Second: "second",
 }
-_STEPS: Final = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
+STEPS: Final = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
+_MICROSECONDS: Final = scalar.double(1_000_000)
+_EPOCHS: Final = (Fraction(-62_135_596_800), Fraction(253_402_300_800))  # of years 1 to 9999
 
 
-def _part_name(node: exp.Expression, scope: Scope, allowed: tuple[str, ...]) -> str:
-    written = str(node.this) if isinstance(node, exp.Literal | exp.Var) else short_sql(node)
-    part = _ALIASES.get(written.lower(), written.lower())
+def written_step(node: exp.Expression | None) -> str:
+    """Return what a word for a part of a date is called here."""
+    if isinstance(node, exp.Literal | exp.Var):
+        written = str(node.this)
+    else:
+        written = "" if node is None else short_sql(node)
+    return _ALIASES.get(written.lower(), written.lower())
+
+
+def part_name(node: exp.Expression, scope: Scope, allowed: tuple[str, ...]) -> str:
+    """Return the part of a date that is named, or refuse it."""
+    part = written_step(node)
     if part not in allowed:
-        raise scope.question.refuse("date_part", node, word=written)
+        raise scope.question.refuse("date_part", node, word=short_sql(node).strip("'"))
     return part
 
 
+def seconds(term: Term) -> Term:
+    """Return a moment as seconds since 1970 in UTC, with fractions."""
+    count = Cast(Call("epoch_microseconds", (term.node,)), "double", widens=True)
+    return number(
+        Call("divide", (count, _MICROSECONDS)),
+        interval=_EPOCHS,
+        is_whole=term.kind == "date",
+        is_nullable=term.is_nullable,
+        is_tidy=True,
+    )
+
+
+def _passed(part: str, node: exp.Expression, scope: Scope) -> Term | None:
+    """Translate EXTRACT(EPOCH FROM a - b) and EXTRACT(DAY FROM a - b), None if it is neither."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if part not in ("epoch", "day") or not isinstance(node, exp.Sub):
+        return None
+    sides = [scope.term(side) for side in (node.this, node.expression)]
+    if not {side.kind for side in sides} <= {"date", "timestamp"}:
+        return None
+    apart = Call("subtract", (seconds(sides[0]).node, seconds(sides[1]).node))
+    is_nullable = any(side.is_nullable for side in sides)
+    if part == "day":
+        days = Call("trunc", (Call("divide", (apart, scalar.double(86_400))),))
+        return number(days, is_whole=True, is_nullable=is_nullable, is_tidy=True)
+    return number(apart, is_nullable=is_nullable, is_tidy=True)
+
+
 def _part(part: str, moment: exp.Expression, scope: Scope) -> Term:
+    passed = _passed(part, moment, scope)
+    if passed is not None:
+        return passed
+    if part in ("epoch", "date"):
+        term = need(scope, moment, "date", "timestamp", word="EXTRACT")
+        return seconds(term) if part == "epoch" else cast(scope, moment, term, "DATE")
     term = need(scope, moment, "date", "timestamp", word=part.upper())
     if term.kind == "date" and part in ("hour", "minute", "second"):
         term = as_kind(term, "timestamp") or term
@@ -91,7 +149,7 @@ def _part(part: str, moment: exp.Expression, scope: Scope) -> Term:
 
 def _extract(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "expression")
-    return _part(_part_name(node.this, scope, tuple(_PARTS)), node.expression, scope)
+    return _part(part_name(node.this, scope, _NAMED), node.expression, scope)
 
 
 def _date_part(node: exp.Expression, scope: Scope) -> Term:
@@ -100,7 +158,7 @@ def _date_part(node: exp.Expression, scope: Scope) -> Term:
             "arguments", node, word="DATE_PART", example="DATE_PART('month', d)"
         )
     part, moment = node.expressions
-    return _part(_part_name(part, scope, tuple(_PARTS)), moment, scope)
+    return _part(part_name(part, scope, _NAMED), moment, scope)
 
 
 def _named_part(node: exp.Expression, scope: Scope) -> Term:
@@ -116,7 +174,7 @@ def _weekday(node: exp.Expression, scope: Scope) -> Term:
 
 def _trunc(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "unit")
-    step = _part_name(node.args["unit"], scope, _STEPS)
+    step = part_name(node.args["unit"], scope, STEPS)
     term = need(scope, node.this, "date", "timestamp", word="DATE_TRUNC")
     return Term(
         node=Call("date_trunc", (Literal(step, "text"), term.node)),
@@ -128,7 +186,10 @@ def _trunc(node: exp.Expression, scope: Scope) -> Term:
 
 def _difference(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this", "expression", "unit", "date_part_boundary")
-    step = _part_name(node.args["unit"], scope, _STEPS)
+    if node.args.get("unit") is None:
+        example = "DATE_DIFF('day', a, b)"
+        raise scope.question.refuse("arguments", node, word="DATE_DIFF", example=example)
+    step = part_name(node.args["unit"], scope, STEPS)
     moments = [
         need(scope, part, "date", "timestamp", word="DATE_DIFF")
         for part in (node.expression, node.this)
@@ -153,7 +214,10 @@ RULES: Final[dict[type[exp.Expression], Rule]] = {
     exp.Extract: _extract,
     exp.TimestampTrunc: _trunc,
     exp.DateTrunc: _trunc,
+    exp.DatetimeTrunc: _trunc,
     exp.DateDiff: _difference,
+    exp.TimestampDiff: _difference,
+    exp.DatetimeDiff: _difference,
     exp.Date: _to_date,
     exp.TsOrDsToDate: _to_date,
 }

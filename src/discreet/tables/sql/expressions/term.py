@@ -33,6 +33,7 @@ __all__ = [
     "as_double",
     "boolean",
     "decimals",
+    "exactly",
     "in_range",
     "kept_digits",
     "number",
@@ -211,6 +212,15 @@ def rounded(term: Term) -> Scalar:
     if term.digits is None or term.type != "double" or term.is_rounded or term.is_literal:
         return term.node
     return Call("round", (term.node, Literal(term.digits, "int32")))
+
+
+def exactly(term: Term) -> Scalar:
+    """Return a number as a double, the nearest one where it is a decimal.
+
+    >>> exactly(Term(node=scalar.ColumnRef("n"), kind="number", type="int32")).type
+    'double'
+    """
+    return rounded(term) if term.type == "double" else as_double(term)
 
 
 def tidy(term: Term) -> Scalar:

@@ -8,8 +8,11 @@ from discreet.errors import Refused
 from discreet.tables.sql.expressions import (
     arithmetic,
     casts,
+    formats,
     logic,
     numeric,
+    rewrites,
+    shifts,
     strings,
     temporal,
 )
@@ -26,11 +29,17 @@ _RULES: Final[dict[type[exp.Expression], Rule]] = {
     **numeric.RULES,
     **strings.RULES,
     **temporal.RULES,
+    **shifts.RULES,
+    **formats.RULES,
+    **rewrites.RULES,
 }
 _ANONYMOUS: Final[dict[str, Rule]] = {
     **numeric.ANONYMOUS,
     **strings.ANONYMOUS,
     **temporal.ANONYMOUS,
+    **shifts.ANONYMOUS,
+    **formats.ANONYMOUS,
+    **rewrites.ANONYMOUS,
 }
 
 _LONGEST: Final = 100_000  # characters, about
@@ -62,8 +71,8 @@ _AGGREGATE_NAMES: Final = frozenset({
     "bit_and", "bit_or", "bit_xor", "product", "skewness", "kurtosis", "entropy", "mad", "favg",
     "fsum", "kahan_sum", "sumkahan", "bitstring_agg", "geomean", "geometric_mean", "sem",
     "reservoir_quantile", "regr_slope", "regr_intercept", "regr_r2", "regr_count", "regr_avgx",
-    "regr_avgy", "approx_count_distinct", "approx_top_k", "histogram_exact", "histogram_values",
-    "count_star",
+    "regr_avgy", "approx_top_k", "approx_top_count", "approx_top_sum", "histogram_exact",
+    "histogram_values", "count_star", "every",
 })  # fmt: skip
 _NAMES: Final = sorted(
     {word.lower() for kind in _RULES if issubclass(kind, exp.Func) for word in kind.sql_names()}
@@ -107,6 +116,12 @@ def _no_rule(node: exp.Expression, scope: Scope) -> Refused:
     if isinstance(node, _REGEXPS) or named.startswith("regexp_"):
         return refuse("regexp", node)
     if isinstance(node, exp.AggFunc | exp.IgnoreNulls) or named in _AGGREGATE_NAMES:
+        inner = node.expressions[0] if isinstance(node, exp.Anonymous) else node.this
+        subject = short_sql(inner) if isinstance(inner, exp.Expression) else "x"
+        if isinstance(node, exp.LogicalAnd | exp.LogicalOr) or named == "every":
+            return refuse("aggregate_any", node, word=word, condition=subject)
+        if isinstance(node, exp.Mode) or named.startswith("approx_top"):
+            return refuse("aggregate_top", node, word=word, subject=subject)
         return refuse("aggregate", node, word=word)
     if isinstance(node, _NESTED) or named.startswith(_LIST_NAMES):
         return refuse("nested_type", node)

@@ -11,7 +11,8 @@ from discreet.tables.model.aggregates import AGGREGATES
 
 __all__ = ["CATALOGUE", "refused"]
 
-_AGGREGATES: Final = ", ".join(dict.fromkeys(one.text.split("(")[0] for one in AGGREGATES))
+_NAMES: Final = [one.text.split("(")[0] for one in AGGREGATES]
+_AGGREGATES: Final = ", ".join(dict.fromkeys(name for name in _NAMES if "_" not in name))
 
 CATALOGUE: Final[dict[str, tuple[str, str]]] = {
     # The statement as a whole.
@@ -203,9 +204,18 @@ CATALOGUE: Final[dict[str, tuple[str, str]]] = {
         "{word} would show single raw values, or has no private version.",
         f"Use {_AGGREGATES} or HISTOGRAM.",
     ),
+    "aggregate_any": (
+        "{word} would tell whether there is a single such row.",
+        "Ask how many there are: COUNT_IF({condition}), beside COUNT(*).",
+    ),
+    "aggregate_top": (
+        "{word} would show single raw values.",
+        "Ask for groups: SELECT {subject}, COUNT(*) ... GROUP BY {subject} "
+        "ORDER BY 2 DESC LIMIT 1.",
+    ),
     "aggregate_distinct": (
         "{word}(DISTINCT ...) is not supported.",
-        "Use COUNT(DISTINCT column), or {word} without DISTINCT.",
+        "Leave DISTINCT out, or add the released keys of GROUP BY {subject} up yourself.",
     ),
     "aggregate_arguments": (
         "{word} does not take these arguments.",
@@ -217,7 +227,7 @@ CATALOGUE: Final[dict[str, tuple[str, str]]] = {
     ),
     "aggregate_type": (
         "{word} needs numbers, but {argument} is a {kind}.",
-        "Turn it into a number, as in {word}(CASE WHEN ... THEN 1 ELSE 0 END), or use COUNT.",
+        "Turn it into a number, as in {word}({number}), or use COUNT.",
     ),
     "aggregate_rows": (
         "{word} within one unit is not supported.",
@@ -290,6 +300,14 @@ CATALOGUE: Final[dict[str, tuple[str, str]]] = {
         "{word} is no part of a date that is known here.",
         "Use year, quarter, month, week, day, dow, hour, minute or second.",
     ),
+    "format": (
+        "{word} is no part of a format of dates that is known here.",
+        "Write for example STRFTIME(d, '%Y-%m') or TO_CHAR(d, 'YYYY-MM').",
+    ),
+    "moments": (
+        "what lies between two timestamps is an interval, and no number.",
+        "Say in which unit, as in DATE_DIFF('second', {two}, {one}).",
+    ),
     "limit": (
         "{word} needs a whole number, written out.",
         "Write for example {word} 10.",
@@ -304,6 +322,11 @@ def refused(code: str, *, line: int, column: int, **words: object) -> Refused:
     line 1, column 40: ROLLUP asks for several groupings at once. Nothing was spent. Ask one GROUP
     BY per question and add the released answers up.
     """
+    is_moment = words.get("kind") in ("date", "timestamp")
+    as_number = (
+        f"EPOCH({words.get('argument')})" if is_moment else "CASE WHEN ... THEN 1 ELSE 0 END"
+    )
+    words.setdefault("number", as_number)
     reason, remedy = CATALOGUE[code]
     return Refused(
         code=code,

@@ -515,15 +515,31 @@ def _substring(text: str, start: int, length: int | None = None) -> str:
 def _like(flags: int) -> Callable[[str, str], bool]:
     signs = {"%": ".*", "_": "."}
 
-    def matches(text: str, pattern: str) -> bool:
-        written = "".join(signs.get(sign, re.escape(sign)) for sign in pattern)
+    def matches(text: str, pattern: str, before: str = "") -> bool:
+        parts = re.findall(f"{re.escape(before)}(?s:.)|(?s:.)" if before else "(?s:.)", pattern)
+        written = "".join(signs.get(part, re.escape(part[-1])) for part in parts)
         return re.fullmatch(written, text, flags | re.DOTALL) is not None
 
     return matches
 
 
+def _split(text: str, between: str, number: int) -> str:
+    parts = text.split(between)
+    place = number - 1 if number > 0 else len(parts) + number
+    return parts[place] if 0 <= place < len(parts) else ""
+
+
+def _filling(text: str, width: int, fill: str) -> str:
+    return (fill * width)[: max(width - len(text), 0)]
+
+
 def _moment(day: datetime | date) -> datetime:
     return day if isinstance(day, datetime) else datetime.combine(day, time.min)
+
+
+def _zoned(moment: datetime | date) -> datetime:
+    found = _moment(moment)
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
 
 
 def _months(moment: datetime | date) -> int:
@@ -594,6 +610,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "floor": _whole(math.floor), "ceil": _whole(math.ceil), "trunc": _whole(math.trunc),
     "round": _rounded, "sign": lambda x: float((x > 0) - (x < 0)),
     "sqrt": math.sqrt, "exp": _exp, "ln": math.log, "log2": math.log2, "log10": math.log10,
+    "sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos,
+    "atan": math.atan, "atan2": math.atan2,
     "power": _power, "clamp": lambda x, low, high: min(max(x, low), high),
     "not_nan": lambda x: None if math.isnan(x) else x, "plus_zero": lambda x: x + 0.0,
     "parse_double": _spelled,
@@ -606,10 +624,16 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "length": len, "substring": _substring, "left": lambda x, n: x[:n],
     "right": lambda x, n: x[-n:] if n else "", "concat": _concat, "replace": _replace,
     "starts_with": str.startswith, "ends_with": str.endswith, "contains": lambda x, y: y in x,
+    "split_part": _split, "pad_left": lambda x, n, fill: _filling(x, n, fill) + x[:n],
+    "pad_right": lambda x, n, fill: (x + _filling(x, n, fill))[:n],
+    "reverse": lambda x: x[::-1], "position": lambda x, y: x.find(y) + 1,
+    "byte_length": lambda x: len(x.encode()),
     "like": _like(re.NOFLAG), "ilike": _like(re.IGNORECASE),
     "date_in_range": lambda x: x, "timestamp_in_range": lambda x: x,
     "from_utc": lambda x: x.astimezone(UTC).replace(tzinfo=None),
-    "epoch_microseconds": lambda x: (x - _FIRST) // timedelta(microseconds=1),
+    "epoch_microseconds": lambda x: (_zoned(x) - _FIRST) // timedelta(microseconds=1),
+    "from_epoch": lambda x: (_FIRST + timedelta(microseconds=round(x))).replace(tzinfo=None),
+    "format_time": lambda x, form: _moment(x).strftime(form), "parse_time": datetime.strptime,
     "date_part": _part, "date_trunc": _truncated,
     "date_diff": lambda step, x, y: _number_of(step, y) - _number_of(step, x),
     "shift": _shifted, "period_label": _label,
