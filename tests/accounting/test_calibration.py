@@ -8,13 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting import (
+    ApproximateLoss,
+    BoundedRangeLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
     LaplaceLoss,
+    PureLoss,
+    ZCDPLoss,
     calibrate,
     classic_gaussian_sigma,
     delta,
+    epsilon,
 )
 from discreet.errors import ParameterError
 
@@ -85,3 +90,36 @@ def test_what_cannot_be_met_is_refused():
         calibrate(families["laplace"], epsilon=0, delta=0)
     with pytest.raises(ParameterError, match="delta must be"):
         calibrate(families["laplace"], epsilon=1, delta=1)
+
+
+composed = {
+    "gaussians": lambda s: GaussianLoss(noise_multiplier=s) * 10,
+    "sampled": lambda s: GaussianLoss(noise_multiplier=s).sampled(rate=0.01) * 200,
+    "laplaces": lambda s: LaplaceLoss(noise_multiplier=s) * 10,
+    "mixed": lambda s: GaussianLoss(noise_multiplier=s) * 3 + LaplaceLoss(noise_multiplier=s),
+    "choices": lambda s: BoundedRangeLoss(epsilon=min(1 / s, 300)) * 20,
+    "zcdp": lambda s: ZCDPLoss(rho=min(1 / s, 300)) * 2 + PureLoss(epsilon=min(1 / s, 300)),
+    "failing": lambda s: (
+        GaussianLoss(noise_multiplier=s) * 3 + ApproximateLoss(epsilon=0, delta=1e-9)
+    ),
+}
+
+
+@pytest.mark.parametrize("family", families)
+@settings(max_examples=10, deadline=None)
+@given(e=st.fractions(Fraction(1, 20), 5), target=st.floats(1e-12, 0.1))
+def test_epsilon_is_at_most_what_was_asked_for(family, e, target):
+    make = families[family]
+    assert epsilon(make(calibrate(make, epsilon=e, delta=target)), delta=target) <= e
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("family", composed)
+@settings(max_examples=2, deadline=None)
+@given(e=st.floats(0.01, 4), power=st.integers(-8, -4))
+def test_epsilon_of_a_composition_is_at_most_what_was_asked_for(family, e, power):
+    make, target = composed[family], 10.0**power
+    found = calibrate(make, epsilon=e, delta=target)
+    assert epsilon(make(found), delta=target) <= e
+    assert delta(make(found), epsilon=e) <= target
+    assert delta(make(found * (1 - 2e-4)), epsilon=e) > target, "and hardly more noise than needed"

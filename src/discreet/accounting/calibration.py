@@ -6,6 +6,7 @@ from collections.abc import Callable
 from discreet._exact import Number, float_up, nonnegative, positive, probability, show
 from discreet._rounding import log_of
 from discreet.accounting.arithmetic.search import smallest_enough, smallest_float
+from discreet.accounting.losses.certified import epsilon_upper
 from discreet.accounting.losses.loss import Loss
 from discreet.errors import ParameterError
 
@@ -22,8 +23,9 @@ def calibrate(
     returns the largest parameter instead; where ``make_loss`` refuses a parameter, the search
     stays below it. For a number of steps there is :func:`most_steps`.
 
-    Claim: ``delta(make_loss(result), epsilon=epsilon) <= delta`` as evaluated, so whatever the
-    search does the answer is safe.
+    Claim: ``delta(make_loss(result), epsilon=epsilon) <= delta`` and, for an epsilon above 0,
+    ``epsilon(make_loss(result), delta=delta) <= epsilon``, both as evaluated: so whatever the
+    search does the answer is safe, and whoever looks at it from either side sees that it is.
 
     >>> from discreet.accounting import GaussianLoss, LaplaceLoss
     >>> f"{calibrate(lambda s: GaussianLoss(noise_multiplier=s), epsilon=1, delta=1e-5):.4f}"
@@ -47,7 +49,8 @@ def calibrate(
         except ParameterError:
             return math.inf
 
-    if make_loss(1.0).is_composed and allowed > 0:
+    is_dear = make_loss(1.0).is_composed and allowed > 0
+    if is_dear:
         # A composition is dear to evaluate: stop at six digits, on the safe side.
         log_allowed = log_of(allowed)
 
@@ -59,6 +62,13 @@ def calibrate(
         found = smallest_enough(excess, relative=1e-6)
     else:
         found = smallest_float(lambda s: reached(s) <= allowed)
+    if found is not None and budget:
+
+        def is_within(parameter: float) -> bool:
+            loss = make_loss(1 / parameter if largest else parameter)
+            return epsilon_upper(loss, allowed) <= budget and reached(parameter) <= allowed
+
+        found = _first(is_within, found, step=1e-6 if is_dear else 2.0**-52)
     if found is None:
         raise ParameterError(
             f"no parameter up to 1e300 gives epsilon={show(epsilon)} at delta={show(delta)}. "
@@ -66,6 +76,19 @@ def calibrate(
             parameter="delta" if allowed == 0 else "epsilon",
         )
     return 1 / found if largest else found
+
+
+def _first(holds: Callable[[float], bool], start: float, *, step: float) -> float | None:
+    """Return the first of some parameters from ``start`` upwards, by growing steps, that holds.
+
+    Delta and epsilon of a composition are computed to about 1e-5 each, so the first may be met
+    where the second is not yet.
+    """
+    for _ in range(64):
+        if holds(start):
+            return start
+        start, step = start * (1 + step), 2 * step
+    return None
 
 
 def classic_gaussian_sigma(*, epsilon: Number, delta: Number, sensitivity: Number) -> float:
