@@ -34,7 +34,7 @@ def percent(share: float, *, up: bool) -> str:
 
     >>> percent(0.1, up=True), percent(0.8333333, up=True), percent(0.1666667, up=False)
     ('10%', '83.4%', '16.6%')
-    >>> percent(1.63, up=True), percent(1e-9, up=True), percent(float("nan"), up=False)
+    >>> percent(1.63, up=True), percent(1e-15, up=True), percent(float("nan"), up=False)
     ('163%', '0.001%', 'unknown')
     """
     if math.isnan(share):
@@ -43,7 +43,7 @@ def percent(share: float, *, up: bool) -> str:
         return "more than 100%"
     if share > 1:
         return f"{max(100 * share, 100.1):.4g}%"
-    near = round(share, 12)
+    near = round(share, 12) or share
     return f"{of_100(Fraction(str(near)) if abs(near - share) < _NOISE else share, up=up)}%"
 
 

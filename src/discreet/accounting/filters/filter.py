@@ -74,8 +74,8 @@ class Filter:
     >>> f.charge(GaussianLoss(noise_multiplier=1))
     Traceback (most recent call last):
         ...
-    discreet.errors.BudgetExceeded: this loss would bring the filter from 0.3333 to ... of its
-    limit. Nothing was spent. Ask for less: more noise, a smaller sampling rate or fewer steps.
+    discreet.errors.BudgetExceeded: this loss would bring the filter from 33.33% to ...
+    used. Nothing was spent. Ask for less: more noise, a smaller sampling rate or fewer steps.
     >>> round(f.used, 3)
     0.333
     """
@@ -200,7 +200,8 @@ class Filter:
                 )
                 self._relation = relation
                 return quote
-        raise BudgetExceeded(used=quote.used, would_be=quote.used_after)
+        way_out = self.rules.way_out(sums)
+        raise BudgetExceeded(used=quote.used, would_be=quote.used_after, way_out=way_out)
 
     def _quote(self, sums: FilterSums) -> FilterQuote:
         fits = self.rules.fits(sums)

@@ -31,6 +31,7 @@ Scarce = Literal["epsilon", "delta"]
 """What runs out first: the sum of divergences, or that of deltas."""
 
 _BESIDE = Fraction(1, 2)  # of the share of epsilon: what a release should take of delta
+_LESS_DELTA = "Delta runs out, not epsilon: state a smaller delta=, or list the groups."
 _KINDS = get_args(FilterKind)
 _REMEMBERED = 4096  # losses whose prices are kept, so that repeated ones are looked up
 
@@ -193,6 +194,16 @@ class FilterRules:
         """
         epsilon, delta = self.shares(sums)
         return "delta" if delta > epsilon else "epsilon"
+
+    def way_out(self, sums: FilterSums) -> str:
+        """Say what helps where sums do not fit because of delta; nothing where it is epsilon.
+
+        >>> rules = FilterRules(Guarantee(epsilon=1, delta=1e-6), kind="basic")
+        >>> rules.way_out((0, 2 * rules.units[1].limit))
+        'Delta runs out, not epsilon: state a smaller delta=, or list the groups.'
+        """
+        is_delta = self.scarce(sums) == "delta"
+        return _LESS_DELTA if is_delta else ""
 
     def delta_beside(self, loss: Loss) -> Fraction:
         """Return how much delta may go with a loss if delta shall not run out before epsilon.

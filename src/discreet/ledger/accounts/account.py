@@ -128,7 +128,7 @@ class Account:
         >>> with temporary_account(epsilon=1) as account:
         ...     print(account.quote(PureLoss(epsilon=0.25)))
         fits into account 'people'
-          total  0% used, 25% after
+          total  0% used, 25% after, by epsilon
         """
         return quotes.quote(
             self._session,

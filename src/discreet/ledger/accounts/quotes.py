@@ -92,8 +92,8 @@ class AccountQuote:
     (False, 'analyst=ana')
     >>> print(quote)
     does not fit into account 'salaries'
-      total        25% used, 50% after
-      analyst=ana  90% used, over the limit after
+      total        25% used, 50% after, by epsilon
+      analyst=ana  90% used, over the limit after, by epsilon
     """
 
     account: str
@@ -163,7 +163,7 @@ class AccountQuote:
         for budget in self.budgets:
             after = percent(budget.used_after, up=True) if budget.fits else "over the limit"
             used = percent(budget.used, up=True)
-            lines.append(f"  {budget.name:{width}}  {used} used, {after} after")
+            lines.append(f"  {budget.name:{width}}  {used} used, {after} after, by {budget.scarce}")
         if self.offer is not None:
             lines.append(f"  {self.offer}")
         return "\n".join(lines)

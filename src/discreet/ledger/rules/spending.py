@@ -160,7 +160,7 @@ def fitting(
         would_be=max(rules.share(total), math.nextafter(1, 2)),
         budget=whose,
         account=definition.name,
-        way_out=way_out,
+        way_out=f"{rules.way_out(total)} {way_out}".lstrip(),
     )
 
 

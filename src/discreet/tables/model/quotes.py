@@ -43,13 +43,15 @@ class Quote:
     >>> from discreet.accounting import PureLoss
     >>> from discreet.ledger import AccountQuote, BudgetQuote
     >>> room = AccountQuote(account="people", budgets=(
-    ...     BudgetQuote(name="total", fits=True, used=0.1, used_after=0.15, more=17),))
+    ...     BudgetQuote(name="total", fits=True, used=0.1, used_after=0.15, more=17,
+    ...                 epsilon_share=0.05),))
     >>> print(Quote(question="SELECT COUNT(*) FROM people", epsilon=0.5, delta=0.0,
     ...             loss=PureLoss(epsilon=0.5), budgets=room, confidence=0.95, noise="laplace",
     ...             expected=(Expected(text="COUNT(*)", half_width=6.0, words="within 6"),)))
     SELECT COUNT(*) FROM people
       price     epsilon=0.5
       costs     5% of the budget; about 17 more like it fit
+      runs out  epsilon first: this takes 5% of it, and nothing of delta
       left      85% of the budget of 'people' after it
       COUNT(*)  within 6 (95% confidence)
       attacker  who knows all else guesses whether somebody takes part right 63 times in 100
@@ -111,6 +113,7 @@ class Quote:
             left = percent(max(0.0, 1 - self.budgets.used), up=False)
             rows[1] = ("costs", f"{percent(self.share, up=True)} {account}: does not fit")
             rows.append(("left", f"{left} of it{self._still}"))
+        rows.insert(2, ("runs out", self._binding))
         if not self.fits and self.budgets.offer is not None:
             rows.append(("offer", str(self.budgets.offer)))
         sure = f" ({_percent(self.confidence)} confidence)"
@@ -120,6 +123,15 @@ class Quote:
             f"who knows all else guesses whether somebody takes part right {guessed} times in 100"
         )
         return [*rows, ("attacker", attack), *(("note", note) for note in self.notes)]
+
+    @property
+    def _binding(self) -> str:
+        """Say whether epsilon or delta runs out first, and what this takes of either."""
+        budget = self.budgets.tightest
+        epsilon, delta = ("epsilon", budget.epsilon_share), ("delta", budget.delta_share)
+        first, second = (epsilon, delta) if budget.scarce == "epsilon" else (delta, epsilon)
+        taken = [percent(share, up=True) if share else "nothing" for _, share in (first, second)]
+        return f"{first[0]} first: this takes {taken[0]} of it, and {taken[1]} of {second[0]}"
 
     @property
     def _still(self) -> str:

@@ -6,10 +6,13 @@ from fractions import Fraction
 from typing import Final, final
 
 from discreet._exact import Number, positive
+from discreet._words import percent
 from discreet.accounting import Loss, compose, delta
 from discreet.errors import BudgetExceeded, ParameterError
 from discreet.ledger import AccountQuote
+from discreet.tables.model.quotes import Expected
 from discreet.tables.pricing.cell_layout import lay_out
+from discreet.tables.pricing.expected_errors import expected_errors
 from discreet.tables.pricing.payment import DELTA_SHARE
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import ALL_BUT_NOTHING, price
@@ -40,7 +43,16 @@ class Workload:
     ...     workload = T.plan(["SELECT COUNT(*) AS n FROM people",
     ...                        "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"], epsilon=0.5)
     ...     workload.quote.fits, len(workload.parts)
+    ...     print(workload)
     (True, 2)
+    2 questions in 2 releases, 0 of them shared
+    epsilon=0.5, delta=1e-08 for all of them together
+      question 1: epsilon=0.25 by itself
+        1  COUNT(*): within 12 (95% confidence)
+      question 2: epsilon=0.25 by itself
+        2  COUNT(*): within 12 (95% confidence)
+    fits into account 'people'
+      total  0% used, 16.7% after, by epsilon
     """
 
     epsilon: float
@@ -55,16 +67,32 @@ class Workload:
         """Whether all of it fits into the budget, and what would be left."""
         return self.asker.account.quote(self.loss, **self.asker.asking)
 
+    @property
+    def expected(self) -> tuple[tuple[Expected, ...], ...]:
+        """How far off each aggregate of each question would be, from public facts alone."""
+        found: dict[int, tuple[Expected, ...]] = {}
+        for merged, prepared in self.parts:
+            every = expected_errors(
+                prepared, self.asker.catalog, confidence=self.asker.confidence, size=None
+            )
+            for i, view in zip(merged.indices, merged.views, strict=True):
+                found[i] = tuple(every[at] for at in sorted(view.output.aggregates))
+        return tuple(found[i] for i in range(len(self.questions)))
+
     def __str__(self) -> str:
         shared = sum(len(merged.indices) > 1 for merged, _ in self.parts)
         lines = [
             f"{len(self.questions)} questions in {len(self.parts)} releases, "
-            f"{shared} of them shared, for epsilon={self.epsilon:.4g} in all"
+            f"{shared} of them shared",
+            f"{_alone(self.epsilon, self.delta)} for all of them together",
         ]
+        expected, sure = self.expected, percent(float(self.asker.confidence), up=False)
         for merged, prepared in self.parts:
             names = ", ".join(str(i + 1) for i in merged.indices)
-            alone = float(prepared.price.epsilon)
-            lines.append(f"  question {names}: epsilon={alone:.4g} by itself")
+            alone = _alone(float(prepared.price.epsilon), float(prepared.price.delta))
+            lines.append(f"  question {names}: {alone} by itself")
+            for i in merged.indices:
+                lines += [f"    {i + 1}  {one} ({sure} confidence)" for one in expected[i]]
         lines.append(str(self.quote))
         return "\n".join(lines)
 
@@ -87,7 +115,7 @@ class Workload:
                 would_be=quote.used_after,
                 budget=f"the budget {quote.tightest.name!r}",
                 account=quote.account,
-                way_out="Plan fewer questions, or a smaller epsilon.",
+                way_out=f"Plan fewer questions, or a smaller {quote.tightest.scarce}.",
             )
         results: dict[int, Result] = {}
         for merged, prepared in self.parts:
@@ -96,6 +124,10 @@ class Workload:
                 seen = replace(prepared, question=self.questions[i], query=view)
                 results[i] = answering.made(seen, released, self.asker, whole.receipt)
         return [results[i] for i in range(len(self.questions))]
+
+
+def _alone(epsilon: float, delta: float) -> str:
+    return f"epsilon={epsilon:.4g}" + (f", delta={delta:.3g}" if delta else "")
 
 
 def price_together(
