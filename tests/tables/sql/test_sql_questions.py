@@ -208,6 +208,46 @@ MEANINGS = [
     "SELECT MAX(s) FROM (SELECT country, SUM(size) AS s FROM cities GROUP BY country) AS t, people",
     "SELECT COUNT(*) AS n, n * 2 AS twice, SUM(age) / twice AS r FROM people HAVING twice > 0",
     "FROM people SELECT COUNT(*)",
+    # Units that WHERE equates.
+    "SELECT COUNT(*), SUM(v.cost) FROM people AS p, visits AS v WHERE p.user_id = v.user_id AND "
+    "v.cost > 1",
+    "SELECT COUNT(*) FROM people AS a, visits AS b, people AS c WHERE a.user_id = c.user_id AND "
+    "b.user_id = c.user_id AND a.age > b.cost",
+    "SELECT COUNT(*) FROM people AS p CROSS JOIN visits AS v WHERE v.user_id = p.user_id",
+    "SELECT COUNT(*) FROM people AS p JOIN visits AS v ON p.city = v.city "
+    "WHERE (p.user_id = v.user_id)",
+    "SELECT COUNT(*) FROM people AS p, (SELECT user_id AS who, cost FROM visits) AS v, cities AS c "
+    "WHERE p.user_id = who AND c.city = p.city AND cost > size / 10",
+    "SELECT COUNT(*) FROM people AS a, visits AS b JOIN visits AS c ON b.user_id = c.user_id "
+    "WHERE a.user_id = b.user_id",
+    # IN and EXISTS.
+    "SELECT COUNT(*), SUM(age) FROM people WHERE user_id IN (SELECT user_id FROM visits "
+    "WHERE cost > 2)",
+    "SELECT COUNT(*) FROM people WHERE user_id NOT IN (SELECT user_id FROM visits WHERE cost > 2) "
+    "AND age > 20",
+    "SELECT COUNT(*) FROM people WHERE user_id = ANY (SELECT user_id FROM visits WHERE cost > 2)",
+    "SELECT region, COUNT(*) FROM people AS p WHERE EXISTS (SELECT * FROM visits AS v WHERE "
+    "v.user_id = p.user_id AND v.cost > 2) GROUP BY region ORDER BY region",
+    "SELECT COUNT(*) FROM people AS p WHERE NOT EXISTS (SELECT 1 FROM visits WHERE "
+    "visits.user_id = p.user_id AND visits.city = p.city)",
+    "SELECT COUNT(*) FROM people WHERE user_id IN (SELECT user_id FROM visits GROUP BY user_id "
+    "HAVING SUM(cost) > 8)",
+    "SELECT COUNT(*) FROM people WHERE user_id NOT IN (SELECT user_id FROM visits GROUP BY "
+    "user_id, city HAVING COUNT(*) > 1)",
+    "SELECT COUNT(*) FROM people WHERE city IN (SELECT city FROM cities WHERE size > 10)",
+    "SELECT COUNT(*) FROM people WHERE NOT EXISTS (SELECT 1 FROM cities WHERE size > 10 AND "
+    "cities.city = people.city)",
+    "SELECT COUNT(*) FROM people WHERE (ok AND user_id IN (SELECT v.user_id FROM visits AS v JOIN "
+    "cities AS c ON v.city = c.city WHERE c.size > 20)) AND age < 60",
+    "SELECT COUNT(*) FROM people WHERE user_id IN (SELECT user_id FROM visits WHERE city IN "
+    "(SELECT city FROM cities WHERE country = 'A') AND cost > 1)",
+    "WITH rich AS (SELECT user_id, cost FROM visits WHERE cost > 2) SELECT AVG(age), COUNT(*) FROM "
+    "people WHERE user_id IN (SELECT user_id FROM rich)",
+    "SELECT SUM(n) FROM (SELECT user_id, COUNT(*) AS n FROM visits AS v WHERE EXISTS (SELECT 1 "
+    "FROM people AS p WHERE p.user_id = v.user_id AND p.ok) GROUP BY user_id) AS t",
+    "SELECT COUNT(*) FROM people AS p LEFT JOIN visits AS v ON p.user_id = v.user_id WHERE "
+    "p.user_id IN (SELECT user_id FROM visits WHERE cost = 0) AND EXISTS (SELECT 1 FROM cities "
+    "AS c WHERE c.city = p.city)",
     "SELECT COUNT_IF(age > 40), COUNT_IF(ok), SUM(age) FILTER (age > 40) FROM people",
     "SELECT MIN(DISTINCT age), MAX(DISTINCT income) FROM people",
     "SELECT REGR_SLOPE(age, income), REGR_R2(income, age), REGR_COUNT(income, age), "

@@ -14,10 +14,11 @@ from discreet.tables.sql.aggregate_calls import has_aggregate
 from discreet.tables.sql.expressions.arguments import need
 from discreet.tables.sql.expressions.logic import conjuncts, in_order
 from discreet.tables.sql.expressions.term import Term, tidy, total_column
-from discreet.tables.sql.joins import Relation, attach
+from discreet.tables.sql.joins import Relation, attach, check_units
 from discreet.tables.sql.question.context import ReadingContext, fold, nearest, short_sql
 from discreet.tables.sql.row_owner import is_unit_column, unit_of
 from discreet.tables.sql.scopes import FromItem, RowScope, inner_names, unit_column
+from discreet.tables.sql.semi_joins import attach_semi_join, semi_join
 from discreet.tables.sql.unit_subqueries import Named, grouped
 
 __all__ = ["With", "check_clauses", "from_clause", "where_clause", "with_clause"]
@@ -104,6 +105,22 @@ def from_clause(question: ReadingContext, select: exp.Select, known: With) -> Re
     for join in [*(clause.this.args.get("joins") or []), *(select.args.get("joins") or [])]:
         alias = f"s{len(relation.scope.sources)}"
         attach(question, relation, join, _from_item(question, join.this, known, alias=alias))
+    where = select.args.get("where")
+    parts = [] if where is None else conjuncts(where.this)
+    check_units(question, relation, parts)
+
+    def inside(inner: exp.Select) -> RowScope:
+        tables, uses = set(question.read), question.uses
+        scope = from_clause(question, inner, with_clause(question, inner, known)).scope
+        question.read, question.uses = tables, uses  # read once more, when it is joined
+        return scope
+
+    def derive(inner: exp.Select, alias: str, title: str) -> FromItem:
+        return _derived(question, inner, known, alias=alias, title=title)
+
+    for asked in (semi_join(part) for part in parts):
+        if asked is not None:
+            attach_semi_join(question, relation, asked, inside=inside, derive=derive)
     return relation
 
 
@@ -115,9 +132,9 @@ def where_clause(
     if clause is None:
         return (), []
     scope = relation.scope.at("in WHERE")
-    parts = conjuncts(clause.this)
-    terms = [need(scope, part, "boolean", word="WHERE") for part in parts]
-    return in_order(term.node for term in terms), parts
+    parts = [part for part in conjuncts(clause.this) if semi_join(part) is None]
+    terms = [need(scope, part, "boolean", word="WHERE").node for part in parts]
+    return in_order([*terms, *relation.conditions]), parts
 
 
 def _from_item(

@@ -1,10 +1,12 @@
 """Joins: each row of the result still belongs to one unit."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, final
 
 from sqlglot import exp
 
+from discreet.errors import Refused
 from discreet.tables.model.relation import UNIT, Columns, Joined, Rows, Select, sources_of
 from discreet.tables.model.scalar import Call, ColumnRef, Scalar
 from discreet.tables.sql.expressions.arguments import need
@@ -12,7 +14,7 @@ from discreet.tables.sql.expressions.logic import conjuncts, in_order
 from discreet.tables.sql.question.context import ReadingContext, fold
 from discreet.tables.sql.scopes import FromItem, RowScope
 
-__all__ = ["Relation", "attach"]
+__all__ = ["Relation", "attach", "check_units"]
 
 
 @final
@@ -22,6 +24,9 @@ class Relation:
 
     scope: RowScope
     joins: list[tuple[Literal["inner", "left"], tuple[Scalar, ...]]] = field(default_factory=list)
+    conditions: list[Scalar] = field(default_factory=list)  # of WHERE, which joins stand for
+    same_units: list[tuple[str, str]] = field(default_factory=list)  # aliases, as conditions say
+    waiting: dict[str, exp.Expression] = field(default_factory=dict)  # joins whose unit WHERE names
 
     def joined(self) -> tuple[Joined, ...]:
         """Return the joined rows, once all needed columns are known."""
@@ -81,9 +86,14 @@ def _narrowed(part: Joined, where: tuple[Scalar, ...]) -> Rows:
 
 
 def attach(
-    question: ReadingContext, relation: Relation, join: exp.Expression, source: FromItem
+    question: ReadingContext,
+    relation: Relation,
+    join: exp.Expression,
+    source: FromItem,
+    *,
+    is_semi: bool = False,
 ) -> None:
-    """Join one more source to a relation."""
+    """Join one more source to a relation; ``is_semi`` says that no row has two partners in it."""
     question.arguments(join, "this", "on", "using", "side", "kind", "method")
     side, kind = (str(join.args.get(key) or "").upper() for key in ("side", "kind"))
     method = str(join.args.get("method") or "").upper()
@@ -92,7 +102,7 @@ def attach(
         raise question.refuse("join_kind", join.this, word=word)
     sources = relation.scope.sources
     is_private = relation.is_private or source.is_private
-    if is_private and question.catalog.unit.kind == "record":
+    if is_private and question.catalog.unit.kind == "record" and (not is_semi or source.is_private):
         # A row with several partners would count several times, and nothing bounds that.
         raise question.refuse("unit_is_row", join.this, what="a join")
     if join.this.args.get("joins"):
@@ -107,7 +117,10 @@ def attach(
     sources.append(source)
     conditions = _conditions(question, relation, join, source)
     if was_private and source.is_private:
-        _check_units(question, join, source, relation)
+        if not _names_units(question, join, source, relation):
+            if side == "LEFT" or is_semi:
+                raise question.refuse("join_unit", join.this, word=question.catalog.unit.name)
+            relation.waiting[source.alias] = join.this
         # Whatever the condition says: no row may belong to two units.
         assert unit is not None
         conditions = (Call("equal", (unit, ColumnRef(UNIT, source.alias))), *conditions)
@@ -136,24 +149,52 @@ def _conditions(
     return in_order(conditions)
 
 
-def _check_units(
+def _names_units(
     question: ReadingContext, join: exp.Expression, source: FromItem, relation: Relation
+) -> bool:
+    """Whether the condition names the unit on both sides, so that its meaning is plain."""
+    wanted = fold(question.catalog.unit.name or "")
+    if wanted in {fold(column.name) for column in join.args.get("using") or []}:
+        first = next(one for one in relation.scope.sources if one.is_private)
+        relation.same_units.append((first.alias, source.alias))
+        return True
+    on = join.args.get("on")
+    found = [] if on is None else _unit_pairs(question, conjuncts(on), relation.scope)
+    relation.same_units += found
+    return any(source.alias in pair for pair in found)
+
+
+def _unit_pairs(
+    question: ReadingContext, parts: Sequence[exp.Expression], scope: RowScope
+) -> list[tuple[str, str]]:
+    """Return the aliases of sources whose units conditions equate."""
+    pairs = []
+    for part in parts:
+        sides = [part.this, part.expression] if isinstance(part, exp.EQ) else []
+        if not sides or not all(isinstance(side, exp.Column) for side in sides):
+            continue
+        try:
+            (one, left), (other, right) = (scope.find(side) for side in sides)
+        except Refused:  # which whoever translates the condition will tell
+            continue
+        if one is not other and _is_unit(question, one, left) and _is_unit(question, other, right):
+            pairs.append((one.alias, other.alias))
+    return pairs
+
+
+def check_units(
+    question: ReadingContext, relation: Relation, conditions: Sequence[exp.Expression]
 ) -> None:
-    """Demand that the condition names the unit on both sides, so that its meaning is plain."""
-    unit = question.catalog.unit
-    wanted = fold(unit.name or "")
-    using = {fold(column.name) for column in join.args.get("using") or []}
-    if wanted in using:
+    """Demand that conditions, those of WHERE too, say of all protected sources: the same unit."""
+    if not relation.waiting:
         return
-    for part in conjuncts(join.args["on"]) if join.args.get("on") is not None else []:
-        if isinstance(part, exp.EQ):
-            sides = [part.this, part.expression]
-            if all(isinstance(s, exp.Column) for s in sides):
-                found = [relation.scope.find(s) for s in sides]
-                is_unit = [_is_unit(question, s, column) for s, column in found]
-                if all(is_unit) and sum(s is source for s, _ in found) == 1:
-                    return
-    raise question.refuse("join_unit", join.this, word=unit.name)
+    pairs = relation.same_units + _unit_pairs(question, conditions, relation.scope)
+    reached = {next(one.alias for one in relation.scope.sources if one.is_private)}
+    while grown := {end for pair in pairs if reached & {*pair} for end in pair} - reached:
+        reached |= grown
+    for alias, join in relation.waiting.items():
+        if alias not in reached:
+            raise question.refuse("join_unit", join, word=question.catalog.unit.name)
 
 
 def _is_unit(question: ReadingContext, source: FromItem, column: str) -> bool:

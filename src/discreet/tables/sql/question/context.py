@@ -47,6 +47,7 @@ class ReadingContext:
         """Return a refusal at a place."""
         protected = [table.name for table in self.catalog.tables if not table.is_public]
         words.setdefault("table", protected[0] if protected else "a_table")
+        words.setdefault("unit", self.catalog.unit.name or "column")
         words.setdefault("tables", ", ".join(table.name for table in self.catalog.tables))
         return refused(code, line=line, column=column, **words)
 

@@ -74,8 +74,12 @@ CATALOGUE: Final[dict[str, tuple[str, str]]] = {
         "Use GROUP BY; rank or compare the released rows afterwards.",
     ),
     "subquery": (
-        "a subquery inside an expression could single out rows.",
-        "Move it into FROM: JOIN the tables, on the unit's column where both are protected.",
+        "a subquery here could single out rows; WHERE takes IN and EXISTS by equal columns only.",
+        "Write WHERE {unit} IN (SELECT {unit} FROM ...), or JOIN it in FROM on the unit's column.",
+    ),
+    "not_in": (
+        "NOT IN a public subquery keeps nothing as soon as there is a NULL in it.",
+        "Write NOT EXISTS (SELECT 1 FROM ... WHERE ... = ...), which means what is meant.",
     ),
     "inner_order": (
         "{word} inside a subquery or WITH would choose rows by their raw values.",
