@@ -13,7 +13,7 @@ from discreet.accounting.pairs.pairs import AtomsPair, GaussianPair, LaplacePair
 from discreet.accounting.pld import distribution as pld
 from discreet.accounting.pld.discretise import Atoms, atoms_above, atoms_below
 from discreet.accounting.pld.pilot import order_from
-from discreet.accounting.pld.smoothed import Smoothed, polynomials
+from discreet.accounting.pld.smoothed import Smoothed, _multiplied, polynomials
 from discreet.accounting.pld.spectrum import Spectrum
 
 ORDERS = [order_from(2**i) for i in range(5, 15)] + [order_from(2**i + 1) for i in range(5, 14)]
@@ -247,3 +247,14 @@ def test_near_the_largest_loss_delta_is_all_but_nothing():
     for share in (0.8, 0.9, 0.99):
         at = share * pld.highest(parts, reach)
         assert pld.delta_upper(parts, epsilon=at, tolerance=1e-5) < 1e-20
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 1, 1), (7, 100, 9), (64, 339, 64), (64, 15, 64), (300, 40, 5)]
+)
+def test_a_product_by_parts_is_the_product(shape):
+    rng = np.random.default_rng(1)
+    rows, inner, columns = shape
+    one = rng.normal(size=(rows, inner)) + 1j * rng.normal(size=(rows, inner))
+    other = rng.normal(size=(inner, columns)) + 1j * rng.normal(size=(inner, columns))
+    assert np.allclose(_multiplied(one, other), one @ other, rtol=0, atol=1e-12 * inner)

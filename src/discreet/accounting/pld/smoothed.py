@@ -24,6 +24,8 @@ _GROUP = 8  # losses
 _WORTH = 64  # times, losses and frequencies for which looking at groups first pays
 _WORK = 1 << 28  # losses times frequencies, from half of which on the smoothing becomes coarser
 _LEAST = 63
+_ALONE = (1 << 16) - 1  # products of numbers that OpenBLAS does in one thread
+_WORTH_ADDING = 8  # numbers in a row, for which a part's sum pays for being added
 _PULLS = np.array([0.03, 0.1, 0.3, 1.0, 2.0, 4.0, 6.0, 9.0, 13.0])
 
 
@@ -219,7 +221,8 @@ def _characteristic(
     low = _powers(turn, side)
     high = _powers(_product(low[-1], turn), -(-count // side))
     weighted = high * part.weight
-    found = weighted @ low.T + weighted.sum(axis=1)[:, None] + low @ part.weight
+    found = _multiplied(weighted, low.T)
+    found += weighted.sum(axis=1)[:, None] + (low * part.weight).sum(axis=1)
     # Each product and sum of turns errs by some units of how far they go, as does the mean.
     units = 6 * part.weight.size + 16 * math.log2(count) + 200
     error = UNIT * units * part.distance * frequency * at
@@ -228,6 +231,24 @@ def _characteristic(
     fade = part.spread / 2 * (frequency * at) ** 2
     error += UNIT * (16 + 8 * fade)
     return (1 + found.ravel()[at]) * np.exp(-fade), error * np.exp(-fade) + 1e-300
+
+
+def _multiplied(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the product of two matrices, by parts where they are small.
+
+    OpenBLAS shares larger products among threads that go on spinning afterwards: on a busy machine
+    that takes ten times as long as the work itself.
+    """
+    step = _ALONE // (one.shape[0] * other.shape[1])
+    if step < _WORTH_ADDING:
+        whole: npt.NDArray[Any] = one @ other
+        return whole
+    out = np.zeros((one.shape[0], other.shape[1]), dtype=np.complex128)
+    part = np.empty_like(out)
+    for start in range(0, one.shape[1], step):
+        end = start + step
+        out += np.matmul(one[:, start:end], other[start:end], out=part)
+    return out
 
 
 def _product(
