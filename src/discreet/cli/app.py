@@ -1,5 +1,6 @@
 """The application: its commands put together, and every error told in one line."""
 
+import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -50,7 +51,9 @@ class OneLineErrors(TyperGroup):
         except typer.Abort:
             sys.exit(1)
         except DiscreetError as error:
-            _complain(str(error))
+            _complain(
+                _typed(str(error), _option_names(self, sys.argv[1:] if args is None else args))
+            )
             sys.exit(NOT_PROVEN if isinstance(error, TamperingFound) else BAD_INPUT)
         except Exception as error:
             # The parser's own errors. Their class has moved between releases of Typer, but it has
@@ -63,6 +66,32 @@ class OneLineErrors(TyperGroup):
         sys.exit(code if isinstance(code, int) else 0)
 
 
+def _option_names(group: Any, args: Sequence[str]) -> list[str]:
+    """Return the options of the command that was typed, without their dashes."""
+    command = group
+    for word in args:
+        inner = getattr(command, "commands", {}).get(word)
+        command = command if inner is None else inner
+    options = [name for one in command.params for name in (*one.opts, *one.secondary_opts)]
+    return sorted((name[2:] for name in options if name.startswith("--")), key=len, reverse=True)
+
+
+def _typed(message: str, options: Sequence[str]) -> str:
+    """Say options as they are typed, where a message names them as keywords of Python.
+
+    >>> _typed("say exactly one of epsilon= and joined_rows=.", ["epsilon", "joined-rows"])
+    'say exactly one of --epsilon and --joined-rows.'
+    >>> _typed("epsilon must be positive, got -1. It fits with epsilon=0.5.", ["epsilon"])
+    '--epsilon must be positive, got -1. It fits with --epsilon 0.5.'
+    """
+    for name in options:
+        keyword = re.escape(name.replace("-", "_"))
+        message = re.sub(rf"(?<![\w.(-]){keyword}=(?=[\w'\"\[(])", f"--{name} ", message)
+        message = re.sub(rf"(?<![\w.(-]){keyword}=(?![\w=])", f"--{name}", message)
+        message = re.sub(rf"^{keyword}(?= (must|may)\b)", f"--{name}", message)
+    return message
+
+
 def _complain(message: str) -> None:
     typer.echo("discreet: " + " ".join(message.split()), err=True)
 
@@ -70,7 +99,6 @@ def _complain(message: str) -> None:
 app = typer.Typer(
     cls=OneLineErrors,
     no_args_is_help=False,
-    add_completion=False,
     rich_markup_mode="rich",
     # Typer's pretty tracebacks print local variables, and those may hold private values.
     pretty_exceptions_enable=False,

@@ -15,6 +15,7 @@ returns, so before data is touched; every entry can be proved to somebody who tr
 """
 
 from discreet.ledger.accounts.account import Account
+from discreet.ledger.accounts.creation import check_policy
 from discreet.ledger.accounts.jobs import Job
 from discreet.ledger.accounts.offers import NoisierOffer
 from discreet.ledger.accounts.quotes import AccountQuote, Budget, BudgetQuote
@@ -36,6 +37,7 @@ from discreet.ledger.plots import (
 )
 from discreet.ledger.receipts import Receipt
 from discreet.ledger.recognition.content import ColumnSample, TableContent
+from discreet.ledger.rules.definition import Policy
 from discreet.ledger.rules.entry import period_label
 
 __all__ = [
@@ -51,6 +53,7 @@ __all__ = [
     "NoisierOffer",
     "OpenJob",
     "Point",
+    "Policy",
     "Receipt",
     "RegisteredSource",
     "Release",
@@ -61,6 +64,7 @@ __all__ = [
     "WitnessRequest",
     "burn_down",
     "charged",
+    "check_policy",
     "period_label",
     "plot_burn_down",
     "shares",

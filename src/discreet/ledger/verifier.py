@@ -244,6 +244,11 @@ def first_vkey(text: str) -> str:
     >>> first_vkey("PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW")[:21]
     'PeterNeumann+c74f20a3'
     """
+    if text.lstrip().startswith("{") and '"private"' in text:
+        raise NotProven(
+            "this file holds a secret key, which nobody else may see: give the public key, such as "
+            "ledger.pub"
+        )
     vkey = text.split("\n")[0].rstrip("\r")
     parse_vkey(vkey)
     return vkey

@@ -3,7 +3,7 @@
 Plain data and arithmetic, standard library only: nothing here draws randomness or reads data.
 """
 
-from discreet.privacy.guarantee import Guarantee, advised_delta
+from discreet.privacy.guarantee import Guarantee, advised_delta, weaknesses
 from discreet.privacy.meaning import (
     Odds,
     advantage,
@@ -36,4 +36,5 @@ __all__ = [
     "quietly",
     "strength",
     "success",
+    "weaknesses",
 ]

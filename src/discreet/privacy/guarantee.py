@@ -12,6 +12,7 @@ from discreet._rounding import exp_upper, log_of
 from discreet.errors import PrivacyWarning
 
 WEAK_EPSILON = 10  # the usual border: up to 1 strong, up to 10 moderate, above weak
+FEW = 100  # units that nearly every table has
 DELTA_MARGIN = 10  # "far below 1/n" means at most 1 / (DELTA_MARGIN * n)
 
 
@@ -82,12 +83,13 @@ class Guarantee:
         delta = delta_times_exp(self.delta, factor=k, exponent=(k - 1) * step)
         return Guarantee(epsilon=times_up(self.epsilon, k), delta=delta)
 
-    def warn_if_weak(self, *, n: int) -> None:
+    def warn_if_weak(self, *, n: int | None = None) -> None:
         """Warn where the promise is weaker than people usually want for n units.
 
         Issues a PrivacyWarning if epsilon is above 10, and if delta exceeds 1/(10 n). A mechanism
         may publish each record with probability delta and still keep its promise, so n * delta
-        units may be exposed: up to 1/(10 n) that is at most a tenth of a unit, on average.
+        units may be exposed: up to 1/(10 n) that is at most a tenth of a unit, on average. Where n
+        is not public, delta is judged as for a hundred units, which nearly everybody has.
 
         >>> Guarantee(epsilon=1, delta=1e-9).warn_if_weak(n=1000)
         >>> with warnings.catch_warnings(record=True) as caught:
@@ -111,13 +113,14 @@ def advised_delta(*, n: int) -> Fraction:
     return Fraction(1, DELTA_MARGIN * whole(n, name="n", hint="n is a number of people."))
 
 
-def weaknesses(guarantee: Guarantee, *, n: int) -> list[str]:
+def weaknesses(guarantee: Guarantee, *, n: int | None = None) -> list[str]:
     """Say in which ways a guarantee is weak for n units; an empty list is good news.
 
     >>> weaknesses(Guarantee(epsilon=1), n=100)
     []
     """
-    advised = advised_delta(n=n)
+    people, even = (FEW, "even ") if n is None else (n, "")
+    advised = advised_delta(n=people)
     found = []
     if guarantee.epsilon > WEAK_EPSILON:
         found.append(
@@ -128,10 +131,10 @@ def weaknesses(guarantee: Guarantee, *, n: int) -> list[str]:
     delta = exact(guarantee.delta, name="delta")
     if delta > float_up(advised):  # as people type it: the double 1e-4 is a trace above 1/10000
         found.append(
-            f"delta={show(guarantee.delta)} is not far below 1/n for n={n}: the records of "
-            f"{_short(delta * n)} of them may be published outright, on average, without breaking "
-            f"the promise. Use delta <= {_short(advised)}, or better "
-            f"{_short(Fraction(1, n * n))} (1/n^2)."
+            f"delta={show(guarantee.delta)} is not far below 1/n {even}for n={people}: the records "
+            f"of {_short(delta * people)} of them may be published outright, on average, without "
+            f"breaking the promise. Use delta <= {_short(advised)}, or better "
+            f"{_short(Fraction(1, people * people))} (1/n^2)."
         )
     return found
 

@@ -32,6 +32,7 @@ from discreet.tables.release.watch import Alert, Watch
 from discreet.tables.release.workload import Workload
 from discreet.tables.results.card import write_card
 from discreet.tables.results.consistent import consistent
+from discreet.tables.results.files import check_excel
 from discreet.tables.results.registry import registry_entry
 from discreet.tables.results.result import Result
 
@@ -54,6 +55,7 @@ __all__ = [
     "Result",
     "Watch",
     "Workload",
+    "check_excel",
     "column_kind",
     "consistent",
     "correlation",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import ParameterError
-from discreet.ledger import Ledger
+from discreet.ledger import Ledger, Policy
 from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.tables.declarations.column import DeclaredColumn, types_of
 from discreet.tables.declarations.declaration import Declaration, DeclaredTable
@@ -42,6 +42,7 @@ def protect(
     purpose: str = "analysis",
     engine: EngineFactory = DEFAULT_ENGINE,
     account: str | None = None,
+    policy: Policy | None = None,
     override: str | None = None,
     resources: Resources | None = None,
 ) -> Protected:
@@ -54,7 +55,10 @@ def protect(
     protected by themselves share a budget by naming the same ``account``. A copy of data that has
     a budget in this ledger is refused another one, also if it was moved, written in another
     format, cut or extended; a custodian who knows that they are other people says why with
-    ``override``, which stays on record.
+    ``override``, which stays on record. ``policy`` is what happens at exhaustion: ``"deny"``, which
+    is usual, ``"degrade"``, which offers the least noise that still fits, or ``"wait"``, for units
+    that have a period. A weak guarantee (epsilon above 10, or a delta that is not far below 1 /
+    ``size``) is taken with a :class:`PrivacyWarning`.
 
     What else is declared is public, and must not be read off the data: ``columns`` gives bounds and
     keys, as in ``{"income": {"bounds": (0, 200_000)}, "region": {"keys": ["north", "south"]}}``
@@ -108,8 +112,10 @@ def protect(
         joined_rows=joined_rows,
         size=size,
         account=account,
+        policy=policy,
         resources=resources or Resources(),
     )
+    guarantee.warn_if_weak(n=size)
     return _protected(declaration, opened, ledger, who=who, purpose=purpose, override=override)
 
 

@@ -98,7 +98,7 @@ def test_quote_is_free_and_query_pays(folder):
     protect("--rows", 1)
     question = "SELECT COUNT(*) AS n FROM people"
     quoted = run("quote", "people", question, "--epsilon", "0.5").stdout
-    assert "epsilon=0.5: 16.7% of the budget" in quoted
+    assert "16.7% of the budget; about 5 more like it fit" in quoted
     with Ledger.open("budget.db", read_only=True) as ledger:
         assert ledger["people"].used == 0
     answer = json.loads(run("query", "people", question, "--epsilon", "0.5", "--json").stdout)
@@ -168,7 +168,7 @@ def test_questions_are_refused_with_position_and_remedy(folder):
     assert "line 1, column 8" in result.stderr
     assert "Nothing was spent" in result.stderr
     result = run("query", "people", "SELECT COUNT(*) FROM people", code=2)
-    assert "exactly one of epsilon=, share= and within=" in result.stderr
+    assert "exactly one of --epsilon, --share and --within" in result.stderr
 
 
 @pytest.mark.lengthy

@@ -38,24 +38,33 @@ def demo(
             metavar="N", help="How many people to generate, 50000 if not said. Not with --data."
         ),
     ] = None,
+    write: Annotated[
+        Path | None,
+        FILE(help="Only write the generated people to a .parquet or .csv file, to play with."),
+    ] = None,
 ) -> None:
     """Answer three questions about a census-like table privately.
 
     A count, a mean and a histogram, each with its error bar and its price in epsilon.
 
-    Example: [bold]discreet demo --rows 200000[/bold]
+    Example: [bold]discreet demo --rows 200000[/bold], or a file to try everything on:
+    [bold]discreet demo --write people.parquet[/bold]
 
     Private training, in a minute: [bold]discreet demo learn[/bold]
     """
     if context.invoked_subcommand is not None:
-        if rows is not None:
-            raise ParameterError(
-                f"--rows belongs behind {context.invoked_subcommand}.", parameter="rows"
-            )
+        for name, said in (("rows", rows), ("write", write)):
+            if said is not None:
+                told = f"--{name} belongs behind {context.invoked_subcommand}."
+                raise ParameterError(told, parameter=name)
         return
-    from discreet.cli.demo.tables import run_demo
+    from discreet.cli.demo.tables import run_demo, write_people
 
-    run_demo(Console(), data=data, rows=None if rows is None else parse(rows))
+    many = None if rows is None else parse(rows)
+    if write is None:
+        run_demo(Console(), data=data, rows=many)
+    else:
+        write_people(Console(), write, rows=many)
 
 
 def learn(

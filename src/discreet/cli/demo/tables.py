@@ -11,6 +11,7 @@ from rich.text import Text
 
 from discreet._exact import Number, refusal, whole
 from discreet._words import percent
+from discreet.cli.output import tell
 from discreet.datasets import census, folder
 from discreet.errors import ParameterError, Refused
 from discreet.privacy import Guarantee, Unit
@@ -63,8 +64,37 @@ def run_demo(console: Console, *, data: Path | None, rows: Number | None) -> Non
         say.title("6. Check the receipt, and the whole ledger, trusting nobody")
         _verify(say, tables, answer)
         say.title(f"{percent(tables.remaining, up=False)} of the budget is left")
-        say.text("Next: discreet protect people.parquet --name people --unit user_id "
-                 "--epsilon 3 --delta 1e-6")  # fmt: skip
+        say.text("Next: discreet demo --write people.parquet, to try it yourself.")
+
+
+def write_people(console: Console, path: Path, *, rows: Number | None) -> None:
+    """Write generated people to a file, and say how to go on.
+
+    >>> with TemporaryDirectory() as folder:
+    ...     write_people(Console(), Path(folder) / "people.csv", rows=10)  # doctest: +ELLIPSIS
+    Wrote ...people.csv: 10 people who do not exist.
+    ...
+    """
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    writers = {".parquet": parquet.write_table, ".csv": csv.write_csv}
+    if path.suffix.lower() not in writers:
+        raise refusal("write", f"a file that ends in {' or '.join(writers)}", str(path))
+    if path.exists():
+        raise ParameterError(f"{path} exists already. It was not touched.", parameter="write")
+    count = _rows(rows, data=None)
+    try:
+        writers[path.suffix.lower()](pa.table(census(count)), path)
+    except OSError as error:
+        raise ParameterError(
+            f"{path} cannot be written ({error.strerror}).", parameter="write"
+        ) from None
+    tell(f"Wrote {path}: {count:,} people who do not exist.", console=console)
+    tell(
+        f"Next: discreet protect {path} --name people --unit person_id --epsilon 3 --delta 1e-6",
+        console=console,
+    )
 
 
 def _verify(say: "_Page", tables: "Protected", answer: Any) -> None:

@@ -1,7 +1,6 @@
 """Ask protected tables, from a terminal."""
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +9,9 @@ from rich.text import Text
 
 from discreet.cli.numbers import parse
 from discreet.cli.options import JsonOption
+from discreet.cli.output import echo_json, tell
+from discreet.cli.tables import options
+from discreet.cli.tables.answer_files import AnswerFiles
 from discreet.cli.tables.opening import NameArgument, PurposeOption, WhoOption, opened
 from discreet.cli.tables.protecting import protect
 
@@ -33,6 +35,10 @@ ShareOption = Annotated[
 WithinOption = Annotated[
     str | None,
     typer.Option("--within", metavar="W", help="Or whatever gives an error of at most this."),
+]
+OfOption = Annotated[
+    str | None,
+    typer.Option("--of", metavar="V", help="With --within 5%: about how large the answer is."),
 ]
 ConfidenceOption = Annotated[
     str, typer.Option(metavar="C", help="How sure the error bars shall be.")
@@ -62,10 +68,12 @@ def quote(
     delta: DeltaOption = None,
     share: ShareOption = None,
     within: WithinOption = None,
+    of: OfOption = None,
     confidence: ConfidenceOption = "0.95",
     size: SizeOption = None,
     who: WhoOption = None,
     purpose: PurposeOption = "analysis",
+    as_json: JsonOption = False,
 ) -> None:
     """Say what a question costs and how far off its answer would be. Nothing is spent.
 
@@ -73,8 +81,12 @@ def quote(
     --within 100[/bold]
     """
     with opened(name, who=who, purpose=purpose) as protected:
-        offer = _offer(epsilon, delta, share, within, confidence, size)
-        Console().print(Text(str(protected.quote(question, offer))), soft_wrap=True)
+        offer = _offer(epsilon, delta, share, within, of, confidence, size)
+        quoted = protected.quote(question, offer)
+    if as_json:
+        echo_json(quoted.to_dict())
+    else:
+        Console().print(Text(str(quoted)), soft_wrap=True)
 
 
 def query(
@@ -84,6 +96,7 @@ def query(
     delta: DeltaOption = None,
     share: ShareOption = None,
     within: WithinOption = None,
+    of: OfOption = None,
     confidence: ConfidenceOption = "0.95",
     size: SizeOption = None,
     who: WhoOption = None,
@@ -91,22 +104,26 @@ def query(
     explain: Annotated[
         bool, typer.Option("--explain", help="Say in plain words what was done.")
     ] = False,
-    receipt: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the receipt there: discreet verify checks it."),
-    ] = None,
-    card: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the release card there, for the record."),
-    ] = None,
+    csv: options.CsvOption = None,
+    xlsx: options.XlsxOption = None,
+    plot: options.PlotOption = None,
+    receipt: options.ReceiptOption = None,
+    card: options.CardOption = None,
+    memory: options.MemoryOption = None,
+    disk: options.DiskOption = None,
+    seconds: options.SecondsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Answer a question privately, and pay for it.
 
-    Example: [bold]discreet query people 'SELECT COUNT(*) AS n FROM people' --epsilon 0.1[/bold]
+    Example: [bold]discreet query people 'SELECT COUNT(*) AS n FROM people' --epsilon 0.1
+    --csv n.csv[/bold]
     """
-    with opened(name, who=who, purpose=purpose) as protected:
-        offer = _offer(epsilon, delta, share, within, confidence, size)
+    outputs = AnswerFiles(csv=csv, xlsx=xlsx, plot=plot, receipt=receipt, card=card)
+    offer = _offer(epsilon, delta, share, within, of, confidence, size)
+    outputs.check()
+    limits = (memory, disk, seconds)
+    with opened(name, who=who, purpose=purpose, limits=limits) as protected:
         result = protected.sql(question, offer)
         if as_json:
             typer.echo(json.dumps(result.to_dicts(), default=str, allow_nan=False))
@@ -114,10 +131,9 @@ def query(
             Console().print(result)
             if explain:
                 Console().print(Text(result.explain()))
-        if receipt is not None:
-            protected.account.ledger.prove(result.receipt).save(receipt)
-        if card is not None:
-            card.write_text(json.dumps(result.card(), indent=2, default=str) + "\n")
+        written = outputs.write(result, protected.account.ledger)
+    if written and not as_json:
+        tell(f"Wrote {', '.join(map(str, written))}.")
 
 
 def _offer(
@@ -125,6 +141,7 @@ def _offer(
     delta: str | None,
     share: str | None,
     within: str | None,
+    of: str | None,
     confidence: str,
     size: int | None,
 ) -> "Offer":
@@ -135,6 +152,7 @@ def _offer(
         delta=None if delta is None else parse(delta),
         share=share,
         within=None if within is None else parse(within),
+        of=None if of is None else parse(of),
         confidence=parse(confidence),
         size=size,
     )

@@ -2,91 +2,50 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
 from rich.console import Console
-from rich.text import Text
 
+from discreet.cli.ledger.budgets import unit_of
+from discreet.cli.ledger.files import write_file
+from discreet.cli.ledger.opening import is_server
 from discreet.cli.numbers import parse
 from discreet.cli.options import BUDGET, EpsilonOption
-from discreet.cli.output import readable
+from discreet.cli.output import say, tell
+from discreet.cli.tables import options
+from discreet.cli.tables.opening import limited
 from discreet.errors import ParameterError
+from discreet.privacy import weaknesses
 
 if TYPE_CHECKING:
-    from discreet.privacy import Neighbours
+    from discreet.privacy import Neighbours, Unit
     from discreet.tables import Declaration
     from discreet.tables.engines import Sources
 
 __all__ = ["protect"]
 
-SourcesArgument = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="SOURCE...",
-        help="A Parquet or CSV file, or DATABASE.duckdb::TABLE; NAME=FILE for several tables.",
-    ),
-]
-UnitOption = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="The column that says whose row it is.")
-]
-LedgerOption = Annotated[
-    str,
-    typer.Option(metavar="WHERE", envvar="DISCREET_LEDGER", help="The ledger of all budgets."),
-]
-RowsOption = Annotated[
-    int | None, typer.Option(metavar="N", help="How many rows of one unit shall count at most.")
-]
-JoinedRowsOption = Annotated[
-    int | None,
-    typer.Option(metavar="N", help="How many rows of one unit a join may make; 1000000."),
-]
-AccountOption = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="The account of these people, if not one of this name."),
-]
-OverrideOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="REASON",
-        help="Why these are other people, though the data looks like that of another account.",
-    ),
-]
-
-MemoryOption = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="Memory of all questions together, as 4GB.")
-]
-DiskOption = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="Disk for what does not fit into it, as 20GB.")
-]
-SecondsOption = Annotated[
-    str, typer.Option(metavar="N", help="How long a question may run; 0 for no limit.")
-]
-
 
 def protect(
-    sources: SourcesArgument,
-    name: Annotated[str, typer.Option(metavar="NAME", help="The name of the budget.")],
+    sources: options.SourcesArgument,
+    name: options.BudgetOption,
     epsilon: EpsilonOption,
-    delta: Annotated[str, typer.Option(metavar="D", help="Such as 1e-6; 0 needs listed keys.")],
-    unit: UnitOption = None,
-    ledger: LedgerOption = BUDGET,
-    rows: RowsOption = None,
-    joined_rows: JoinedRowsOption = None,
-    memory: MemoryOption = None,
-    disk: DiskOption = None,
-    seconds: SecondsOption = "3600",
-    neighbours: Annotated[
-        str, typer.Option(metavar="RELATION", help="add_remove or replace_one.")
-    ] = "add_remove",
-    engine: Annotated[
-        str, typer.Option(metavar="NAME", help="What reads the tables and runs the questions.")
-    ] = "duckdb",
-    account: AccountOption = None,
-    override: OverrideOption = None,
-    ask: Annotated[
-        bool, typer.Option("--ask", help="Ask for bounds and public keys, column by column.")
-    ] = False,
+    delta: options.PromisedDeltaOption,
+    unit: options.UnitOption = None,
+    per: options.PerOption = None,
+    ledger: options.LedgerOption = BUDGET,
+    rows: options.RowsOption = None,
+    joined_rows: options.JoinedRowsOption = None,
+    size: options.UnitsOption = None,
+    policy: options.PolicyOption = None,
+    memory: options.MemoryOption = None,
+    disk: options.DiskOption = None,
+    seconds: options.SecondsOption = None,
+    neighbours: options.NeighboursOption = "add_remove",
+    engine: options.EngineOption = "duckdb",
+    account: options.AccountOption = None,
+    override: options.OverrideOption = None,
+    ask: options.AskOption = False,
+    dry_run: options.DryRunOption = False,
 ) -> None:
     """Protect tables: who is protected, and how much may ever be told.
 
@@ -95,44 +54,62 @@ def protect(
 
     A copy of data that has a budget in the ledger gets no other one: share it with --account.
 
-    Example: [bold]discreet protect people.parquet --name people --unit user_id --epsilon 3
+    Example: [bold]discreet protect people.parquet --name people --unit person_id --epsilon 3
     --delta 1e-6[/bold]
     """
-    from discreet.cli.tables import wizard
     from discreet.privacy import Guarantee
-    from discreet.tables import Resources
     from discreet.tables.engines import engine_named, open_sources
 
     console = Console()
     tables = _named(sources, name)
     opened = open_sources(tables, engine=engine_named(engine))
-    columns = opened.columns
-    guarantee = Guarantee(epsilon=parse(epsilon), delta=parse(delta))
     facts: dict[str, Any] = {
-        "name": name, "guarantee": guarantee, "ledger": ledger, "sources": tables,
+        "name": name, "guarantee": Guarantee(epsilon=parse(epsilon), delta=parse(delta)),
+        "ledger": ledger, "sources": tables,
     }  # fmt: skip
-    relation = _neighbours(neighbours)
-    resources = Resources(memory=memory, disk=disk, seconds=parse(seconds) or None)
-    if ask:
-        declaration = wizard.ask(console, columns, unit=unit, **facts)
-    else:
-        declaration = wizard.propose(columns, unit=_unit(unit, columns), **facts)
+    proposed = _proposed(console, opened.columns, unit, per, facts, ask=ask)
     declaration = replace(
-        declaration,
+        proposed,
         engine=engine,
-        neighbours=relation,
-        rows=rows or declaration.rows,
+        neighbours=_neighbours(neighbours),
+        rows=rows or proposed.rows,
         joined_rows=joined_rows,
+        size=size or proposed.size,
         account=account,
-        resources=resources,
-    )
-    declaration = declaration.pinned(opened)
-    declaration.catalog(columns)  # refuses a unit that is no column, before anything is written
-    path = _saved(declaration, columns, console, override=override)
+        policy=None if policy is None else policy.value,
+        resources=limited(proposed.resources, memory, disk, seconds),
+    ).pinned(opened)
+    declaration.catalog(opened.columns)  # refuses a unit that is no column, before anything else
+    if dry_run:
+        _shown(declaration, opened.columns, console)
+    else:
+        _saved(declaration, opened.columns, console, override=override)
     _show_guesses(opened, console)
-    console.print(Text(f"Declared in {path}; look at it, and fill in bounds and public keys."))
-    first = f"'SELECT COUNT(*) FROM {next(iter(tables))}'"  # noqa: S608  # printed, not run
-    console.print(Text(f"Now ask: discreet quote {name} {first} --epsilon 0.1"))
+    for weakness in weaknesses(declaration.guarantee, n=declaration.size):
+        say(console, f"Warning: {weakness}")
+    if not dry_run:
+        first = f"'SELECT COUNT(*) FROM {next(iter(tables))}'"  # noqa: S608  # printed, not run
+        tell(f"Now ask: discreet quote {name} {first} --epsilon 0.1", console=console)
+
+
+def _proposed(
+    console: Console,
+    columns: Any,
+    unit: str | None,
+    per: str | None,
+    facts: dict[str, Any],
+    *,
+    ask: bool,
+) -> "Declaration":
+    from discreet.cli.tables import wizard
+
+    if ask and unit is None:
+        return wizard.ask(console, columns, **facts)
+    who = _unit(unit, columns)
+    who = who if per is None else who.per(per)
+    if ask:
+        return wizard.ask(console, columns, unit=who, **facts)
+    return wizard.propose(columns, unit=who, **facts)
 
 
 def _show_guesses(opened: "Sources", console: Console) -> None:
@@ -140,7 +117,7 @@ def _show_guesses(opened: "Sources", console: Console) -> None:
         if one.untyped:
             kinds = ", ".join(f"{c} {kind}" for c, kind in one.columns if c in one.untyped)
             told = f"Types guessed from the rows of {table}, and public now: {kinds}."
-            console.print(Text(readable(told, console)))
+            say(console, told)
 
 
 def _saved(
@@ -149,10 +126,24 @@ def _saved(
     console: Console,
     *,
     override: str | None,
-) -> Path:
+) -> None:
     """Write the declaration beside the budget, and show that it opens; else leave no file."""
     from discreet.tables import open_tables
 
+    path = _free(declaration)
+    declaration.save(path, columns)
+    try:
+        with open_tables(path, override=override) as protected:
+            say(console, str(protected))
+            vkey = protected.account.ledger.vkey
+    except BaseException:
+        path.unlink()
+        raise
+    say(console, f"Declared in {path}; look at it, and fill in bounds and public keys.")
+    _tell_keys(str(declaration.ledger), vkey, console)
+
+
+def _free(declaration: "Declaration") -> Path:
     path = Path(f"{declaration.name}.toml")
     if path.exists():
         raise ParameterError(
@@ -161,14 +152,38 @@ def _saved(
             "spent.",
             parameter="name",
         )
-    declaration.save(path, columns)
-    try:
-        with open_tables(path, override=override) as protected:
-            console.print(Text(str(protected)))
-    except BaseException:
-        path.unlink()
-        raise
     return path
+
+
+def _tell_keys(ledger: str, vkey: str, console: Console) -> None:
+    """Say where the keys are; the public one is written beside the ledger where it is not yet."""
+    if is_server(ledger):
+        say(console, "Public key: write it with discreet ledger checkpoint --public FILE.")
+        return
+    public = Path(f"{ledger}.pub")
+    if not public.exists():
+        write_file(public, f"{vkey}\n", over=False)
+    say(console, f"Budget in {ledger}. Back up its secret key, {ledger}.key; hand out the public")
+    say(console, f"one, {public}, with which discreet verify checks receipts.")
+
+
+def _shown(declaration: "Declaration", columns: Any, console: Console) -> None:
+    """Show what would be declared, and what the ledger has of that name."""
+    from discreet.ledger import Ledger
+
+    path = _free(declaration)
+    say(console, f"Nothing was written. {path} would say:", bold=True)
+    for line in declaration.to_toml(columns).splitlines():
+        tell(line, console=console)
+    ledger, name = str(declaration.ledger), declaration.account or declaration.name
+    if is_server(ledger) or not Path(ledger).exists():
+        return
+    with Ledger.open(ledger, create=False, read_only=True) as book:
+        if name in book:
+            has = book[name]
+            terms = f"{has.unit}, {has.neighbours}, {has.guarantee}"
+            say(console, f"{ledger} has an account {name!r} already, for {terms}. It would be")
+            say(console, "used on if all of that is the same, and refused otherwise.")
 
 
 def _named(sources: list[str], name: str) -> dict[str, str]:
@@ -187,17 +202,30 @@ def _named(sources: list[str], name: str) -> dict[str, str]:
     return named
 
 
-def _unit(unit: str | None, columns: Any) -> str:
+def _unit(unit: str | None, columns: Any) -> "Unit":
     """Return the unit, or ask for it with a guess by name."""
     from discreet.cli.tables.wizard import likely_units
+    from discreet.privacy import Unit
 
-    if unit is not None:
-        return unit
-    likely = likely_units(columns)
-    hint = f" By its name it may be {likely[0]}." if likely else ""
-    raise ParameterError(
-        f"unit must be given: the column that says whose row it is.{hint}", parameter="unit"
-    )
+    if unit is None:
+        likely = likely_units(columns)
+        hint = f" By its name it may be {likely[0]}." if likely else ""
+        raise ParameterError(
+            f"unit must be given: the column that says whose row it is.{hint} Where each row is "
+            "one person, it is record.",
+            parameter="unit",
+        )
+    known = {column.casefold() for table in columns.values() for column in table}
+    if unit.casefold() in known and unit != "record":
+        return Unit.column(unit)
+    if unit == "record" and unit in known:
+        raise ParameterError(
+            "unit may be the column 'record' or each row by itself. Say column:record for the "
+            "column, or rename it.",
+            parameter="unit",
+        )
+    kind = unit.partition(":")[0]
+    return unit_of(unit, None) if kind in ("record", "column", "household") else Unit.column(unit)
 
 
 def _neighbours(text: str) -> "Neighbours":

@@ -150,7 +150,7 @@ def _read_size(answer: str) -> int | None:
     return int(answer)
 
 
-def _ask_unit(console: Any, columns: Schemas, stream: TextIO | None) -> str:
+def _ask_unit(console: Any, columns: Schemas, stream: TextIO | None) -> Unit | str:
     shared = [c for c in next(iter(columns.values())) if all(c in t for t in columns.values())]
     if not shared:
         raise ParameterError(
@@ -158,12 +158,16 @@ def _ask_unit(console: Any, columns: Schemas, stream: TextIO | None) -> str:
         )
     guess = next(iter(likely_units(columns)), "")
 
-    def read(answer: str) -> str:
+    def read(answer: str) -> Unit | str:
+        if answer == "record" and answer not in shared:
+            return Unit.record()
         if answer not in shared:
-            raise ParameterError(f"unit must be one of {', '.join(shared)}.", parameter="unit")
+            raise ParameterError(
+                f"unit must be one of {', '.join([*shared, 'record'])}.", parameter="unit"
+            )
         return answer
 
-    told = "Which column says whose rows they are?"
+    told = "Which column says whose rows they are? record: each row is one person"
     return _asked(console, told, read, default=guess, stream=stream)
 
 

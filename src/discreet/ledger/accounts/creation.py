@@ -13,7 +13,7 @@ from discreet.ledger.session import LedgerSession
 from discreet.ledger.writing.request import new_key, text
 from discreet.privacy import Guarantee, Neighbours, Unit
 
-__all__ = ["account_entry"]
+__all__ = ["account_entry", "check_policy"]
 
 
 def account_entry(
@@ -29,15 +29,7 @@ def account_entry(
     override: str | None,
 ) -> tuple[Entry, dict[str, str]]:
     """See :meth:`discreet.ledger.Ledger.create`."""
-    if policy not in POLICIES:
-        raise ParameterError(f"policy must be one of {', '.join(POLICIES)}.", parameter="policy")
-    if policy == "wait" and unit.period is None:
-        raise ParameterError(
-            "waiting for the next period helps only where a person is protected in each "
-            "period by itself, such as Unit.column('user_id').per('day'). Otherwise periods "
-            "add up.",
-            parameter="policy",
-        )
+    check_policy(policy, unit)
     rules = FilterRules(guarantee, kind=kind, neighbours=neighbours)
     if rules.neighbours is None:
         raise ParameterError("say which neighbours: add_remove is usual.", parameter="neighbours")
@@ -56,6 +48,25 @@ def account_entry(
     if override is not None:
         entry["override"] = text(override, name="override", longest=REASON)
     return entry, {name: one for _, sketch in registered for name, one in sketch.items()}
+
+
+def check_policy(policy: str, unit: Unit) -> None:
+    """Refuse a policy that there is none of, or that means nothing for a unit.
+
+    >>> check_policy("wait", Unit.record())
+    Traceback (most recent call last):
+        ...
+    discreet.errors.ParameterError: waiting for the next period helps only where a person is...
+    """
+    if policy not in POLICIES:
+        raise ParameterError(f"policy must be one of {', '.join(POLICIES)}.", parameter="policy")
+    if policy == "wait" and unit.period is None:
+        raise ParameterError(
+            "waiting for the next period helps only where a person is protected in each "
+            "period by itself, such as Unit.column('user_id').per('day'). Otherwise periods "
+            "add up.",
+            parameter="policy",
+        )
 
 
 def _source_of(session: LedgerSession, source: object) -> tuple[dict[str, Any], dict[str, str]]:

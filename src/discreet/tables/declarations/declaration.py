@@ -13,6 +13,7 @@ from typing import Final, final
 
 from discreet._exact import refusal, whole
 from discreet.errors import ParameterError
+from discreet.ledger import Policy, check_policy
 from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.tables.declarations.column import DeclaredColumn, types_of
 from discreet.tables.declarations.joining import join
@@ -54,8 +55,8 @@ class Declaration:
     rows and groups of one unit count, ``joined_rows`` how many a join may make before that;
     ``size`` is the number of units where that is public. A ``ledger`` is where its budget is kept,
     as an ``account`` of this name unless another one is named, which other tables about the same
-    people may share. An ``engine`` opens the tables and runs questions, and ``resources`` is what
-    these may use.
+    people may share; ``policy`` is what it does at exhaustion. An ``engine`` opens the tables and
+    runs questions, and ``resources`` is what these may use.
 
     >>> people = Declaration(
     ...     name="people", unit=Unit.column("user_id"), ledger="budget.db",
@@ -94,6 +95,7 @@ class Declaration:
     joined_rows: int | None = None
     size: int | None = None
     account: str | None = None
+    policy: Policy | None = None
     resources: Resources = field(default_factory=Resources)
 
     def __post_init__(self) -> None:
@@ -105,6 +107,8 @@ class Declaration:
                 object.__setattr__(self, name, whole(getattr(self, name), name=name))
                 if name != "size" and getattr(self, name) > MOST:
                     raise refusal(name, f"at most {MOST:,}", getattr(self, name))
+        if self.policy is not None:
+            check_policy(self.policy, self.unit)
         if not self.tables:
             raise ParameterError("tables must hold at least one table.", parameter="tables")
         check_names((*self.tables, *self.public), "table")

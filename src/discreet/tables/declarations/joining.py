@@ -1,5 +1,6 @@
 """Join what is declared with the columns that tables have."""
 
+import difflib
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 from fractions import Fraction
@@ -55,9 +56,12 @@ def _check_columns(
     there = {fold(name) for name in found}
     for name in needed:
         if fold(name) not in there:
+            near = difflib.get_close_matches(name, list(found), n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
             raise DataError(
-                f"table {table!r} has no column {name!r}, which says whose rows they are. Every "
-                "protected table needs it; a table about nobody may be declared public."
+                f"table {table!r} has no column {name!r}, which says whose rows they are.{hint} "
+                "Every protected table needs it; a table about nobody may be declared public. "
+                "Where each row is one person, the unit is a record."
             )
     for name in declared.columns:
         if fold(name) not in there:

@@ -60,6 +60,7 @@ def attached(
             unit=declaration.unit,
             neighbours=declaration.neighbours,
             guarantee=declaration.guarantee,
+            policy=declaration.policy or "deny",
             sources=[
                 {**_registration(ledger, one), **_content(ledger, one, engine, unit)}
                 for one in private
@@ -96,6 +97,7 @@ def _check_terms(account: Account, declaration: Declaration) -> None:
         ("unit", declaration.unit, account.unit),
         ("neighbours", declaration.neighbours, account.neighbours),
         ("guarantee", declaration.guarantee, account.guarantee),
+        ("policy", declaration.policy or account.policy, account.policy),
     ):
         if said != found:
             raise ParameterError(

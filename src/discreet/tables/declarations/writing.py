@@ -38,6 +38,8 @@ def write(declaration: "Declaration", types: Mapping[str, Mapping[str, str]]) ->
         lines.append(f"engine = {text(declaration.engine)}")
     lines.append(f"unit = {_unit(declaration.unit)}")
     lines.append(f"neighbours = {text(str(declaration.neighbours))}")
+    if declaration.policy is not None:
+        lines.append(f"policy = {text(declaration.policy)}  # when the budget is exhausted")
     for name, why in (
         ("rows", "of one unit count, at most"),
         ("groups", "of one unit count, at most"),

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 from discreet._words import percent
 from discreet.accounting import Loss, risk
@@ -124,6 +124,38 @@ class Quote:
         )
         return [*rows, ("attacker", attack), *(("note", note) for note in self.notes)]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the quote as data that JSON can hold.
+
+        >>> from discreet.testing import temporary_tables
+        >>> with temporary_tables(epsilon=3) as T:
+        ...     T.quote("SELECT COUNT(*) AS n FROM people", epsilon=0.3).to_dict()["more"]
+        9
+        """
+        return {
+            "question": self.question,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "fits": self.fits,
+            "fits_up_to": self.fits_up_to,
+            "share": _known(self.share),
+            "more": _known(self.more),
+            "remaining": self.remaining,
+            "budgets": [
+                {"name": one.name, "fits": one.fits, "used": one.used,
+                 "used_after": _known(one.used_after)}
+                for one in self.budgets.budgets
+            ],
+            "confidence": self.confidence,
+            "noise": self.noise,
+            "expected": [
+                {"text": one.text, "half_width": _known(one.half_width), "words": one.words}
+                for one in self.expected
+            ],
+            "success": self.success,
+            "notes": list(self.notes),
+        }  # fmt: skip
+
     @property
     def _binding(self) -> str:
         """Say whether epsilon or delta runs out first, and what this takes of either."""
@@ -150,6 +182,11 @@ class Quote:
             for label, words in self._rows()
         )
         return f"<pre>{escape(self.question)}</pre><table>{rows}</table>"
+
+
+def _known(number: float | None) -> float | None:
+    """Return a number that JSON has."""
+    return number if number is not None and math.isfinite(number) else None
 
 
 def _percent(share: float) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from os import PathLike
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, final
 
@@ -13,7 +14,7 @@ from discreet._exact import probability
 from discreet.accounting import Loss
 from discreet.errors import DataError, MissingExtra, ParameterError
 from discreet.ledger import Receipt
-from discreet.tables.results import adjust, columns
+from discreet.tables.results import adjust, columns, files
 from discreet.tables.results.columns import Array, Flags, Floats
 from discreet.tables.results.wire import read_result, write_result
 
@@ -217,6 +218,40 @@ class Result:
         """
         frame: pl.DataFrame = _require("polars").from_arrow(self.to_arrow(errors=errors))
         return frame
+
+    def names(self, *, errors: bool = True) -> list[str]:
+        """Return the names of the columns of :meth:`to_dicts` and its relatives.
+
+        >>> from discreet.tables.results.example import region_counts
+        >>> region_counts().names(errors=False)
+        ['region', 'n', 'pay']
+        """
+        return list(self._all_columns(errors=errors))
+
+    def to_csv(
+        self, path: "str | PathLike[str] | None" = None, *, errors: bool = True
+    ) -> str | None:
+        """Write a CSV file with the columns of :meth:`to_arrow`, or return its text.
+
+        >>> from discreet.tables.results.example import region_counts
+        >>> print(region_counts().to_csv(errors=False))
+        region,n,pay
+        north,12340.2,2875.4
+        south,-17.9,3021.0
+        <BLANKLINE>
+        """
+        return files.to_csv(self, path, errors=errors)
+
+    def to_excel(self, path: "str | PathLike[str]", *, errors: bool = True) -> None:
+        """Write an .xlsx file with the columns of :meth:`to_arrow`; pandas and openpyxl do it.
+
+        >>> from discreet.tables.results.example import region_counts
+        >>> region_counts().to_excel("regions.txt")
+        Traceback (most recent call last):
+            ...
+        discreet.errors.ParameterError: a spreadsheet must end in .xlsx.
+        """
+        files.to_excel(self, path, errors=errors)
 
     def to_json(self) -> bytes:
         """Return the released answer as bytes, from which :meth:`from_json` rebuilds it exactly.
