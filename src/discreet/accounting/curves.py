@@ -22,7 +22,7 @@ from discreet.accounting.losses.loss import Loss
 from discreet.accounting.pairs.pairs import Pair
 from discreet.accounting.pld import distribution as pld
 from discreet.accounting.pld.pilot import Pilot
-from discreet.errors import MissingExtra
+from discreet.errors import MissingExtra, ParameterError
 
 __all__ = ["plot_profile", "plot_tradeoff", "profile", "tradeoff"]
 
@@ -263,5 +263,9 @@ def _figure() -> tuple[Any, Any]:
 def _save(figure: Any, axes: Any, path: str | Path) -> Path:
     axes.grid(visible=True, alpha=0.3)
     axes.legend(fontsize="small")
+    if Path(path).suffix.removeprefix(".").lower() not in figure.canvas.get_supported_filetypes():
+        raise ParameterError(
+            f"path must end in .png, .svg or .pdf, got {Path(path).name!r}.", parameter="path"
+        )
     figure.savefig(path, dpi=150)
     return Path(path)

@@ -1,5 +1,6 @@
 """The application: its commands put together, and every error told in one line."""
 
+import os
 import re
 import signal
 import sys
@@ -23,6 +24,11 @@ from discreet.errors import DiscreetError, TamperingFound
 
 NOT_PROVEN = 1
 BAD_INPUT = 2
+# A traceback may show data, and tells its reader nothing to do.
+_MISTAKE = (
+    "a mistake of discreet itself ({}). What was charged stays charged. Please report the command; "
+    "with DISCREET_DEBUG=1 it shows where it happened, and may show data."
+)
 
 
 class OneLineErrors(TyperGroup):
@@ -56,12 +62,10 @@ class OneLineErrors(TyperGroup):
             )
             sys.exit(NOT_PROVEN if isinstance(error, TamperingFound) else BAD_INPUT)
         except Exception as error:
-            # The parser's own errors. Their class has moved between releases of Typer, but it has
-            # always known how to say what is wrong.
-            say = getattr(error, "format_message", None)
-            if say is None:
+            message = _told(error)
+            if message is None and os.environ.get("DISCREET_DEBUG"):
                 raise
-            _complain(say())
+            _complain(message or _MISTAKE.format(type(error).__name__))
             sys.exit(BAD_INPUT)
         sys.exit(code if isinstance(code, int) else 0)
 
@@ -90,6 +94,19 @@ def _typed(message: str, options: Sequence[str]) -> str:
         message = re.sub(rf"(?<![\w.(-]){keyword}=(?![\w=])", f"--{name}", message)
         message = re.sub(rf"^{keyword}(?= (must|may)\b)", f"--{name}", message)
     return message
+
+
+def _told(error: Exception) -> str | None:
+    """Say what an error of the parser or of the operating system means; of others, nothing."""
+    # The parser's own errors. Their class has moved between releases of Typer, but it has always
+    # known how to say what is wrong.
+    say = getattr(error, "format_message", None)
+    if say is not None:
+        return str(say())
+    if isinstance(error, OSError) and error.strerror:
+        of = "" if error.filename is None else f"{error.filename}: "
+        return f"{of}{error.strerror}. Name another file or folder, or mend its permissions."
+    return None
 
 
 def _complain(message: str) -> None:

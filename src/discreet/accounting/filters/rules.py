@@ -73,6 +73,11 @@ class FilterRules:
                 "a filter is opened with a guarantee: Guarantee(epsilon=..., delta=...).",
                 parameter="guarantee",
             )
+        if guarantee.epsilon > 10**100:
+            raise ParameterError(
+                "epsilon must be at most 1e100 for a filter: above 10 it says next to nothing.",
+                parameter="guarantee",
+            )
         self.guarantee = guarantee
         self.kind = _chosen_kind(guarantee, kind)
         self.order = _chosen_order(guarantee, self.kind, order)

@@ -114,7 +114,7 @@ def delta_bracket(loss: Loss, epsilon: Fraction) -> Bracket:
 def _nearby(loss: Loss) -> tuple[Loss, float]:
     """Return a loss that composes better, and a bound on the total variation distance to it."""
     near = [(part.nearby, n) for part, n in loss.parts]
-    distance = math.fsum(n * apart for (_, apart), n in near) * (1 + 1e-12)
+    distance = math.fsum(float_up(n * Fraction(apart)) for (_, apart), n in near) * (1 + 1e-12)
     return (compose([(part, n) for (part, _), n in near]) if distance else loss), distance
 
 

@@ -115,7 +115,9 @@ class GaussianLoss(Loss):
         GaussianLoss(noise_multiplier=0.9999999999999996)
         """
         precision = sum_up(times / Fraction(part.noise_multiplier) ** 2 for part, times in parts)
-        return GaussianLoss(noise_multiplier=math.sqrt(1 / precision) * (1 - 4e-16))
+        # Beyond the doubles it is rounded towards less noise, too.
+        variance = min(1 / precision, Fraction(10**300))
+        return GaussianLoss(noise_multiplier=math.sqrt(variance) * (1 - 4e-16))
 
     def pairs(self) -> tuple[Pair, Pair]:
         """Return the Gaussian pair, which is symmetric.

@@ -42,7 +42,7 @@ class SampledLoss(Loss):
     neighbours: ClassVar[Neighbours | None] = Neighbours.add_remove
 
     def __post_init__(self) -> None:
-        probability(self.rate, name="rate", one=True, hint="It is each unit's chance to take part.")
+        _chance_to_take_part(self.rate)
         object.__setattr__(self, "rate", plain(self.rate, name="rate"))
         _require_single(self.inner, Neighbours.add_remove)
 
@@ -177,7 +177,7 @@ class TruncatedPoissonLoss(Loss):
 
     def __post_init__(self) -> None:
         _require_single(self.inner, Neighbours.add_remove)
-        probability(self.rate, name="rate", one=True, hint="It is each unit's chance to take part.")
+        _chance_to_take_part(self.rate)
         object.__setattr__(self, "rate", plain(self.rate, name="rate"))
         object.__setattr__(self, "batch", whole(self.batch, name="batch"))
         object.__setattr__(self, "population", whole(self.population, name="population"))
@@ -307,6 +307,16 @@ def _require_single(inner: object, relation: Neighbours) -> None:
         )
 
 
+def _chance_to_take_part(rate: Number) -> None:
+    """Refuse a rate that is none, or so small that its odds are no doubles."""
+    exact = probability(rate, name="rate", one=True, hint="It is each unit's chance to take part.")
+    if exact < Fraction(1, 10**100):
+        raise ParameterError(
+            "rate must be at least 1e-100: below it nobody takes part, and nothing is lost.",
+            parameter="rate",
+        )
+
+
 def _amplified(inner: Fraction | float, rate: Fraction) -> Fraction | float:
     """Return log(1 + rate (exp(inner) - 1)), rounded up."""
     if not isinstance(inner, Fraction):
@@ -321,6 +331,8 @@ def _amplified_delta(inner: Loss, rate: Fraction, epsilon: Fraction) -> float:
     """Return rate * inner delta at log(1 + (exp(epsilon) - 1) / rate), rounded up."""
     if epsilon > 500:  # there log(1 + (exp(e) - 1) / r) is e + log(1 / r), to 200 digits
         lifted = epsilon - Fraction(log_of(rate) * (1 - 1e-14)) - Fraction(1, 10**200)
+    elif epsilon > 10**280 * rate:  # log(1 + x) is at least log(x), and the ratio no double
+        lifted = Fraction(max(0.0, log_of(epsilon) - log_of(rate) - 1e-12))
     else:
         ratio = math.expm1(float(epsilon)) / float(rate)
         lifted = Fraction(math.log1p(ratio) * (1 - 1e-14))

@@ -211,8 +211,13 @@ def verify_receipt(
     """
     from discreet.ledger import verifier
 
-    options = [f"--key={key}", *(f"--witness={one}" for one in witness or ())]
-    options += [] if answer is None else [f"--answer={answer}"]
+    # "--key=--" would be taken for an option that ends all options: a name begins with no hyphen.
+    options = [f"--key={_path(key)}", *(f"--witness={_path(one)}" for one in witness or ())]
+    options += [] if answer is None else [f"--answer={_path(answer)}"]
     options += [] if quorum is None else [f"--quorum={quorum}"]
     options += ["--json"] if as_json else []
-    raise typer.Exit(verifier.main([*options, "--", str(receipt)]))
+    raise typer.Exit(verifier.main([*options, _path(receipt)]))
+
+
+def _path(path: Path) -> str:
+    return str(path) if path.is_absolute() else f"./{path}"

@@ -24,7 +24,7 @@ class Keyring:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.next_path = path.with_name(path.name + ".next")
+        self.next_path = path.parent / f"{path.name}.next"
         self._lock = threading.Lock()
         self._keys: dict[str, SigningKey] = {}
 

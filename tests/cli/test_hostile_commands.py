@@ -1,0 +1,148 @@
+"""No command ends in a traceback, whatever is typed: all commands and options, from the tree."""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+
+import pytest
+from hostile_commands import VALUES, furnish, leaves
+from typer.testing import CliRunner
+
+from discreet.cli import app
+
+# Demonstrations and training take long where they work: those are told apart below.
+LEAVES = [leaf for leaf in leaves() if leaf.words[:1] not in (("demo",), ("train",))]
+LONG = [leaf for leaf in leaves() if leaf.words[:1] in (("demo",), ("train",)) and leaf.params]
+KNOWN = "a mistake of discreet itself"
+
+
+@pytest.fixture(scope="module")
+def furnished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("furnished")
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        furnish()
+    finally:
+        os.chdir(before)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(furnished, tmp_path, monkeypatch):
+    for name in ("DISCREET_LEDGER", "DISCREET_LEDGER_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("DISCREET_DEBUG", "1")  # so that a mistake shows where it happened
+    shutil.copytree(furnished, tmp_path / "work")
+    monkeypatch.chdir(tmp_path / "work")
+
+
+def check(line, note=""):
+    result = CliRunner().invoke(app, line, input="")
+    known = result.exception is None or isinstance(result.exception, SystemExit)
+    assert known, (note, line, result.exception)
+    assert result.exit_code in (0, 1, 2), (note, line)
+    assert "Traceback" not in result.output, (note, line)
+    if result.exit_code == 2:
+        assert len(result.stderr) > len("discreet: ") + 10, (note, line)
+    return result
+
+
+def fixed(leaf):
+    """Yield a line without each parameter, and some with other values, not always the same."""
+    for i, param in enumerate(leaf.params):
+        yield leaf.line({param.name: None})
+        for j in range(2):
+            yield leaf.line({param.name: VALUES[(5 * i + 11 * j) % len(VALUES)]})
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("leaf", [*LEAVES, *LONG], ids=lambda leaf: " ".join(leaf.words) or "none")
+def test_every_option_of_every_command_is_refused_or_works(leaf):
+    for line in fixed(leaf) if leaf in LEAVES else hopeless(leaf):
+        check(line)
+
+
+def hopeless(leaf):
+    """Yield lines that are refused before anything long begins, since a number is none."""
+    for i, param in enumerate(leaf.params):
+        if not getattr(param, "is_flag", False) and param.param_type_name == "option":
+            for j in range(2):
+                value = VALUES[(4 * i + 11 * j) % len(VALUES)]
+                yield leaf.line({"delta": "nan", "rows": "nan", param.name: value})
+
+
+@pytest.mark.lengthy
+def test_lines_at_random_are_refused_or_work():
+    seed = random.SystemRandom().getrandbits(32)
+    drawing = random.Random(seed)
+    for _ in range(60):
+        check(drawing.choice(LEAVES).drawn(drawing), note=f"random.Random({seed})")
+
+
+@pytest.mark.slow
+def test_many_lines_at_random_are_refused_or_work():
+    seed = random.SystemRandom().getrandbits(32)
+    drawing = random.Random(seed)
+    for _ in range(3000):
+        check(drawing.choice(LEAVES).drawn(drawing), note=f"random.Random({seed})")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "epsilon --noise-multiplier 4 --delta 1e-300",
+        "epsilon -m laplace --noise-multiplier 4 --rate 0.1 --steps 100 --delta 1e-300",
+        "calibrate --epsilon 1 --delta 0",
+        "calibrate -m pure --epsilon 1 --delta 0",
+        "calibrate --epsilon 0.5 --delta 1e-6 --rate 5e-324",
+        f"calibrate --epsilon 0.5 --delta 1e-6 --steps {'9' * 400}",
+        "epsilon --delta 1e-6 --noise-multiplier 1e300 --steps 10",
+        "query people SELECT+COUNT(*)+FROM+people --epsilon 1e-300",
+        "verify receipt.json --key --",
+        f"ledger grant people --who a --reason b --epsilon {'9' * 400}",
+        "ledger clock --who a --reason b --ledger none --key .",
+        "tradeoff --noise-multiplier 4 --plot budget.db",
+        "epsilon --noise-multiplier 4 --rate 1e-300 --steps 10 --delta 1e-6",
+    ],
+)
+def test_what_ended_in_a_traceback_once_does_not(line):
+    check([word.replace("+", " ") for word in line.split()])
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["epsilon", "--delta", "1e-300", "--noise-multiplier", "1e300"],
+        ["query", "people", "SELECT COUNT(*) FROM people", "--epsilon", "1e-300"],
+        ["quote", "\udcff", "SELECT '\udcff'"],
+        ["verify", "budget.db.key", "--key", "budget.db.key"],
+        ["ledger", "backup", "/dev/full"],
+        ["protect", "binary", "--name", "\udcff", "--epsilon", "1", "--delta", "1e-6"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_processes_end_without_a_traceback(words, monkeypatch):
+    monkeypatch.delenv("DISCREET_DEBUG")
+    argv = [os.fsencode(word) for word in (sys.executable, "-m", "discreet", *words)]
+    run = subprocess.run(argv, capture_output=True, check=False)
+    assert run.returncode in (0, 1, 2), run.stderr
+    assert b"Traceback" not in run.stderr
+    assert KNOWN.encode() not in run.stderr
+
+
+def test_a_mistake_shows_no_data_and_no_traceback(monkeypatch):
+    def broken(*_, **__):
+        raise ValueError("Alice earns 918273")
+
+    monkeypatch.delenv("DISCREET_DEBUG")
+    monkeypatch.setattr("discreet.cli.explain.commands.explanation", broken)
+    result = CliRunner().invoke(app, ["explain", "--epsilon", "1"])
+    assert result.exit_code == 2
+    assert KNOWN in result.stderr
+    assert "ValueError" in result.stderr
+    assert "918273" not in result.output
