@@ -25,6 +25,7 @@ from discreet.tables.engines import open_sources
 from discreet.tables.model.bounds import Bounding, Groups, Norm
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.pricing.cell_layout import lay_out
+from discreet.tables.pricing.inferences import known_rows
 from discreet.tables.pricing.offer import Offer
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import price
@@ -254,7 +255,7 @@ def prepared(case: Case, catalog: Catalog, *, epsilon: Fraction = EPSILON) -> Pr
     asked = None if case.asked is None else case.bounding
     Offer(epsilon=epsilon, delta=DELTA, bounding=asked)
     query = parse(case.sql, catalog, periods=case.periods)
-    layout = lay_out(query)
+    layout = lay_out(query, rows=known_rows(query, catalog))
     found = price(query, layout, catalog, epsilon=epsilon, delta=DELTA, bounding=asked)
     return Prepared(question=case.sql, query=query, layout=layout, price=found, bounding=asked)
 

@@ -40,6 +40,8 @@ CELLS = (
     Cells(kind="quadratic", values=(1,), bounds=BOUNDS[1:]),
     Cells(kind="moments", values=(0, 1), bounds=BOUNDS, with_absent=True),
 )
+UNITS = Cells(kind="units", own=Norm(limit=2, order=2))
+TOTAL = Cells(kind="total", values=(0,), bounds=BOUNDS[:1], own=Norm(limit=9, order=2))
 SUMS = Sums(query=QUERY, cells=CELLS, bounding=Norm(limit=3, order=2), salt="secret")
 STATEMENTS = {
     "norm": SUMS,
@@ -50,7 +52,11 @@ STATEMENTS = {
         SUMS, cells=CELLS[:1], grid=ValueGrid(value=0, low=Fraction(0), high=Fraction(9), points=10)
     ),
     "least": replace(SUMS, least=Fraction(1, 2)),
-    "once": replace(SUMS, cells=CELLS[:1], once=True),
+    "units": replace(SUMS, cells=(UNITS, *CELLS), least=Fraction(1, 2)),
+    "total": replace(SUMS, cells=(TOTAL,), bounding=None),
+    "totals": Profile(
+        query=QUERY, of="total", edges=(Fraction(1),), value=0, bounds=BOUNDS[0], order=2
+    ),
     "listed": replace(SUMS, groups=(("a", "2026-01-31"), (None, None), ("b", "2026-01-31"))),
     "crossed": replace(SUMS, groups=tuple((a, d) for a in "ab" for d in ("2026-01-31", None))),
     "distinct": Distinct(query=QUERY, value=0, most=3, salt="secret"),
@@ -95,7 +101,10 @@ def test_one_group_needs_no_join():
         ({"query": replace(QUERY, unit_is_row=True)}, "bounding"),
         ({"bounding": Groups(groups=1, rows=1), "least": Fraction(1)}, "least"),
         ({"cells": ()}, "cells"),
-        ({"once": True}, "cells"),
+        ({"cells": (Cells(kind="units"),)}, "cells"),
+        ({"cells": (replace(CELLS[0], own=Norm(limit=1, order=1)), CELLS[1])}, "cells"),
+        ({"cells": (UNITS, *CELLS), "bounding": Groups(groups=1, rows=1)}, "bounding"),
+        ({"cells": (UNITS,)}, "bounding"),
         ({"cells": (Cells(kind="linear", values=(0, 1), bounds=BOUNDS),)}, "cells"),
         ({"cells": (Cells(kind="linear", values=(0,)),)}, "bounds"),
         (

@@ -53,6 +53,14 @@ FAMILIES = {
     "rows": Cells(kind="rows"),
     "present": Cells(kind="present", values=(0,), with_absent=True),
     "sum": Cells(kind="sum", values=(0,), bounds=BOUNDS[:1]),
+    "units": Cells(kind="units", own=Norm(limit=1, order=1)),
+    "total": Cells(kind="total", values=(0,), bounds=BOUNDS[:1], own=Norm(limit=1, order=1)),
+    "plain total": Cells(
+        kind="total",
+        values=(1,),
+        bounds=((Fraction(0), Fraction(1, 10)),),
+        own=Norm(limit=1, order=1),
+    ),
     "linear": Cells(kind="linear", values=(0,), bounds=BOUNDS[:1]),
     "linear or absent": Cells(kind="linear", values=(1,), bounds=BOUNDS[1:], with_absent=True),
     "quadratic": Cells(kind="quadratic", values=(1,), bounds=BOUNDS[1:]),
@@ -74,7 +82,6 @@ BOUNDINGS = {
 GRID = ValueGrid(value=0, low=Fraction(-3), high=Fraction(7), points=5)
 FORMS = {
     "plain": {},
-    "once": {"once": True},
     "least": {"least": Fraction(1, 3)},
     "place": {"grid": GRID},
     "listed": {"groups": (("a", None), (None, 0.0), ("b", 1.5), ("", math.inf))},
@@ -149,25 +156,26 @@ def moved(one, two):
 def assert_bounded(one, two, statement, neighbours):
     """Compare with the sensitivity of both norms, exactly."""
     first, second = moved(one, two)
-    is_signed = any(cells.kind == "sum" for cells in statement.cells)
+    bounding = statement.bounding or statement.cells[0].own
+    is_signed = any(cells.is_signed for cells in statement.cells)
     for order, gap in ((1, first**2), (2, second)):
-        if isinstance(statement.bounding, Norm) and order < statement.bounding.order:
+        if isinstance(bounding, Norm) and order < bounding.order:
             continue
         most = squared_sensitivity(
-            statement.bounding, order=order, neighbours=neighbours, is_signed=is_signed
+            bounding, order=order, neighbours=neighbours, is_signed=is_signed
         )
         assert gap <= most * WEIGHT_STEPS**2
 
 
 def sums(cells, bounding, form):
-    settings = dict(FORMS[form])
-    if form == "least" and not isinstance(BOUNDINGS[bounding], Norm):
+    settings, family, limit = dict(FORMS[form]), FAMILIES[cells], BOUNDINGS[bounding]
+    if family.own is not None:
+        if not isinstance(limit, Norm):
+            limit = Norm(limit=limit.rows, order=1)
+        family, limit = replace(family, own=limit), None
+    if form == "least" and not isinstance(limit, Norm) and cells != "units":
         settings = {}
-    if form == "once" and FAMILIES[cells].kind not in ("rows", "present"):
-        settings = {}
-    return Sums(
-        query=QUERY, cells=(FAMILIES[cells],), bounding=BOUNDINGS[bounding], salt="s", **settings
-    )
+    return Sums(query=QUERY, cells=(family,), bounding=limit, salt="s", **settings)
 
 
 def depth(examples):
@@ -253,7 +261,7 @@ def test_files_with_other_statistics_change_nothing(writers, data, rest, before)
 
 @pytest.mark.lengthy
 @pytest.mark.parametrize("bounding", BOUNDINGS)
-@pytest.mark.parametrize("cells", ["moments", "sum", "rows"])
+@pytest.mark.parametrize("cells", ["moments", "sum", "rows", "total", "units"])
 def test_a_unit_of_many_rows_is_bounded(bounding, cells):
     many = pa.Table.from_pylist(
         [
@@ -286,13 +294,16 @@ def without_keys():
 
 
 @pytest.mark.lengthy
-@pytest.mark.parametrize("of", ["rows", "norm", "pairs", "largest", "smallest"])
+@pytest.mark.parametrize("of", ["rows", "norm", "pairs", "largest", "smallest", "total"])
 @few
 @given(rest=others, before=own, after=own, once=st.booleans())
 def test_one_unit_is_in_one_bin(of, rest, before, after, once):
-    value = 0 if of in ("pairs", "largest", "smallest") else None
+    value = 0 if of in ("pairs", "largest", "smallest", "total") else None
     edges = (Fraction(-3), Fraction(0), Fraction(1), Fraction(3, 2), Fraction(6))
-    statement = Profile(query=QUERY, of=of, edges=edges, value=value, once=once)
+    bounds, order = (BOUNDS[0] if of == "total" else None), 2 if once else 1
+    statement = Profile(
+        query=QUERY, of=of, edges=edges, value=value, once=once, bounds=bounds, order=order
+    )
     worlds = [table(rest, []), table(rest, before), table(rest, after)]
     ((without, one, two),) = answers(worlds, statement)
     assert moved(without, one)[0] <= 1

@@ -49,7 +49,7 @@ class Kept:
         return ""
 
     def aggregate(self, statement, /):
-        asked = ("of", "value", "cells", "bounding", "place", "once", "least")
+        asked = ("of", "value", "cells", "bounding", "place", "least")
         known = (type(statement), *(getattr(statement, name, None) for name in asked))
         if known not in self.known:
             self.known[known] = self.inner.aggregate(statement)

@@ -26,11 +26,14 @@ AggregateKind = Literal[
     "maximum",
 ]
 
-CellsKind = Literal["rows", "present", "sum", "linear", "quadratic", "moments"]
+CellsKind = Literal[
+    "rows", "units", "present", "sum", "total", "linear", "quadratic", "moments"
+]  # fmt: skip
 """What a row adds to: see :class:`discreet.tables.model.statements.Cells`."""
 
 CELLS: Final[dict[CellsKind, int]] = {
-    "rows": 1, "present": 1, "sum": 1, "linear": 2, "quadratic": 3, "moments": 9,
+    "rows": 1, "units": 1, "present": 1, "sum": 1, "total": 1, "linear": 2, "quadratic": 3,
+    "moments": 9,
 }  # fmt: skip
 """How many cells there are of each kind, for rows that have a value."""
 

@@ -15,6 +15,7 @@ __all__ = [
     "Bounding",
     "Groups",
     "Norm",
+    "Totals",
     "root_up",
     "sensitivity",
     "squared_sensitivity",
@@ -72,7 +73,29 @@ class Groups:
                 raise refusal(name, f"at most {MOST:,}", getattr(self, name))
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Scale down a unit's sums so that their norm over groups is at most ``limit``.
+
+    For sums alone, whose values it is in the units of: a unit with the sums s_g (of clamped values)
+    in groups g adds min(1, limit / norm(s)) times each of them, where the norm is the sum
+    (``order=1``) or the root of the sum of squares (``order=2``) of their sizes. Rows are no matter
+    here: a hundred small payments count like a few large ones. No row counts more than ``limit``.
+
+    >>> Totals(limit=5_000, order=1).limit
+    5000
+    """
+
+    limit: Number
+    order: Literal[1, 2]
+
+    def __post_init__(self) -> None:
+        positive(self.limit, name="limit")
+
+
 Bounding = Norm | Groups
+"""How a unit's rows are bounded."""
 
 
 def sensitivity(

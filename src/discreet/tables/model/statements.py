@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Literal, final
 
 from discreet.tables.model.aggregates import CELLS, CellsKind
-from discreet.tables.model.bounds import Bounding
+from discreet.tables.model.bounds import Bounding, Norm
 from discreet.tables.model.query import Query
 
 __all__ = [
@@ -34,8 +34,15 @@ class Cells:
       the sum of t = b / 2 + c and the sum of t^2 = c;
     - ``moments``: for two values, the nine products of their quadratic cells: (a a', a b', ...).
 
-    All but those of ``sum`` are never negative, and the whole numbers of steps of one row add up
-    to at most WEIGHT_STEPS.
+    Two kinds are not sums over rows but have one number for a unit in a group, whose norm over
+    groups ``own`` bounds: by a weight that is the unit's for these cells alone, and one row is
+
+    - ``units``: (1), a unit with a row in the group;
+    - ``total``: the sum over the unit's rows of x / max(-low, high, 0), each in WEIGHT_STEPS and
+      rounded to the nearest step (halves up).
+
+    All but those of ``sum`` and ``total`` are never negative, and the whole numbers of steps of one
+    row add up to at most WEIGHT_STEPS.
 
     ``with_absent`` adds one more cell, last: 1 if the value (either value) is NULL. Otherwise such
     a row adds nothing.
@@ -48,6 +55,12 @@ class Cells:
     values: tuple[int, ...] = ()
     bounds: tuple[tuple[Fraction, Fraction], ...] = ()
     with_absent: bool = False
+    own: Norm | None = None
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether they may be negative."""
+        return self.kind in ("sum", "total") and self.bounds[0][0] < 0
 
     @property
     def count(self) -> int:
@@ -82,14 +95,14 @@ class Sums:
     cell_0, ... (int64, clamped at +-2**62), the cells of all ``cells`` in order. A row of weight w
     adds w times its cells times WEIGHT_STEPS; the product is rounded towards zero for each unit
     and group. ``bounding`` of None: every row is a unit of its own (``unit_is_row``), and all
-    weights are 1.
+    weights are 1; or all cells have a bound of their ``own``.
 
     ``groups``, where given, are the only combinations of keys that count: other rows are left out
     *before* units are bounded. There may be a million of them: take them as a table, not as text.
     A group without rows may be missing from the result.
-    ``once`` counts a unit once in each group, whatever its number of rows.
     ``least`` leaves out a unit's contribution to a group where its weighted number of rows is
-    below it (for a Norm only); groups that nobody is left in must not appear.
+    below it (for a Norm only). Where the first cells are ``units``, only what it adds to these is
+    left out. Groups that nobody is left in must not appear.
     ``salt`` makes the choice of groups random.
 
     >>> from discreet.tables.model.relation import Select
@@ -104,7 +117,6 @@ class Sums:
     salt: str
     groups: tuple[tuple[object, ...], ...] | None = None
     grid: ValueGrid | None = None
-    once: bool = False
     least: Fraction | None = None
 
 
@@ -136,7 +148,9 @@ class Profile:
 
     ``of`` is what is measured: ``rows`` (of a unit in all: the L1 norm of its counts), ``norm``
     (the L2 norm of its counts over groups), ``pairs`` (distinct pairs of group and ``value``), or
-    the ``largest`` or ``smallest`` ``value`` of the unit. ``edges`` increase; the bin of y is the
+    the ``largest`` or ``smallest`` ``value`` of the unit, or the norm of order ``order`` of its
+    ``total`` over groups: of cells of that kind, with these ``bounds``, in rows of the largest
+    value. ``edges`` increase; the bin of y is the
     number of edges below y (so bin 0 holds y <= edges[0]). Units without a value are left out. The
     result has the columns bin, units (both int64); empty bins may be missing. ``salt`` chooses the
     rows that take part in joins.
@@ -148,9 +162,11 @@ class Profile:
     """
 
     query: Query
-    of: Literal["rows", "norm", "pairs", "largest", "smallest"]
+    of: Literal["rows", "norm", "pairs", "largest", "smallest", "total"]
     edges: tuple[Fraction, ...]
     value: int | None = None
+    bounds: tuple[Fraction, Fraction] | None = None
+    order: Literal[1, 2] = 1
     groups: tuple[tuple[object, ...], ...] | None = None
     once: bool = False
     salt: str = ""

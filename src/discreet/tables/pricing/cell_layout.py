@@ -58,7 +58,7 @@ class CellLayout:
         return len(self.families) + self.with_units + len(self.distinct) + len(self.ranks)
 
 
-def lay_out(query: Query) -> CellLayout:
+def lay_out(query: Query, *, rows: int | None = None) -> CellLayout:
     """Return the cells for a question.
 
     A mean, a sum and a count of the same values come from the same two cells, a variance from
@@ -66,9 +66,10 @@ def lay_out(query: Query) -> CellLayout:
     (docs/proofs/norm_clipping.md). The number of rows then is their sum, if rows without a value
     have a cell, too.
 
-    Keys that nobody listed are selected by their number of units, which moves less than their
-    number of rows; but where rows are counted anyway and units are not, by the number of rows,
-    which then has a cell of its own: that saves a part of the price.
+    Keys that nobody listed are selected by their number of units, whatever is asked about them:
+    that moves less than their number of rows. Where at most one of a unit's ``rows`` counts, both
+    are the same, and a count of rows that is asked for selects keys, too, which saves a part of the
+    price. It then has a cell of its own.
 
     >>> from discreet.tables.model.query import Value
     >>> from discreet.tables.model.relation import Select
@@ -85,11 +86,12 @@ def lay_out(query: Query) -> CellLayout:
     counts_rows = any(aggregates[i].spec.counts == "rows" for i in shown)
     selector: Literal["rows", "units"] | None = None
     if not query.has_known_keys:
-        selector = "rows" if counts_rows and "units" not in counted else "units"
-    if selector is None and "rows" in counted:
-        families = _counting_rows(families)
-    elif counts_rows:
+        is_same = query.unit_is_row or rows == 1
+        selector = "rows" if is_same and counts_rows and "units" not in counted else "units"
+    if selector == "rows":
         families.insert(0, Family(kind="rows"))
+    elif counts_rows or (selector is None and "rows" in counted):
+        families = _counting_rows(families)
     distinct = {one.values[0] for one in aggregates if one.spec.counts == "distinct"}
     return CellLayout(
         families=tuple(families),

@@ -11,6 +11,7 @@ from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query
 from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.expected_errors import expected_errors
+from discreet.tables.pricing.inferences import known_rows
 from discreet.tables.pricing.offer import Offer
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import Beside, Price, best, prices
@@ -39,7 +40,7 @@ def prepare(
     ``cost`` says what share of the budget a loss would use now, ``beside`` how much delta may go
     with one. A delta that the offer states is used in full.
     """
-    layout, delta = lay_out(query), _delta(offer, guarantee)
+    layout, delta = lay_out(query, rows=known_rows(query, catalog)), _delta(offer, guarantee)
 
     def made(found: Price) -> Prepared:
         return Prepared(

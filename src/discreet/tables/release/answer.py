@@ -284,9 +284,8 @@ def _notes(prepared: Prepared, released: Released) -> tuple[str, ...]:
     if any(prepared.query.aggregates[i].quantile is not None for i in prepared.layout.ranks):
         notes.append("Intervals of quantiles hold for groups with enough rows: see explain().")
     if released.threshold is not None:
-        of = "units" if prepared.layout.selector == "units" else "weighted rows"
         notes.append(
-            f"Groups of fewer than about {float(released.threshold):,.0f} {of} are not shown, "
+            f"Groups of fewer than about {float(released.threshold):,.0f} units are not shown, "
             "since their keys would tell who is in them."
         )
     return tuple(notes)

@@ -170,16 +170,13 @@ def _is_single_count(query: Query) -> bool:
 
 def _count(query: Query, limit: Fraction, engine: Engine) -> float:
     layout = lay_out(query)
+    bounding = None if query.unit_is_row else Norm(limit=limit, order=1)
     cells = Cells(kind="rows")
-    if layout.families and layout.families[0].kind != "rows":
+    if layout.with_units and bounding is not None:
+        cells, bounding = Cells(kind="units", own=bounding), None
+    elif layout.families and layout.families[0].kind != "rows":
         cells = Cells(kind="present", values=layout.families[0].values)
-    statement = Sums(
-        query=query,
-        cells=(cells,),
-        bounding=None if query.unit_is_row else Norm(limit=limit, order=1),
-        salt=token_hex(16),
-        once=layout.with_units,
-    )
+    statement = Sums(query=query, cells=(cells,), bounding=bounding, salt=token_hex(16))
     table = engine.aggregate(statement).reveal_without_noise()
     steps = table["cell_0"].to_pylist()
     return (steps[0] or 0) / WEIGHT_STEPS if steps else 0.0

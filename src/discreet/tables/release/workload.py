@@ -13,6 +13,7 @@ from discreet.ledger import AccountQuote
 from discreet.tables.model.quotes import Expected
 from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.expected_errors import expected_errors
+from discreet.tables.pricing.inferences import known_rows
 from discreet.tables.pricing.payment import DELTA_SHARE
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import ALL_BUT_NOTHING, price
@@ -180,7 +181,7 @@ def _guarantee(asker: answering.Asker) -> tuple[Fraction, Fraction]:
 
 
 def _priced(one: Merged, asker: answering.Asker, *, epsilon: Fraction, delta: Fraction) -> Prepared:
-    layout = lay_out(one.query)
+    layout = lay_out(one.query, rows=known_rows(one.query, asker.catalog))
     found = price(
         one.query, layout, asker.catalog, epsilon=epsilon, delta=delta,
         beside=asker.delta_beside if asker.offer.delta is None else None,

@@ -1,11 +1,21 @@
 """Counts of rows and units, however they are bounded."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from discreet.tables.engines import WEIGHT_STEPS, Groups, Norm
 from discreet.testing.engines.comparison import Comparison
-from discreet.testing.engines.made_up import LINEAR, NORMS, PRESENT, ROWS, sums
+from discreet.testing.engines.made_up import (
+    LINEAR,
+    NORMS,
+    PRESENT,
+    ROWS,
+    TOTAL,
+    UNIT_RANGE,
+    UNITS,
+    sums,
+)
 
 if TYPE_CHECKING:
     from discreet.testing.engines.oracle import Row
@@ -52,10 +62,30 @@ class Counts(Comparison):
             self.check(sums(bounding=Groups(groups=1, rows=rows), keys=0))
 
     def test_once(self) -> None:
-        """A unit counts once in each group."""
-        for bounding in (*NORMS, Groups(groups=50, rows=1)):
+        """A unit counts once in each group, by itself and beside its rows."""
+        for own in NORMS:
             for keys in (0, 1):
-                self.check(sums(ROWS, PRESENT, bounding=bounding, keys=keys, once=True))
+                self.check(sums(replace(UNITS, own=own), keys=keys))
+                self.check(sums(replace(UNITS, own=own), ROWS, PRESENT, bounding=own, keys=keys))
+
+    def test_totals(self) -> None:
+        """Whole sums of a unit, by themselves, of two values, and beside its rows."""
+        for own in NORMS:
+            for keys in (0, 1, 2):
+                total = replace(TOTAL, own=own)
+                self.check(sums(total, keys=keys))
+                other = replace(total, values=(1,), bounds=(UNIT_RANGE,), own=NORMS[0])
+                self.check(sums(UNITS, total, LINEAR, other, bounding=NORMS[-3], keys=keys))
+
+    def test_totals_of_both_signs(self) -> None:
+        """What cancels within a group is no matter, and what a unit has in two groups is."""
+        row = {"unit": 1, "key_1": 0, "value_1": 1.0}
+        each: list[Row] = [
+            {**row, "key_0": key, "value_0": value}
+            for key, value in (("a", 100.0), ("a", -10.0), ("a", -10.0), ("b", -8.0), ("b", None))
+        ]
+        self.check(sums(TOTAL), each * 10)
+        self.check(sums(replace(TOTAL, own=Norm(limit=9, order=2))), each * 10)
 
     def test_an_exact_limit_is_no_clipping(self) -> None:
         """A norm of exactly the limit keeps the full weight: 3, 4 and 5."""

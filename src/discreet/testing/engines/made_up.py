@@ -29,6 +29,10 @@ ROWS = Cells(kind="rows")
 PRESENT = Cells(kind="present", values=(0,), with_absent=True)
 UNIT_RANGE = (Fraction(0), Fraction(1))
 SUM = Cells(kind="sum", values=(0,), bounds=((Fraction(-10), Fraction(100)),))
+UNITS = Cells(kind="units", own=Norm(limit=2, order=2))
+TOTAL = Cells(
+    kind="total", values=(0,), bounds=((Fraction(-10), Fraction(100)),), own=Norm(limit=2, order=1)
+)
 LINEAR = Cells(kind="linear", values=(0,), bounds=((Fraction(-10), Fraction(100)),))
 QUADRATIC = Cells(kind="quadratic", values=(0,), bounds=((Fraction(-10), Fraction(100)),))
 MOMENTS = Cells(
@@ -48,7 +52,7 @@ FAMILIES = (
     MOMENTS,
 )
 GRID = ValueGrid(value=0, low=Fraction(-10), high=Fraction(100), points=12)
-NORMS: tuple[Bounding, ...] = tuple(
+NORMS: tuple[Norm, ...] = tuple(
     Norm(limit=limit, order=order)
     for limit in (1, Fraction(1, 2), Fraction(7, 2), 1000)
     for order in (1, 2)
@@ -112,17 +116,16 @@ def sums(
     salt: str = "salt",
     groups: tuple[tuple[object, ...], ...] | None = None,
     grid: ValueGrid | None = None,
-    once: bool = False,
     least: Fraction | None = None,
 ) -> Sums:
-    """Return a statement; without ``bounding`` every row is a unit of its own."""
+    """Return a statement; without any ``bounding`` every row is a unit of its own."""
+    is_row = bounding is None and not any(one.own for one in cells)
     return Sums(
-        query=query(keys, unit_is_row=bounding is None),
+        query=query(keys, unit_is_row=is_row),
         cells=cells or (ROWS,),
         bounding=bounding,
         salt=salt,
         groups=groups,
         grid=grid,
-        once=once,
         least=least,
     )

@@ -10,7 +10,16 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 
-from discreet.tables.engines import WEIGHT_STEPS, Cells, Distinct, Groups, Profile, Sums, ValueGrid
+from discreet.tables.engines import (
+    WEIGHT_STEPS,
+    Bounding,
+    Cells,
+    Distinct,
+    Groups,
+    Profile,
+    Sums,
+    ValueGrid,
+)
 
 __all__ = ["Interval", "Row", "by_unit", "distinct_pairs", "expected_profile", "expected_sums"]
 
@@ -35,11 +44,14 @@ def expected_sums(statement: Sums, rows: Sequence[Row]) -> dict[tuple[object, ..
     """Return the intervals of all cells by group. For Groups: as if all groups were kept."""
     total: dict[tuple[object, ...], list[Interval]] = {}
     units: Iterable[list[Row]]
-    units = [[row] for row in rows] if statement.bounding is None else by_unit(rows).values()
+    is_row = statement.query.unit_is_row
+    units = [[row] for row in rows] if is_row else by_unit(rows).values()
     for own in units:
         for group, cells in _contribution(statement, own).items():
             before = total.get(group, [(0, 0)] * len(cells))
             total[group] = [(a + c, b + d) for (a, b), (c, d) in zip(before, cells, strict=True)]
+    if statement.least is not None:
+        return {group: cells for group, cells in total.items() if cells[0] != (0, 0)}
     return total
 
 
@@ -49,20 +61,39 @@ def _contribution(statement: Sums, rows: list[Row]) -> dict[tuple[object, ...], 
         group = _group(statement, row)
         if group is not None:
             groups[group].append(row)
-    counts = {group: 1 if statement.once else len(own) for group, own in groups.items()}
-    found = {}
-    for group, own in groups.items():
-        weight = _weight(statement, counts, group)
-        if statement.least is not None:
-            (low, high) = _scaled((_STEPS * counts[group], _STEPS * counts[group]), weight)
-            assert (low >= statement.least * _STEPS) == (high >= statement.least * _STEPS), (
-                "the case is too close to call"
-            )
-            if low < statement.least * _STEPS:
-                continue
-        cells = [c for family in statement.cells for c in _cells(family, own, statement.once)]
-        found[group] = [_scaled(cell, weight) for cell in cells]
-    return found
+    found: dict[tuple[object, ...], list[Interval]] = {group: [] for group in groups}
+    counts = {group: (len(own), len(own)) for group, own in groups.items()}
+    for family in statement.cells:
+        each = {group: _cells(family, own) for group, own in groups.items()}
+        sizes, one = counts, 1
+        if family.own is not None:
+            sizes, one = {group: cells[0] for group, cells in each.items()}, _STEPS
+        for group, cells in each.items():
+            weight = _weight(family.own or statement.bounding, sizes, group, one)
+            found[group] += [_scaled(cell, weight) for cell in cells]
+    return found if statement.least is None else _not_small(statement, found, counts)
+
+
+def _not_small(
+    statement: Sums,
+    found: dict[tuple[object, ...], list[Interval]],
+    counts: Mapping[tuple[object, ...], Interval],
+) -> dict[tuple[object, ...], list[Interval]]:
+    """Leave out contributions that are small: all of them, or only units."""
+    assert statement.least is not None
+    kept, least = {}, statement.least * _STEPS
+    for group, cells in found.items():
+        is_units = statement.cells[0].kind == "units"
+        rows = (_STEPS * counts[group][0],) * 2
+        low, high = cells[0]
+        if not is_units:
+            low, high = _scaled(rows, _weight(statement.bounding, counts, group, 1))
+        assert (low >= least) == (high >= least), "the case is too close to call"
+        if low >= least:
+            kept[group] = cells
+        elif is_units:
+            kept[group] = [(0, 0), *cells[1:]]
+    return kept
 
 
 def _group(statement: Sums | Distinct | Profile, row: Row) -> tuple[object, ...] | None:
@@ -84,24 +115,33 @@ def _place(grid: ValueGrid, value: object) -> int | None:
 
 
 def _weight(
-    statement: Sums, counts: Mapping[tuple[object, ...], int], group: tuple[object, ...]
+    bounding: Bounding | None,
+    sizes: Mapping[tuple[object, ...], Interval],
+    group: tuple[object, ...],
+    one: int,
 ) -> tuple[Fraction, Fraction]:
-    bounding = statement.bounding
+    """Return the least and the largest weight of a group, of whose sizes ``one`` make a row."""
     if bounding is None:
         return Fraction(1), Fraction(1)
     if isinstance(bounding, Groups):
-        limit, norm = Fraction(bounding.rows), Fraction(counts[group])
-    elif bounding.order == 1:
-        limit, norm = Fraction(bounding.limit), Fraction(sum(counts.values()))
+        limit, order, counted = Fraction(bounding.rows), 1, [sizes[group]]
     else:
-        limit = Fraction(bounding.limit)
-        square = sum(n * n for n in counts.values())
-        if square <= limit**2:
-            return Fraction(1), Fraction(1)
+        limit, order = Fraction(bounding.limit) * one, bounding.order
+        counted = list(sizes.values())
+    ends = []
+    for size in (_least_size, _most_size):
+        square = sum(size(one) ** order for one in counted) ** (2 // order)
         norm = Fraction(math.isqrt(square << 120), 1 << 60)
-    if norm <= limit:
-        return Fraction(1), Fraction(1)
-    return limit / norm * _SLACK, limit / norm
+        ends.append(Fraction(1) if square <= limit**2 else limit / norm)
+    return ends[1] * (_SLACK if ends[1] < 1 else 1), ends[0]
+
+
+def _least_size(one: Interval) -> int:
+    return 0 if one[0] < 0 < one[1] else min(map(abs, one))
+
+
+def _most_size(one: Interval) -> int:
+    return max(map(abs, one))
 
 
 def _scaled(cell: Interval, weight: tuple[Fraction, Fraction]) -> Interval:
@@ -109,13 +149,9 @@ def _scaled(cell: Interval, weight: tuple[Fraction, Fraction]) -> Interval:
     return min(ends), max(ends)
 
 
-def _cells(family: Cells, rows: list[Row], once: bool) -> list[Interval]:
-    if once:
-        some = family.kind == "rows" or any(
-            row[f"value_{family.values[0]}"] is not None for row in rows
-        )
-        cells = [_STEPS * some] + [_STEPS * (not some)] * family.with_absent
-        return [(cell, cell) for cell in cells]
+def _cells(family: Cells, rows: list[Row]) -> list[Interval]:
+    if family.kind == "units":
+        return [(_STEPS, _STEPS)]
     total = [(0, 0)] * family.count
     for row in rows:
         total = [
@@ -134,18 +170,23 @@ def _row_cells(family: Cells, *values: object) -> list[Interval]:
         return [(0, 0)] * own + [(_STEPS, _STEPS)] * family.with_absent
     if family.kind in ("rows", "present"):
         cells = [(_STEPS, _STEPS)]
-    elif family.kind == "sum":
-        low, high = (Fraction(float(b)) for b in family.bounds[0])
-        largest = max(-low, high, Fraction(0))
-        x = _clamped(values[0], low, high) / largest if largest else Fraction(0)
-        ends = [math.trunc(_within(x + e, -1) * _STEPS) for e in (-_ROUNDING, _ROUNDING)]
-        cells = [(min(ends), max(ends))]
+    elif family.kind in ("sum", "total"):
+        cells = [_signed(values[0], family.bounds[0], is_nearest=family.kind == "total")]
     else:
         shares = [_share(x, b) for x, b in zip(values, family.bounds, strict=True)]
         around = [[_within(t - _ROUNDING, 0), _within(t + _ROUNDING, 0)] for t in shares]
         tried = [_share_cells(family.kind, ts) for ts in product(*around)]
         cells = [(min(c), max(c)) for c in zip(*tried, strict=True)]
     return cells + [(0, 0)] * family.with_absent
+
+
+def _signed(value: object, bounds: tuple[Fraction, Fraction], *, is_nearest: bool) -> Interval:
+    low, high = (Fraction(float(b)) for b in bounds)
+    largest = max(-low, high, Fraction(0))
+    x = _clamped(value, low, high) / largest if largest else Fraction(0)
+    near = [_within(x + e, -1) * _STEPS for e in (-_ROUNDING, _ROUNDING)]
+    ends = [math.floor(e + Fraction(1, 2)) if is_nearest else math.trunc(e) for e in near]
+    return min(ends), max(ends)
 
 
 def _share_cells(kind: str, shares: Sequence[Fraction]) -> list[int]:
@@ -216,6 +257,8 @@ def _squared_size(statement: Profile, rows: list[Row]) -> Fraction | float | Non
         return x if math.isinf(x) else Fraction(x) * abs(Fraction(x))
     if statement.of == "pairs":
         return Fraction(len(distinct_pairs(statement, kept))) ** 2
+    if statement.of == "total":
+        return _squared_total(statement, kept)
     counts: dict[tuple[object, ...] | None, int] = defaultdict(int)
     for row in kept:
         group = _group(statement, row)
@@ -223,3 +266,17 @@ def _squared_size(statement: Profile, rows: list[Row]) -> Fraction | float | Non
     if statement.of == "norm":
         return Fraction(sum(n * n for n in counts.values()))
     return Fraction(sum(counts.values())) ** 2
+
+
+def _squared_total(statement: Profile, rows: list[Row]) -> Fraction:
+    """Return the squared norm of a unit's totals; values must not be too close to half a step."""
+    assert statement.bounds is not None
+    totals: dict[tuple[object, ...] | None, int] = defaultdict(int)
+    for row in rows:
+        value = row[f"value_{statement.value}"]
+        low, high = _signed(value, statement.bounds, is_nearest=True)
+        assert low == high, "the case is too close to call"
+        totals[_group(statement, row)] += low
+    sizes = [abs(total) for total in totals.values()]
+    square = sum(n * n for n in sizes) if statement.order == 2 else sum(sizes) ** 2
+    return Fraction(square, _STEPS**2)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from discreet.tables.engines import Profile
 from discreet.testing.engines.comparison import Comparison
-from discreet.testing.engines.made_up import query
+from discreet.testing.engines.made_up import UNIT_RANGE, query
 
 if TYPE_CHECKING:
     from discreet.testing.engines.oracle import Row
@@ -47,6 +47,20 @@ class Profiles(Comparison):
                     self.check_profile(
                         Profile(query=query(1), of=of, value=value, edges=edges + last)
                     )
+
+    def test_profiles_of_totals(self) -> None:
+        """Whole sums, also where edges are met exactly."""
+        edges = tuple(Fraction(i, 4) for i in range(1, 9))
+        row = {"unit": 1, "key_1": 0, "value_0": 1.0}
+        rows: Sequence[Row] = [{**row, "key_0": k, "value_1": 0.25} for k in "aaabbbb"]
+        for order in (1, 2):
+            for keys in (0, 1, 2):
+                asked = Profile(
+                    query=query(keys), of="total", value=1, edges=edges, bounds=UNIT_RANGE,
+                    order=order,
+                )  # fmt: skip
+                self.check_profile(asked)
+                self.check_profile(asked, rows)
 
     def test_profiles_of_listed_groups(self) -> None:
         """Units without rows in the groups are left out."""

@@ -5,9 +5,18 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from discreet.tables.engines import WEIGHT_STEPS, Groups, Norm, ValueGrid
+from discreet.tables.engines import WEIGHT_STEPS, Bounding, Groups, Norm, ValueGrid
 from discreet.testing.engines.comparison import Comparison
-from discreet.testing.engines.made_up import FAMILIES, GRID, LINEAR, NORMS, ROWS, made_rows, sums
+from discreet.testing.engines.made_up import (
+    FAMILIES,
+    GRID,
+    LINEAR,
+    NORMS,
+    ROWS,
+    UNITS,
+    made_rows,
+    sums,
+)
 
 if TYPE_CHECKING:
     from discreet.testing.engines.oracle import Row
@@ -44,7 +53,8 @@ class WhichRows(Comparison):
     def test_rows_of_nobody(self) -> None:
         """Rows without a unit never count, however they are bounded."""
         rows = made_rows() + [{**row, "unit": None} for row in made_rows(seed=2)]
-        for bounding in (*NORMS, Groups(groups=50, rows=2), Groups(groups=1, rows=1)):
+        boundings: tuple[Bounding, ...] = (*NORMS, Groups(groups=50, rows=2))
+        for bounding in (*boundings, Groups(groups=1, rows=1)):
             for keys in (0, 1):
                 if bounding != Groups(groups=1, rows=1) or keys == 0:
                     self.check(sums(LINEAR, bounding=bounding, keys=keys), rows)
@@ -75,7 +85,9 @@ class WhichRows(Comparison):
             for least in (Fraction(1, 3), Fraction(3, 5), Fraction(1, 1000)):
                 self.check(sums(ROWS, LINEAR, bounding=bounding, keys=2, least=least))
                 self.check(sums(ROWS, bounding=bounding, keys=0, least=least))
-                self.check(sums(ROWS, bounding=bounding, once=True, least=least))
+                units = replace(UNITS, own=bounding)
+                self.check(sums(units, least=least))
+                self.check(sums(units, ROWS, LINEAR, bounding=bounding, keys=2, least=least))
 
     def test_least_that_is_just_reached(self) -> None:
         """A full row reaches 1, and a clipped one does not."""

@@ -15,13 +15,18 @@ from typing import final
 
 from discreet.errors import ParameterError
 from discreet.tables.engines.compile.text import as_double, number
+from discreet.tables.model.aggregates import CellsKind
 from discreet.tables.model.bounds import WEIGHT_STEPS
 from discreet.tables.model.statements import Cells, ValueGrid
 
-__all__ = ["Sheet", "place_on", "sheet"]
+__all__ = ["Sheet", "place_on", "sheet", "signed_steps"]
 
 _STEPS = number(WEIGHT_STEPS)
-_VALUES = {"rows": 0, "present": 1, "sum": 1, "linear": 1, "quadratic": 1, "moments": 2}
+_VALUES = {
+    "rows": 0, "units": 0, "present": 1, "sum": 1, "total": 1, "linear": 1, "quadratic": 1,
+    "moments": 2,
+}  # fmt: skip
+_COUNTED = ("rows", "units", "present")
 
 
 @final
@@ -48,10 +53,10 @@ class Sheet:
         return self.sums.setdefault(aggregate, f"sum_{len(self.sums)}")
 
 
-def sheet(families: tuple[Cells, ...], *, once: bool, in_doubles: bool) -> Sheet:
+def sheet(families: tuple[Cells, ...], *, in_doubles: bool) -> Sheet:
     """Write down all cells of a statement.
 
-    >>> sheet((Cells(kind="rows"),), once=False, in_doubles=True).cells
+    >>> sheet((Cells(kind="rows"),), in_doubles=True).cells
     ['1048576 * row_count']
     """
     made = Sheet(in_doubles=in_doubles)
@@ -61,15 +66,16 @@ def sheet(families: tuple[Cells, ...], *, once: bool, in_doubles: bool) -> Sheet
                 f"cells of kind {cells.kind!r} take {_VALUES[cells.kind]} values.",
                 parameter="cells",
             )
-        if once and cells.kind not in ("rows", "present"):
+        if (cells.own is None) == (cells.kind in ("units", "total")):
             raise ParameterError(
-                f"cells of kind {cells.kind!r} cannot count each unit once.", parameter="cells"
+                "cells of kind 'units' and 'total' are bounded by themselves, and no others.",
+                parameter="cells",
             )
-        if cells.kind not in ("rows", "present") and len(cells.bounds) != len(cells.values):
+        if cells.kind not in _COUNTED and len(cells.bounds) != len(cells.values):
             raise ParameterError(
                 f"cells of kind {cells.kind!r} need bounds of each value.", parameter="bounds"
             )
-        made.cells += _once(cells, made) if once else _cells(cells, made)
+        made.cells += _cells(cells, made)
     return made
 
 
@@ -89,16 +95,6 @@ def place_on(grid: ValueGrid) -> str:
     return f"CASE WHEN {name} IS NULL THEN NULL ELSE CAST({where} AS BIGINT) END"
 
 
-def _once(cells: Cells, made: Sheet) -> list[str]:
-    if cells.kind == "rows":
-        return [str(WEIGHT_STEPS)] + ["0"] * cells.with_absent
-    some = f"{made.sum_of(f'COUNT(value_{cells.values[0]})')} > 0"
-    found = [f"CASE WHEN {some} THEN {WEIGHT_STEPS} ELSE 0 END"]
-    if cells.with_absent:
-        found.append(f"CASE WHEN {some} THEN 0 ELSE {WEIGHT_STEPS} END")
-    return found
-
-
 def _cells(cells: Cells, made: Sheet) -> list[str]:
     names = [f"value_{index}" for index in cells.values]
     if len(names) == 2:
@@ -110,10 +106,12 @@ def _cells(cells: Cells, made: Sheet) -> list[str]:
         present = "row_count"
     full = f"{WEIGHT_STEPS} * {present}"
     found: list[str]
-    if cells.kind in ("rows", "present"):
+    if cells.kind == "units":
+        found = [str(WEIGHT_STEPS)]
+    elif cells.kind in ("rows", "present"):
         found = [full]
-    elif cells.kind == "sum":
-        found = [_signed(names[0], cells.bounds[0], made)]
+    elif cells.kind in ("sum", "total"):
+        found = [_total(signed_steps(names[0], cells.bounds[0], cells.kind), names, made)]
     elif cells.kind == "linear":
         high = _total(f"FLOOR({_part(names[0], cells.bounds[0])})", [names[0]], made)
         found = [f"{full} - {high}", high]
@@ -128,14 +126,19 @@ def _cells(cells: Cells, made: Sheet) -> list[str]:
     return found
 
 
-def _signed(name: str, bounds: tuple[Fraction, Fraction], made: Sheet) -> str:
+def signed_steps(name: str, bounds: tuple[Fraction, Fraction], kind: CellsKind) -> str:
+    """Return what a row with a value adds to a ``sum`` or ``total``: a whole number in a double.
+
+    >>> signed_steps("value_0", (Fraction(0), Fraction(0)), "sum")
+    '0.0e0'
+    """
     low, high = as_double(bounds[0]), as_double(bounds[1])
     largest = max(-low, high, 0.0)
     if largest == 0.0:
-        return "CAST(0 AS BIGINT)"
+        return "0.0e0"
     # At most 1 in size even after rounding, as no double lies between: x / x is exactly 1.
-    share = f"{_clamped(name, low, high)} / {number(largest)}"
-    return _total(f"TRUNC({share} * {_STEPS})", [name], made)
+    steps = f"{_clamped(name, low, high)} / {number(largest)} * {_STEPS}"
+    return f"TRUNC({steps})" if kind == "sum" else f"FLOOR({steps} + 0.5e0)"
 
 
 def _products(

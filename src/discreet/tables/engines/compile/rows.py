@@ -42,10 +42,14 @@ class Chain:
         steps = ",\n".join(self.steps)
         return Compiled(f"WITH {steps}\n{text}", tuple(self.tables))
 
-    def answer(self, cells: Sequence[str], rest: str, *, is_grouped: bool = True) -> Compiled:
+    def answer(
+        self, cells: Sequence[str], rest: str, *, is_grouped: bool = True, having: str = ""
+    ) -> Compiled:
         """Return the whole statement: cells by group, of what ``rest`` reads from."""
         named = [f"{cell} AS cell_{index}" for index, cell in enumerate(cells)]
         grouped = f"\nGROUP BY {column_list(self.by)}" if self.by and is_grouped else ""
+        if having:
+            grouped += f"\nHAVING {having}"
         text = f"SELECT {column_list([*self.by, *named])}\nFROM {rest}{grouped}"
         if not self.lists:
             return self.ending(text)

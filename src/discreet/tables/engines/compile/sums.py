@@ -1,14 +1,16 @@
 """Sums of cells by group, each unit bounded by its norm or to a number of groups."""
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import final
 
 from discreet.errors import ParameterError
 from discreet.tables.engines.compile.cells import Sheet, place_on, sheet
 from discreet.tables.engines.compile.dialect import Dialect
 from discreet.tables.engines.compile.rows import Chain, Compiled, start
 from discreet.tables.engines.compile.text import as_double, column_list, number
-from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm
+from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Groups, Norm
 from discreet.tables.model.statements import Sums
 
 __all__ = ["keep_lowest", "sums"]
@@ -25,7 +27,7 @@ def sums(statement: Sums, dialect: Dialect) -> Compiled:
     """Write a statement of sums."""
     _check(statement)
     query, grid = statement.query, statement.grid
-    made = sheet(statement.cells, once=statement.once, in_doubles=statement.bounding is not None)
+    made = sheet(statement.cells, in_doubles=not query.unit_is_row)
     extra = dict(made.shares)
     conditions = []
     if grid is not None:
@@ -36,69 +38,141 @@ def sums(statement: Sums, dialect: Dialect) -> Compiled:
         named = [f"{expression} AS {name}" for expression, name in made.halves.items()]
         chain.add("halved", f"SELECT *, {column_list(named)}\nFROM {chain.last}")
     by = chain.by = chain.by + ["place"] * (grid is not None)
-    if statement.bounding is None:
+    if query.unit_is_row:
         # Every row is a unit of its own: all weights are 1, so the rows add up at once.
-        _contributions(chain, made, by, statement)
+        _contributions(chain, made, by)
         cells = [_narrow(f"COALESCE({cell}, 0)") for cell in made.cells]
         return chain.answer(cells, chain.last, is_grouped=False)
-    _contributions(chain, made, ["unit", *by], statement)
-    if isinstance(statement.bounding, Norm):
-        _weigh_by_norm(chain, statement.bounding, by)
-    else:
+    _contributions(chain, made, ["unit", *by])
+    weights = _weights(statement, made, dialect)
+    if isinstance(statement.bounding, Groups):
         _keep_groups(chain, statement, by, dialect)
-    cells = [_weighted(cell) for cell in made.cells]
-    where = ""
-    if statement.least is not None:
-        least = math.ceil(statement.least * WEIGHT_STEPS)
-        where = f"\nWHERE {_weighted(f'{WEIGHT_STEPS} * row_count')} >= {least}"
+    else:
+        _weigh_by_norm(chain, weights, by)
+    names = [one.name for one in weights for _ in range(one.cells)]
+    cells = [_weighted(cell, name) for cell, name in zip(made.cells, names, strict=True)]
+    rest, having = _left_out(statement, cells, chain.last)
     totals = [_narrow(f"COALESCE(SUM({cell}), 0)") for cell in cells]
-    return chain.answer(totals, f"{chain.last}{where}")
+    return chain.answer(totals, rest, having=having)
+
+
+def _left_out(statement: Sums, cells: list[str], last: str) -> tuple[str, str]:
+    """Leave out small contributions; return what is read, and what groups must have."""
+    if statement.least is None:
+        return last, ""
+    least = math.ceil(statement.least * WEIGHT_STEPS)
+    if statement.cells[0].kind != "units":
+        rows = _weighted(f"{WEIGHT_STEPS} * row_count", "weight")
+        return f"{last}\nWHERE {rows} >= {least}", ""
+    cells[0] = f"CASE WHEN {cells[0]} >= {least} THEN {cells[0]} ELSE 0 END"
+    return last, f"SUM({cells[0]}) > 0"
 
 
 def _check(statement: Sums) -> None:
-    if (statement.bounding is None) != statement.query.unit_is_row:
+    is_row, first = statement.query.unit_is_row, statement.cells[:1]
+    has_own = [one.own is not None for one in statement.cells]
+    if not first:
+        raise ParameterError("a statement needs at least one family of cells.", parameter="cells")
+    if (statement.bounding is None) != (is_row or all(has_own)) or (is_row and any(has_own)):
         raise ParameterError(
-            "units are bounded unless every row is a unit of its own.", parameter="bounding"
+            "units are bounded, once, unless every row is a unit of its own.", parameter="bounding"
         )
-    if statement.least is not None and not isinstance(statement.bounding, Norm):
+    if any(has_own) and isinstance(statement.bounding, Groups):
+        raise ParameterError(
+            "cells with a bound of their own are not added up where groups are dropped.",
+            parameter="bounding",
+        )
+    is_norm = isinstance(statement.bounding, Norm) or first[0].kind == "units"
+    if statement.least is not None and not is_norm:
         raise ParameterError(
             "contributions can only be left out where a norm bounds the unit.", parameter="least"
         )
-    if statement.once and statement.bounding is None:
-        raise ParameterError("a row is a unit of its own and always counts once.", parameter="once")
-    if not statement.cells:
-        raise ParameterError("a statement needs at least one family of cells.", parameter="cells")
 
 
-def _contributions(chain: Chain, made: Sheet, by: list[str], statement: Sums) -> None:
+def _contributions(chain: Chain, made: Sheet, by: list[str]) -> None:
     """Add up the rows of each unit in each group."""
-    count = "CAST(1 AS BIGINT)" if statement.once else "COUNT(*)"
     named = [f"{aggregate} AS {name}" for aggregate, name in made.sums.items()]
     grouped = f"\nGROUP BY {column_list(by)}" if by else ""
-    text = f"SELECT {column_list([*by, f'{count} AS row_count', *named])}"
+    text = f"SELECT {column_list([*by, 'COUNT(*) AS row_count', *named])}"
     is_read_twice = "unit" in by and len(by) > 1
     chain.add("contributions", f"{text}\nFROM {chain.last}{grouped}", keep=is_read_twice)
 
 
-def _weigh_by_norm(chain: Chain, bounding: Norm, by: list[str]) -> None:
-    """Give each unit the weight min(1, limit / norm)."""
-    limit = Fraction(bounding.limit)
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Weight:
+    """What a unit's cells of one family are multiplied by: min(1, limit / norm), in ``name``.
+
+    In one group the norm is ``size``; over groups it is ``norm``, or the root of it where the order
+    is 2. Both are whole numbers of which ``one`` make a row.
+    """
+
+    name: str
+    cells: int
+    bounding: Bounding | None
+    size: str
+    norm: str
+    one: int = 1
+
+    def of(self, norm: str, rows: str, *, order: int) -> str:
+        """Return the weight, given the columns with the norm and with the number of rows."""
+        assert isinstance(self.bounding, Norm)
+        limit, is_square = Fraction(self.bounding.limit), order == 2
+        weight = _weight(norm, limit, is_square=is_square, one=self.one)
+        if self.one == 1:
+            return weight
+        return f"CASE WHEN {rows} >= {number(_ROWS)} THEN 0.0e0 ELSE {weight} END"
+
+    @property
+    def order(self) -> int:
+        """That of the norm."""
+        return self.bounding.order if isinstance(self.bounding, Norm) else 1
+
+
+def _weights(statement: Sums, made: Sheet, dialect: Dialect) -> list[_Weight]:
+    """Return the weight of each family."""
+    found, place = list[_Weight](), 0
+    for index, family in enumerate(statement.cells):
+        bounding, cell = family.own or statement.bounding, made.cells[place]
+        name, one = "weight" if family.own is None else f"weight_{index}", 1
+        is_square = isinstance(bounding, Norm) and bounding.order == 2
+        if family.kind == "units":
+            size, norm = "1", "COUNT(*)"
+        elif family.kind == "total":
+            wide = f"CAST({cell} AS {dialect.wide})"
+            size, one = f"ABS({cell})", WEIGHT_STEPS
+            norm = f"SUM({wide} * {wide})" if is_square else f"SUM({size})"
+        else:
+            size, rows = "row_count", "CAST(row_count AS DOUBLE)"
+            norm = f"SUM({rows} * row_count)" if is_square else f"SUM({rows})"
+        found.append(
+            _Weight(name=name, cells=family.count, bounding=bounding, size=size, norm=norm, one=one)
+        )
+        place += family.count
+    return found
+
+
+def _weigh_by_norm(chain: Chain, weights: list[_Weight], by: list[str]) -> None:
+    """Give each unit its weights."""
+    each = {one.name: one for one in weights}
     if not by:
-        # With one group the norm is the count itself: nothing to look up.
-        weight = _weight("row_count", limit)
-        chain.add("weighted", f"SELECT *, {weight} AS weight\nFROM contributions")
+        # With one group the norm is the size itself: nothing to look up.
+        found = [f"{w.of(w.size, 'row_count', order=1)} AS {name}" for name, w in each.items()]
+        chain.add("weighted", f"SELECT *, {column_list(found)}\nFROM contributions")
         return
-    rows = "CAST(row_count AS DOUBLE)"
-    if bounding.order == 1:
-        norm, weight = f"SUM({rows})", _weight("norm", limit)
-    else:
-        norm, weight = f"SUM({rows} * row_count)", _weight("norm", limit, is_square=True)
-    chain.add("norms", f"SELECT unit, {norm} AS norm\nFROM contributions\nGROUP BY unit")
-    chain.add("weights", f"SELECT unit, {weight} AS weight\nFROM norms")
+    norms = [f"{one.norm} AS norm_of_{name}" for name, one in each.items()]
+    if any(one.one > 1 for one in weights):
+        norms.append("SUM(CAST(row_count AS DOUBLE)) AS unit_rows")
+    found = [
+        f"{one.of(f'norm_of_{name}', 'unit_rows', order=one.order)} AS {name}"
+        for name, one in each.items()
+    ]
+    chain.add("norms", f"SELECT unit, {column_list(norms)}\nFROM contributions\nGROUP BY unit")
+    chain.add("weights", f"SELECT unit, {column_list(found)}\nFROM norms")
     # An inner join: a unit that for whatever reason has no weight is lost, never unbounded.
     chain.add(
         "weighted",
-        "SELECT contributions.*, weights.weight\n"
+        f"SELECT contributions.*, {column_list(f'weights.{name}' for name in each)}\n"
         "FROM contributions\nJOIN weights ON contributions.unit = weights.unit",
     )
 
@@ -141,26 +215,29 @@ def keep_lowest(chain: Chain, columns: list[str], most: int, dialect: Dialect) -
     )
 
 
-def _weight(norm: str, limit: Fraction, *, is_square: bool = False) -> str:
+def _weight(norm: str, limit: Fraction, *, is_square: bool = False, one: int = 1) -> str:
     """Return min(1, limit / norm) less a hair; whether it is 1 is decided exactly.
 
-    Sums of whole doubles are exact up to 2**53, and whatever the order of rows they reach 2**53
-    just if the true sum does. Beyond, the weight is 0: sums that depend on the order would not be
-    a function of the unit's rows.
+    The norm, or its square, is a whole number of which ``one`` make a row. Sums of whole doubles
+    are exact up to 2**53, and whatever the order of rows they reach 2**53 just if the true sum
+    does. Beyond, the weight is 0: sums that depend on the order would not be a function of the
+    unit's rows. (Squares of steps are added up in wider integers.)
     """
-    most, size, edge = _ROWS, norm, limit
-    if is_square:
-        most, size, edge = _WHOLE, f"SQRT({norm})", limit**2
-    scaled = number(as_double(limit) * _SLACK)
+    edge = (limit * one) ** (2 if is_square else 1)
+    size = f"SQRT(CAST({norm} AS DOUBLE))" if is_square else norm
+    weight = f"{number(as_double(limit * one) * _SLACK)} / {size}"
+    if one > 1:
+        return f"CASE WHEN {norm} > {math.floor(edge)} THEN {weight} ELSE 1.0e0 END"
+    most = _WHOLE if is_square else _ROWS
     return (
         f"CASE WHEN {norm} >= {number(most)} THEN 0.0e0 "
-        f"WHEN {norm} > {number(min(math.floor(edge), most))} THEN {scaled} / {size} ELSE 1.0e0 END"
+        f"WHEN {norm} > {number(min(math.floor(edge), most))} THEN {weight} ELSE 1.0e0 END"
     )
 
 
-def _weighted(cell: str) -> str:
+def _weighted(cell: str, weight: str) -> str:
     """Return the cell of one unit and group times its weight, rounded towards zero."""
-    return f"CAST(TRUNC(({cell}) * weight) AS BIGINT)"
+    return f"CAST(TRUNC(({cell}) * {weight}) AS BIGINT)"
 
 
 def _narrow(total: str) -> str:

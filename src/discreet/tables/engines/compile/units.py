@@ -6,10 +6,12 @@ from itertools import pairwise
 
 from discreet._exact import whole
 from discreet.errors import ParameterError
+from discreet.tables.engines.compile.cells import signed_steps
 from discreet.tables.engines.compile.dialect import Dialect
 from discreet.tables.engines.compile.rows import Chain, Compiled, start
 from discreet.tables.engines.compile.sums import keep_lowest
 from discreet.tables.engines.compile.text import column_list, number
+from discreet.tables.model.bounds import WEIGHT_STEPS
 from discreet.tables.model.statements import Distinct, Profile
 
 __all__ = ["distinct", "profile"]
@@ -38,11 +40,13 @@ def profile(statement: Profile, dialect: Dialect) -> Compiled:
         raise ParameterError(
             "edges must increase, and there must be at least one.", parameter="edges"
         )
-    needs_value = statement.of in ("pairs", "largest", "smallest")
+    needs_value = statement.of in ("pairs", "largest", "smallest", "total")
     if needs_value == (statement.value is None):
         raise ParameterError(
             f"a profile of {statement.of!r} takes {int(needs_value)} values.", parameter="value"
         )
+    if (statement.of == "total") == (statement.bounds is None):
+        raise ParameterError("a profile of totals takes bounds, and no other.", parameter="bounds")
     conditions = [f"value_{statement.value} IS NOT NULL"] if needs_value else []
     chain = start(statement.query, statement.groups, dialect, conditions=conditions)
     size, marks = _size(statement, chain, dialect)
@@ -62,6 +66,8 @@ def _size(statement: Profile, chain: Chain, dialect: Dialect) -> tuple[str, list
         if is_row:
             return value, marks
         return f"{'MAX' if statement.of == 'largest' else 'MIN'}({value})", marks
+    if statement.of == "total":
+        return _total_size(statement, chain, dialect)
     rows = [str(_floor(edge)) for edge in statement.edges]
     squares = [str(_floor(edge * abs(edge))) for edge in statement.edges]
     if is_row:
@@ -80,6 +86,24 @@ def _size(statement: Profile, chain: Chain, dialect: Dialect) -> tuple[str, list
     if statement.of == "rows":
         return "SUM(row_count)", rows
     return f"SUM(CAST(row_count AS {dialect.wide}) * row_count)", squares
+
+
+def _total_size(statement: Profile, chain: Chain, dialect: Dialect) -> tuple[str, list[str]]:
+    """Return the norm of a unit's totals, or its square, in steps, and the edges likewise."""
+    assert statement.bounds is not None
+    steps = signed_steps(f"value_{statement.value}", statement.bounds, "total")
+    total = f"ABS(SUM(CAST({steps} AS {dialect.wide})))"
+    marks = [edge * WEIGHT_STEPS for edge in statement.edges]
+    if statement.order == 2:
+        marks = [edge * abs(edge) for edge in marks]
+    if statement.query.unit_is_row:
+        size = f"ABS(CAST({steps} AS {dialect.wide}))"
+        return f"{size} * {size}" if statement.order == 2 else size, [str(_floor(m)) for m in marks]
+    by = column_list(["unit", *chain.by])
+    chain.add("contributions", f"SELECT {by}, {total} AS total\nFROM counted\nGROUP BY {by}")
+    return f"SUM({'total * total' if statement.order == 2 else 'total'})", [
+        str(_floor(mark)) for mark in marks
+    ]
 
 
 def _floor(edge: Fraction) -> int:

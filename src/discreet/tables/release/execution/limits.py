@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet.tables.algorithms import limit_choice
 from discreet.tables.model.bounds import Bounding, Groups, Norm, root_up
-from discreet.tables.model.statements import Profile
+from discreet.tables.model.statements import Cells, Profile
 from discreet.tables.pricing.inferences import Inference, LimitKind, declared_limit, known_rows
 from discreet.tables.release.execution.context import RunContext
 
@@ -32,22 +32,23 @@ class Limits:
         return self.chosen[_name(what, value)] if declared is None else declared
 
     def of_sums(self) -> Bounding | None:
-        """Return how units are bounded in sums over rows; None: rows are units."""
+        """Return how units are bounded in sums over rows; None: rows are units, or none."""
         asked, order = self.context.prepared.bounding, self.context.price.order
-        if self.context.query.unit_is_row:
+        if self.context.query.unit_is_row or not self.context.prepared.layout.families:
             return None
         if asked is not None:
             return asked
         what: LimitKind = "norm" if order == 2 and self.context.query.keys else "rows"
         return Norm(limit=self.of(what), order=order)
 
-    def of_units(self) -> Norm | None:
-        """Return how units are bounded where each counts once in a group."""
+    def units(self) -> Cells:
+        """Return the cells that count each unit once in a group."""
         if self.context.query.unit_is_row:
-            return None
+            return Cells(kind="rows")
         most, order = self.of("groups"), self.context.price.order
         # A unit in k groups has the L2 norm sqrt(k).
-        return Norm(limit=most if order == 1 else root_up(most), order=order)
+        limit = most if order == 1 else root_up(most)
+        return Cells(kind="units", own=Norm(limit=limit, order=order))
 
     def of_ranks(self) -> Norm | None:
         """Return the L1 norm that bounds a unit's weight over all groups."""

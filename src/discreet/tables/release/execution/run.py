@@ -18,12 +18,7 @@ from discreet.tables.release.execution.context import RunContext
 from discreet.tables.release.execution.group_index import Group, GroupIndex
 from discreet.tables.release.execution.limits import choose_limits
 from discreet.tables.release.execution.quantiles import Ranked, draw_ranked
-from discreet.tables.release.execution.sums import (
-    Selection,
-    count_distinct,
-    count_units,
-    sum_families,
-)
+from discreet.tables.release.execution.sums import Selection, add_up, count_distinct
 
 __all__ = ["Released", "known_groups", "run"]
 
@@ -92,23 +87,17 @@ def run(
     )
     limits = choose_limits(context)
     known = Selection(shown=GroupIndex(context.groups or ((),))) if query.has_known_keys else None
-    units, families = None, tuple[Noisy, ...]()
-    if layout.selector == "units":
-        known, units = count_units(limits, known)
-    if layout.families:
-        known, families = sum_families(limits, known)
-    assert known is not None
-    if layout.with_units and units is None:
-        known, units = count_units(limits, known)
+    added = add_up(limits, known)
+    shown = added.selection.shown
     return Released(
-        shown=known.shown,
-        families=families,
-        units=units,
-        distinct={value: count_distinct(limits, value, known.shown) for value in layout.distinct},
-        ranked=draw_ranked(limits, known.shown),
+        shown=shown,
+        families=added.families,
+        units=added.units,
+        distinct={value: count_distinct(limits, value, shown) for value in layout.distinct},
+        ranked=draw_ranked(limits, shown),
         limits=limits.chosen,
         bounds=limits.bounds,
-        threshold=known.threshold,
-        bounding=limits.of_sums() if layout.families else None,
+        threshold=added.selection.threshold,
+        bounding=limits.of_sums(),
         statements=tuple(context.statements),
     )

@@ -12,8 +12,9 @@ import numpy.typing as npt
 from discreet.tables.algorithms.key_threshold import default_least, threshold
 from discreet.tables.algorithms.noise import in_rows
 from discreet.tables.algorithms.propagation import Noisy
-from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Norm
+from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Groups, Norm
 from discreet.tables.model.statements import Cells, Distinct, Sums
+from discreet.tables.pricing.cell_layout import Family
 from discreet.tables.release.execution.context import RunContext
 from discreet.tables.release.execution.group_index import GroupIndex, cells_of
 from discreet.tables.release.execution.limits import Limits
@@ -21,7 +22,7 @@ from discreet.tables.release.execution.limits import Limits
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Selection", "count_distinct", "count_units", "sum_families"]
+__all__ = ["Added", "Selection", "add_up", "count_distinct"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -35,54 +36,57 @@ class Selection:
     threshold: Fraction | None = None
 
 
-def sum_families(limits: Limits, known: Selection | None) -> tuple[Selection, tuple[Noisy, ...]]:
-    """Add up all families; show the groups that are known, or select them by the first."""
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Added:
+    """Noisy families of cells, and noisy numbers of units where they were counted."""
+
+    selection: Selection
+    families: tuple[Noisy, ...]
+    units: Noisy | None
+
+
+def add_up(limits: Limits, known: Selection | None) -> Added:
+    """Add up all families, and units; show the groups that are known, or select them.
+
+    Groups are selected by the first cells: units, or rows where every unit has one.
+    """
     context, bounding = limits.context, limits.of_sums()
-    cells = tuple(
-        Cells(
-            kind=family.kind,
-            values=family.values,
-            bounds=tuple(limits.bounds[v] for v in family.values) if family.needs_bounds else (),
-            with_absent=family.with_absent,
+    families = tuple(_cells(limits, family) for family in context.prepared.layout.families)
+    units = (limits.units(),) if context.prepared.layout.with_units else ()
+    batches = [((*units, *families), bounding)]
+    if isinstance(bounding, Groups) and units:  # which are not dropped with the groups
+        batches = [(units, None), (families, bounding)]
+    found: list[Noisy] = []
+    for cells, bound in batches:
+        if not cells:
+            continue
+        first = cells[0].own or bound
+        table = context.aggregate(
+            Sums(
+                query=context.query,
+                cells=cells,
+                bounding=bound,
+                salt=context.salt,
+                groups=context.groups,
+                least=_least(first) if known is None else None,
+            )
         )
-        for family in context.prepared.layout.families
-    )
-    table = context.aggregate(
-        Sums(
-            query=context.query,
-            cells=cells,
-            bounding=bounding,
-            salt=context.salt,
-            groups=context.groups,
-            least=_least(bounding) if known is None else None,
-        )
-    )
-    if known is not None:
-        return known, tuple(_noisy(context, cells, known.shown.aligned(table), bounding))
-    selection, counted, steps = _selected(context, table, bounding)
-    others = _noisy(context, cells[1:], steps[:, 1:], bounding)
-    return selection, (counted, *others)
+        if known is None:
+            known, counted, steps = _selected(context, table, first)
+            found += [counted, *_noisy(context, cells[1:], steps[:, 1:], bound)]
+        else:
+            found += _noisy(context, cells, known.shown.aligned(table), bound)
+    assert known is not None
+    split = len(units)
+    return Added(selection=known, families=tuple(found[split:]), units=found[0] if units else None)
 
 
-def count_units(limits: Limits, known: Selection | None) -> tuple[Selection, Noisy]:
-    """Count units, each at most once in a group; select groups by it where none are known."""
-    context, bounding, cells = limits.context, limits.of_units(), Cells(kind="rows")
-    table = context.aggregate(
-        Sums(
-            query=context.query,
-            cells=(cells,),
-            bounding=bounding,
-            salt=context.salt,
-            groups=context.groups,
-            once=not context.query.unit_is_row,
-            least=_least(bounding) if known is None else None,
-        )
+def _cells(limits: Limits, family: Family) -> Cells:
+    bounds = tuple(limits.bounds[v] for v in family.values) if family.needs_bounds else ()
+    return Cells(
+        kind=family.kind, values=family.values, bounds=bounds, with_absent=family.with_absent
     )
-    if known is None:
-        selection, counted, _ = _selected(context, table, bounding)
-        return selection, counted
-    reach = context.sensitivity(bounding)
-    return known, _noised(context, cells, known.shown.aligned(table), reach)
 
 
 def count_distinct(limits: Limits, value: int, shown: GroupIndex) -> Noisy:
@@ -135,8 +139,7 @@ def _noisy(
 ) -> Iterator[Noisy]:
     start = 0
     for one in cells:
-        is_signed = one.kind == "sum" and one.bounds[0][0] < 0
-        reach = context.sensitivity(bounding, is_signed=is_signed)
+        reach = context.sensitivity(one.own or bounding, is_signed=one.is_signed)
         yield _noised(context, one, steps[:, start : start + one.count], reach)
         start += one.count
 

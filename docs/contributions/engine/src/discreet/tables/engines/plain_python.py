@@ -256,43 +256,57 @@ def _sums(statement: Sums, units: Mapping[Any, list[Row]]) -> pa.Table:
     total: dict[Group, list[int]] = {}
     if not statement.query.keys and statement.grid is None:
         total[()] = [0] * size
-    bounding, least = statement.bounding, statement.least
     for unit, rows in units.items():
         groups = _by_group(statement, rows)
-        if isinstance(bounding, Groups):
+        if isinstance(statement.bounding, Groups):
             ranked = sorted(groups, key=lambda group: _rank(statement.salt, unit, group))
-            groups = {group: groups[group] for group in ranked[: bounding.groups]}
-        counts = {group: 1 if statement.once else len(own) for group, own in groups.items()}
-        for group, own in groups.items():
-            weight = _weight(bounding, counts, group)
-            count = math.trunc(WEIGHT_STEPS * counts[group] * weight)
-            if least is not None and count < least * WEIGHT_STEPS:
-                continue
-            cells = [c for family in statement.cells for c in _cells(family, own, statement.once)]
+            groups = {group: groups[group] for group in ranked[: statement.bounding.groups]}
+        for group, cells in _contribution(statement, groups).items():
             before = total.get(group, [0] * size)
-            total[group] = [a + math.trunc(b * weight) for a, b in zip(before, cells, strict=True)]
+            total[group] = [a + b for a, b in zip(before, cells, strict=True)]
+    if statement.least is not None and statement.query.keys:
+        total = {group: cells for group, cells in total.items() if cells[0]}
     return _table(statement, total, size)
 
 
-def _weight(bounding: Any, counts: Mapping[Group, int], group: Group) -> Fraction:
+def _contribution(statement: Sums, groups: Mapping[Group, list[Row]]) -> dict[Group, list[int]]:
+    counts = {group: len(own) for group, own in groups.items()}
+    found: dict[Group, list[int]] = {group: [] for group in groups}
+    for family in statement.cells:
+        each = {group: _cells(family, own) for group, own in groups.items()}
+        sizes, one = counts, 1
+        if family.own is not None:
+            sizes, one = {group: abs(cells[0]) for group, cells in each.items()}, WEIGHT_STEPS
+        for group, cells in each.items():
+            weight = _weight(family.own or statement.bounding, sizes, group, one)
+            found[group] += [math.trunc(cell * weight) for cell in cells]
+    if statement.least is None:
+        return found
+    least = statement.least * WEIGHT_STEPS
+    if statement.cells[0].kind == "units":
+        return {g: [cells[0] * (cells[0] >= least), *cells[1:]] for g, cells in found.items()}
+    rows = {
+        g: n * WEIGHT_STEPS * _weight(statement.bounding, counts, g, 1) for g, n in counts.items()
+    }
+    return {g: cells for g, cells in found.items() if math.trunc(rows[g]) >= least}
+
+
+def _weight(bounding: Any, sizes: Mapping[Group, int], group: Group, one: int) -> Fraction:
     if bounding is None:
         return Fraction(1)
     if isinstance(bounding, Groups):
-        limit, square = Fraction(bounding.rows), counts[group] ** 2
+        limit, square = Fraction(bounding.rows), sizes[group] ** 2
     else:
-        limit = Fraction(bounding.limit)
-        sizes = counts.values()
-        square = sum(sizes) ** 2 if bounding.order == 1 else sum(n * n for n in sizes)
+        limit, each = Fraction(bounding.limit) * one, sizes.values()
+        square = sum(each) ** 2 if bounding.order == 1 else sum(n * n for n in each)
     if square <= limit**2:
         return Fraction(1)
     return limit / Fraction(math.isqrt(square << 120), 1 << 60) * _HAIR
 
 
-def _cells(family: Cells, rows: list[Row], once: bool) -> list[int]:
-    if once:
-        values = [1 if family.kind == "rows" else row[f"value_{family.values[0]}"] for row in rows]
-        some = any(value is not None for value in values)
-        return [WEIGHT_STEPS * some] + [WEIGHT_STEPS * (not some)] * family.with_absent
+def _cells(family: Cells, rows: list[Row]) -> list[int]:
+    if family.kind == "units":
+        return [WEIGHT_STEPS]
     each = [_row_cells(family, *(row[f"value_{i}"] for i in family.values)) for row in rows]
     return [sum(column) for column in zip(*each, strict=True)]
 
@@ -304,10 +318,10 @@ def _row_cells(family: Cells, *values: Any) -> list[int]:
         return [0] * own + [steps] * family.with_absent
     if family.kind in ("rows", "present"):
         cells = [steps]
-    elif family.kind == "sum":
-        low, high = (Fraction(float(bound)) for bound in family.bounds[0])
-        largest = max(-low, high, Fraction(0))
-        cells = [math.trunc(_clamped(values[0], low, high) * steps / largest) if largest else 0]
+    elif family.kind in ("sum", "total"):
+        share = _signed_share(values[0], family.bounds[0]) * steps
+        is_sum = family.kind == "sum"
+        cells = [math.trunc(share) if is_sum else math.floor(share + Fraction(1, 2))]
     else:
         shares = [_share(x, bounds) for x, bounds in zip(values, family.bounds, strict=True)]
         halves = [math.floor(share * steps) for share in shares]
@@ -320,6 +334,12 @@ def _row_cells(family: Cells, *values: Any) -> list[int]:
         moments = [a * b // steps for a, b in product(*sides)] if len(sides) > 1 else []
         cells = list(sides[0]) if family.kind == "quadratic" else moments
     return cells + [0] * family.with_absent
+
+
+def _signed_share(value: float, bounds: tuple[Fraction, Fraction]) -> Fraction:
+    low, high = (Fraction(float(bound)) for bound in bounds)
+    largest = max(-low, high, Fraction(0))
+    return _clamped(value, low, high) / largest if largest else Fraction(0)
 
 
 def _share(value: float, bounds: tuple[Fraction, Fraction]) -> Fraction:
@@ -364,6 +384,8 @@ def _profile(statement: Profile, units: Mapping[Any, list[Row]]) -> pa.Table:
 
 def _signed_square(statement: Profile, rows: list[Row]) -> Fraction | float | None:
     groups = _by_group(statement, rows)
+    if statement.of == "total":
+        return _squared_total(statement, groups)
     if statement.value is not None:
         pairs = _pairs(statement, rows)
         if not pairs or statement.of == "pairs":
@@ -375,6 +397,18 @@ def _signed_square(statement: Profile, rows: list[Row]) -> Fraction | float | No
     if not counts:
         return None
     return Fraction(sum(n * n for n in counts) if statement.of == "norm" else sum(counts) ** 2)
+
+
+def _squared_total(statement: Profile, groups: Mapping[Group, list[Row]]) -> Fraction | None:
+    assert statement.value is not None
+    assert statement.bounds is not None
+    cells = Cells(kind="total", values=(statement.value,), bounds=(statement.bounds,))
+    named = f"value_{statement.value}"
+    if all(row[named] is None for own in groups.values() for row in own):
+        return None
+    totals = [abs(_cells(cells, own)[0]) for own in groups.values()]
+    square = sum(totals) ** 2 if statement.order == 1 else sum(n * n for n in totals)
+    return Fraction(square, WEIGHT_STEPS**2)
 
 
 # Expressions.
