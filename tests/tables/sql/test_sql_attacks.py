@@ -137,6 +137,9 @@ KEYS = [
     "CASE WHEN x > 1 THEN 'high' WHEN x <= 1 THEN 'low' END", "COALESCE(name, 'none')",
 ]  # fmt: skip
 CONDITIONS = [
+    "name = x", "name > huge", "name < d", "name = t", "name <> tz", "name = ok", "x = ok",
+    "name IN (1, 2.5)", "name IN ('2026-01-31', DATE '2026-01-31')", "name BETWEEN n AND big",
+    "n = '7'", "x IS DISTINCT FROM name", "money * 3 = name",
     "small IN (300, 1)", "small BETWEEN -1000 AND 1000", "big > -1", "big IN (-1, 1)",
     "x = n", "x > huge", "n > big", "money < n", "small = 300", "n = 9223372036854775807",
     "n > 99999999999999999999", "x BETWEEN n AND huge", "x IN (1, 2.5, 3)", "name IN ('a', '%')",

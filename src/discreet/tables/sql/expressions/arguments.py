@@ -28,8 +28,8 @@ def need(scope: Scope, node: exp.Expression, *kinds: Kind, word: str) -> Term:
     wanted = _TYPES.get(kinds[0], "timestamp")
     if term.kind == "null":  # functions with several forms want to know which NULL
         return replace(term, node=Literal(None, wanted), kind=kinds[0], type=wanted)
-    if term.kind == "text" and term.is_literal and "timestamp" in kinds:
-        term = as_kind(term, "date") or as_kind(term, "timestamp") or term
+    if term.kind == "text" and term.is_literal and "text" not in kinds:
+        term = next((made for kind in kinds if (made := as_kind(term, kind))), term)
     if term.kind not in kinds:
         raise scope.question.refuse(
             "type",

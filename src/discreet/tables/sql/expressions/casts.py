@@ -1,17 +1,21 @@
 """Literals, and conversions that yield NULL where a value does not fit."""
 
-import re
 from dataclasses import replace
-from fractions import Fraction
 from typing import Final
 
 from sqlglot import exp
 
-from discreet.tables.model.scalar import Call, Cast, Literal, Scalar
+from discreet.tables.model.scalar import Call, Cast, Scalar
 from discreet.tables.model.types import INTEGERS, SQL_NAMES, Type
 from discreet.tables.sql.expressions import intervals
 from discreet.tables.sql.expressions.arguments import Rule
-from discreet.tables.sql.expressions.literals import number_literal, text_literal, time_literal
+from discreet.tables.sql.expressions.literals import (
+    exact,
+    number_literal,
+    text_literal,
+    time_literal,
+    truth_literal,
+)
 from discreet.tables.sql.expressions.term import (
     NULL,
     Scope,
@@ -25,7 +29,7 @@ from discreet.tables.sql.expressions.term import (
 )
 from discreet.tables.sql.question.context import DIALECT
 
-__all__ = ["RULES", "cast", "exact"]
+__all__ = ["RULES", "cast"]
 
 _INTEGERS: Final[dict[str, Type]] = {
     **{SQL_NAMES[type_]: type_ for type_ in INTEGERS}, "INT": "int32", "HUGEINT": "int64",
@@ -42,9 +46,7 @@ def _null(node: exp.Expression, scope: Scope) -> Term:
 
 
 def _boolean(node: exp.Expression, scope: Scope) -> Term:
-    value = bool(node.this)
-    literal = boolean(Literal(value, "boolean"), is_nullable=False)
-    return replace(literal, is_literal=True, values=(value,))
+    return truth_literal(bool(node.this))
 
 
 def _literal(node: exp.Expression, scope: Scope) -> Term:
@@ -61,19 +63,6 @@ def _literal(node: exp.Expression, scope: Scope) -> Term:
             "literal", node, word=written[:40], what="a number of usual size", example="1.5"
         )
     return number_literal(value)
-
-
-def exact(written: str) -> Fraction | None:
-    """Read a number exactly, unless no DOUBLE comes near it.
-
-    >>> exact("2.5e1"), exact("1e999")
-    (Fraction(25, 1), None)
-    """
-    match = re.fullmatch(r"(\d[\d_]*\.?\d*|\.\d+)(?:[eE]([+-]?\d{1,3}))?", written)
-    if match is None or len(written) > 400:
-        return None
-    value = Fraction(written.replace("_", ""))
-    return value if value < Fraction(10) ** 308 else None
 
 
 def _cast(node: exp.Expression, scope: Scope) -> Term:

@@ -1,5 +1,6 @@
 """Literals as terms, and terms of different types brought to one."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, time
@@ -10,9 +11,38 @@ from discreet.tables.model import scalar
 from discreet.tables.model.scalar import Cast, Scalar
 from discreet.tables.model.types import INTEGERS, Kind
 from discreet.tables.sql.expressions.intervals import hull, point
-from discreet.tables.sql.expressions.term import MOST_DIGITS, NULL, Term, as_double, decimals
+from discreet.tables.sql.expressions.term import (
+    MOST_DIGITS,
+    NULL,
+    Term,
+    as_double,
+    boolean,
+    decimals,
+)
 
-__all__ = ["as_kind", "joined", "number_literal", "text_literal", "time_literal", "unify"]
+__all__ = [
+    "as_kind",
+    "exact",
+    "joined",
+    "number_literal",
+    "text_literal",
+    "truth_literal",
+    "time_literal",
+    "unify",
+]
+
+
+def exact(written: str) -> Fraction | None:
+    """Read a number exactly, unless no DOUBLE comes near it.
+
+    >>> exact("2.5e1"), exact("1e999")
+    (Fraction(25, 1), None)
+    """
+    match = re.fullmatch(r"(\d[\d_]*\.?\d*|\.\d+)(?:[eE]([+-]?\d{1,3}))?", written)
+    if match is None or len(written) > 400:
+        return None
+    value = Fraction(written.replace("_", ""))
+    return value if value < Fraction(10) ** 308 else None
 
 
 def text_literal(value: str) -> Term:
@@ -96,13 +126,40 @@ def as_kind(term: Term, kind: Kind) -> Term | None:
     if term.kind == "null":
         # A number's type is that of the others; all other kinds have one type, of the same name.
         return replace(term, kind=kind, type=term.type if kind == "number" else kind)
-    if kind in ("date", "timestamp") and term.kind in ("text", "date") and term.is_literal:
-        return time_literal(str(term.values[0] if term.values else ""), kind)
+    if term.kind in ("text", "date") and term.is_literal:
+        written = str(term.values[0] if term.values else "").strip()
+        if kind in ("date", "timestamp"):
+            return time_literal(written, kind)
+        if term.kind == "text":
+            return _meant(written, kind)
+    if kind == "number" and term.kind == "boolean":
+        made = as_double(term)
+        return replace(term, node=made, kind=kind, type="double", is_tidy=True, values=None)
     if kind == "timestamp" and term.kind == "date":
         return replace(
             term, node=Cast(term.node, "timestamp", widens=True), kind=kind, type="timestamp"
         )
     return None
+
+
+def _meant(written: str, kind: Kind) -> Term | None:
+    """Return the number or truth value that a written text stands for, or None."""
+    if kind == "number":
+        value = exact(written.removeprefix("-"))
+        return None if value is None else number_literal(-value if written[:1] == "-" else value)
+    truth = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
+    meant = truth.get(written.lower())
+    return truth_literal(meant) if kind == "boolean" and meant is not None else None
+
+
+def truth_literal(value: bool) -> Term:
+    """Return a truth value that is written out.
+
+    >>> truth_literal(True).values
+    (True,)
+    """
+    literal = boolean(scalar.Literal(value, "boolean"), is_nullable=False)
+    return replace(literal, is_literal=True, values=(value,))
 
 
 def unify(terms: Sequence[Term]) -> list[Term] | None:
@@ -120,6 +177,8 @@ def unify(terms: Sequence[Term]) -> list[Term] | None:
     wanted: Kind = typed[0] if typed else "text"
     if kinds & {"timestamp"}:
         wanted = "timestamp"
+    if {"number", "boolean"} <= kinds:
+        wanted = "number"
     converted = [as_kind(term, wanted) for term in terms]
     if any(term is None for term in converted):
         return None

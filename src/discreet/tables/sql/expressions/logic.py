@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from discreet.tables.model.scalar import Call, Case, Function, Literal, Scalar
 from discreet.tables.sql.expressions.arguments import Rule, need
+from discreet.tables.sql.expressions.casts import cast
 from discreet.tables.sql.expressions.literals import joined, unify
 from discreet.tables.sql.expressions.term import NULL, Scope, Term, boolean, tidy
 from discreet.tables.sql.question.context import short_sql
@@ -24,6 +25,8 @@ _COMPARISONS: Final[dict[type[exp.Expression], tuple[str, Function]]] = {
     exp.NullSafeEQ: ("IS NOT DISTINCT FROM", "same"),
     exp.NullSafeNEQ: ("IS DISTINCT FROM", "different"),
 }
+
+_READ: Final = {"number": "DOUBLE", "date": "DATE", "timestamp": "TIMESTAMP", "boolean": "BOOLEAN"}
 
 
 def _paren(node: exp.Expression, scope: Scope) -> Term:
@@ -44,12 +47,23 @@ def _pair(
 ) -> tuple[Term, Term]:
     """Translate two things that are compared, converted to one kind."""
     left, right = scope.term(one), scope.term(other)
+    left, right = _read(scope, one, left, right), _read(scope, other, right, left)
     same = unify([left, right])
     if same is None:
         raise scope.question.refuse("types", node, word=word, left=left.kind, right=right.kind)
     # Numbers stay as they are: engines compare integers and doubles without an error, and an
     # integer column that is not converted lets them skip parts of a file.
     return (left, right) if left.kind == right.kind == "number" else (same[0], same[1])
+
+
+def _read(scope: Scope, node: exp.Expression, term: Term, other: Term) -> Term:
+    """Return a column of texts as what it is compared with, NULL where it is not written so."""
+    wanted = _READ.get(other.kind)
+    return (
+        term
+        if term.kind != "text" or term.is_literal or not wanted
+        else cast(scope, node, term, wanted)
+    )
 
 
 def _between(node: exp.Expression, scope: Scope) -> Term:
@@ -70,6 +84,9 @@ def _in(node: exp.Expression, scope: Scope) -> Term:
         raise question.refuse("subquery", node.args["query"])
     question.arguments(node, "this", "expressions")
     value = scope.term(node.this)
+    others = [scope.term(item) for item in node.expressions]
+    for other in others:
+        value = _read(scope, node.this, value, other)
     listed: list[Literal] = []
     for item in node.expressions:
         _, other = _pair(item, scope, node.this, item, word="IN")
@@ -82,8 +99,11 @@ def _in(node: exp.Expression, scope: Scope) -> Term:
                 example="IN ('north', 'south')",
             )
         listed.append(other.node)
-    pair = unify([value, *(scope.term(item) for item in node.expressions)])
-    value = value if value.kind == "number" or pair is None else pair[0]
+    pair = unify([value, *others])
+    if pair is None:
+        kind = next(other.kind for other in others if other.kind not in (value.kind, "null"))
+        raise question.refuse("types", node, word="IN", left=value.kind, right=kind)
+    value = value if value.kind == "number" else pair[0]
     # In one order: equal questions have equal queries.
     listed = sorted(set(listed), key=lambda one: (one.type, str(one.value)))
     return boolean(Call("in", (tidy(value), *listed)), is_nullable=value.is_nullable)

@@ -326,11 +326,12 @@ def refused(code: str, *, line: int, column: int, **words: object) -> Refused:
     line 1, column 40: ROLLUP asks for several groupings at once. Nothing was spent. Ask one GROUP
     BY per question and add the released answers up.
     """
-    is_moment = words.get("kind") in ("date", "timestamp")
-    as_number = (
-        f"EPOCH({words.get('argument')})" if is_moment else "CASE WHEN ... THEN 1 ELSE 0 END"
-    )
-    words.setdefault("number", as_number)
+    as_number = {
+        "date": f"EPOCH({words.get('argument')})",
+        "timestamp": f"EPOCH({words.get('argument')})",
+        "text": f"CAST({words.get('argument')} AS DOUBLE)",
+    }
+    words.setdefault("number", as_number.get(str(words.get("kind")), "CASE WHEN ... END"))
     reason, remedy = CATALOGUE[code]
     return Refused(
         code=code,
