@@ -72,7 +72,9 @@ KEYS = [
     "CAST(d AS VARCHAR)", "CAST(t AS DATE)", "x IS NULL", "STARTS_WITH(name, 'a')",
     "SPLIT_PART(name, 'l', -1)", "LPAD(name, 4, 'xy')", "RPAD(name, 2, ' ')", "REVERSE(name)",
     "TO_TIMESTAMP(n)", "STRFTIME(t, '%m/%d %H:%M:%S')", "TO_CHAR(d, 'Mon DD')", "LAST_DAY(d - 400)",
-    "TO_DATE(name, 'YYYY-MM-DD')", "d + 7", "DATEADD(day, -1, t)",
+    "REGEXP_EXTRACT(name, '[a-n]+')", "REGEXP_REPLACE(name, '(.)e', '\\1-', 'g')", "name ~ '^.n'",
+    "REGEXP_FULL_MATCH(name, '\\s*B.*')", "TO_DATE(name, 'YYYY-MM-DD')", "d + 7",
+    "DATEADD(day, -1, t)",
     "CASE WHEN x > 0 THEN 'up' END",
 ]  # fmt: skip
 QUESTIONS = [

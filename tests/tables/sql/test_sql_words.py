@@ -9,7 +9,10 @@ from typing import Any
 
 import duckdb
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from discreet.errors import Refused
 from discreet.privacy import Neighbours, Unit
 from discreet.tables.engines.shown import plan_sql
 from discreet.tables.model.catalog import Catalog, Column, Table
@@ -142,6 +145,9 @@ SAME = [
     "SPLIT_PART(s, '-', -1)", "LPAD(s, 4, '0')", "RPAD(s, 7, 'xy')", "LPAD(s, 0, ' ')",
     "REVERSE(s)", "STRLEN(s)", "s LIKE '%!%!_' ESCAPE '!'", "s NOT LIKE '%!_%' ESCAPE '!'",
     "r || n", "n || '-' || ok", "CONCAT(ok, d, NULL)",
+    "REGEXP_MATCHES(s, 'a.b')", "s SIMILAR TO '[a-c-]+'", "REGEXP_FULL_MATCH(s, '.*')",
+    "REGEXP_MATCHES(s, 'NORTH', 'i')", "REGEXP_EXTRACT(s, '(\\w)-(\\w)', 2)",
+    "REGEXP_EXTRACT(s, '\\d{1,3}')", "REGEXP_EXTRACT(s, '(x)?b', 1)", "REGEXP_MATCHES(s, '^$')",
     "EPOCH(t)", "EPOCH(d)", "EXTRACT(epoch FROM t)", "LAST_DAY(d)", "LAST_DAY(t)",
     "STRFTIME(t, '%Y-%m-%d %H:%M:%S')", "STRFTIME(d, '%b %d, %j')", "STRFTIME(t, '%A %-d %B %y')",
     "STRFTIME(d, '%G-W%V-%u')", "MONTHNAME(d)", "DAYNAME(t)", "TRY_STRPTIME(s, '%Y-%m-%d')",
@@ -158,6 +164,13 @@ MEANT = {
     "TO_CHAR(t, 'yyyy-mm-dd\"T\"hh24:mi')": "strftime(t, '%Y-%m-%dT%H:%M')",
     "FORMAT_DATE('%F', d)": "strftime(d, '%Y-%m-%d')",
     "DATE_FORMAT(t, '%Y-%m-%d %H:%i:%s')": "strftime(t, '%Y-%m-%d %H:%M:%S')",
+    "s ~ '^[aN]'": "regexp_matches(s, '^[aN]')",
+    "s !~* 'north'": "NOT regexp_matches(s, 'north', 'i')",
+    "REGEXP_CONTAINS(s, '\\d')": "regexp_matches(s, '\\d')",
+    "REGEXP_REPLACE(s, '(.)-', '<\\1>', 'g')":
+        "CASE WHEN length(s) < 9999 THEN regexp_replace(s, '(.)-', '<\\1>', 'g') END",
+    "REGEXP_REPLACE(s, 'b|é', '')":
+        "CASE WHEN length(s) <= 10000 THEN regexp_replace(s, 'b|é', '') END",
     "CHARINDEX('a', s)": "instr(s, 'a')",
     "LOCATE('-', s)": "instr(s, '-')",
     "TO_DATE(s, 'YYYY-MM-DD')": "try_strptime(s, '%Y-%m-%d')::DATE",
@@ -239,3 +252,30 @@ def test_functions_that_people_use(
     connection: duckdb.DuckDBPyConnection, words: str, meaning: str
 ) -> None:
     compared(connection, words, meaning)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(a", "a)", "*a", "a**", "a++", "a{2}{3}", "[b-a]", "(a)\\1", "(?=a)", "(?P<n>a)",
+     "(a{99}){99}", "a{1001}", "[[:alpha:]]", "\\pL", "a" * 201, "\\", "[", "(?i)a", "a{2,1}",
+     "\\x41", "\\Qa\\E"],
+)  # fmt: skip
+def test_patterns_that_an_engine_may_not_take_are_refused(pattern: str) -> None:
+    with pytest.raises(Refused) as caught:
+        parse(f"SELECT COUNT(*) FROM odd WHERE REGEXP_MATCHES(s, '{pattern}')", CATALOG)
+    assert caught.value.code == "regexp"
+
+
+@settings(max_examples=100, deadline=None)
+@given(pattern=st.text("ab-.^$|()*+?{}123,[]\\\\dwsb é", max_size=12))
+def test_patterns_that_are_taken_never_raise(
+    connection: duckdb.DuckDBPyConnection, pattern: str
+) -> None:
+    for call in ("REGEXP_MATCHES(s, '{}')", "REGEXP_EXTRACT(s, '{}')",
+                 "REGEXP_REPLACE(s, '{}', 'xy', 'g')"):  # fmt: skip
+        words = call.format(pattern)
+        try:
+            rows = parse(f"SELECT {words} AS k, COUNT(*) FROM odd GROUP BY k", CATALOG).rows
+        except Refused:
+            continue
+        assert len(connection.execute(plan_sql(rows)).fetchall()) == 60

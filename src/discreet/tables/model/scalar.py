@@ -49,6 +49,11 @@ than :data:`LONGEST_TEXT` characters |
 | ``starts_with ends_with contains`` | whether a text has the second argument there |
 | ``like ilike`` | whether a text has the second argument's pattern; ``ilike`` in any case; a \
 third argument is the sign before a percent sign or underscore that means itself |
+| ``matches matches_whole`` | whether a text, or the whole of it, matches a regular expression \
+of RE2, in any case if the third argument is ``i``; in a time in proportion to the text |
+| ``match`` | what of a text matches it first, or the group of this number; '' where nothing does |
+| ``replace_matches`` | the first match (all with ``g`` among the last argument's signs) exchanged \
+for the third argument; NULL where that could become longer than :data:`LONGEST_TEXT` |
 | ``date_in_range timestamp_in_range`` | NULL outside the years 1 to 9999 |
 | ``from_utc`` | a moment with a time zone as the timestamp that clocks in UTC show |
 | ``epoch_microseconds`` | a moment as microseconds since 1970 in UTC, an int64 |
@@ -108,7 +113,8 @@ Function = OneOf[
     "lower", "upper", "trim", "ltrim", "rtrim", "length", "substring", "left", "right", "concat",
     "concat_present", "replace", "starts_with", "ends_with", "contains", "like", "ilike",
     "split_part", "pad_left", "pad_right", "reverse", "position", "byte_length", "from_epoch",
-    "format_time", "parse_time", "date_in_range", "timestamp_in_range", "from_utc",
+    "format_time", "parse_time", "matches", "matches_whole", "match", "replace_matches",
+    "date_in_range", "timestamp_in_range", "from_utc",
     "epoch_microseconds", "date_part", "date_trunc", "date_diff", "shift", "period_label", "tagged",
 ]  # fmt: skip
 
@@ -116,7 +122,7 @@ Function = OneOf[
 # fast, and whoever reads a question refuses what would grow too large.
 _REPEATED: Final[dict[str, int]] = {
     **dict.fromkeys(("sqrt", "ln", "log2", "log10", "clamp", "not_nan", "plus_zero"), 2),
-    **dict.fromkeys(("concat", "concat_present", "replace"), 2),
+    **dict.fromkeys(("concat", "concat_present", "replace", "replace_matches"), 2),
     **dict.fromkeys(("date_in_range", "timestamp_in_range", "from_epoch"), 2),
     **dict.fromkeys(("sin", "cos", "tan", "asin", "acos"), 2),
 }

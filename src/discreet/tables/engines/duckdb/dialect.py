@@ -75,6 +75,14 @@ def _replace(nodes: Sequence[Scalar], texts: Sequence[str]) -> str:
     return f"CASE WHEN length({text}) * {after} <= {LONGEST_TEXT * before} THEN {made} END"
 
 
+def _replace_matches(nodes: Sequence[Scalar], texts: Sequence[str]) -> str:
+    new, flags = (str(node.value) for node in nodes[2:] if isinstance(node, Literal))
+    # Between any two characters there may be a match, and each group may be all of the text.
+    times = f"length({texts[0]}) + 1" if "g" in flags else "1"
+    longest = f"length({texts[0]}) * {1 + new.count(chr(92))} + ({times}) * {len(new)}"
+    return f"CASE WHEN {longest} <= {LONGEST_TEXT} THEN regexp_replace({', '.join(texts)}) END"
+
+
 def _shift(nodes: Sequence[Scalar], texts: Sequence[str]) -> str:
     steps, unit = (n.value for n in nodes[1:] if isinstance(n, Literal))
     assert isinstance(steps, int)
@@ -133,6 +141,9 @@ _FUNCTIONS: Final[dict[Function, Template]] = {
     "from_epoch": "CASE WHEN {0} BETWEEN -62135596800000000 AND 253402300799999000 "
     "THEN make_timestamp(CAST({0} AS BIGINT)) END",
     "format_time": "strftime({0}, {1})", "parse_time": "try_strptime({0}, {1})",
+    "matches": "regexp_matches({0}, {1}, {2})",
+    "matches_whole": "regexp_full_match({0}, {1}, {2})",
+    "match": "regexp_extract({0}, {1}, {2})", "replace_matches": _replace_matches,
     "date_in_range": _RANGE.format("DATE", "0001-01-01", "9999-12-31"),
     "timestamp_in_range": _RANGE.format(
         "TIMESTAMP", "0001-01-01 00:00:00", "9999-12-31 23:59:59.999999"

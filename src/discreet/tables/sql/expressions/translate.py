@@ -11,6 +11,7 @@ from discreet.tables.sql.expressions import (
     formats,
     logic,
     numeric,
+    patterns,
     rewrites,
     shifts,
     strings,
@@ -32,6 +33,7 @@ _RULES: Final[dict[type[exp.Expression], Rule]] = {
     **shifts.RULES,
     **formats.RULES,
     **rewrites.RULES,
+    **patterns.RULES,
 }
 _ANONYMOUS: Final[dict[str, Rule]] = {
     **numeric.ANONYMOUS,
@@ -40,6 +42,7 @@ _ANONYMOUS: Final[dict[str, Rule]] = {
     **shifts.ANONYMOUS,
     **formats.ANONYMOUS,
     **rewrites.ANONYMOUS,
+    **patterns.ANONYMOUS,
 }
 
 _LONGEST: Final = 100_000  # characters, about

@@ -273,8 +273,9 @@ CATALOGUE: Final[dict[str, tuple[str, str]]] = {
         "Use one expression for each value, as in QUANTILE(x, 0.1), QUANTILE(x, 0.9).",
     ),
     "regexp": (
-        "regular expressions are not supported: how long they take depends on the data.",
-        "Use LIKE, STARTS_WITH or CONTAINS.",
+        "only regular expressions of a bounded size that take no more than one look at a text are "
+        "supported.",
+        "Use signs, ., [a-z], ^, $, |, (), *, +, ?, {{1,9}} and \\d, \\w, \\s or \\b; or LIKE.",
     ),
     "expression": (
         "{word} is not an expression that questions may use.",

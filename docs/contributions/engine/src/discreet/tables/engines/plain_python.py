@@ -567,6 +567,30 @@ def _filling(text: str, width: int, fill: str) -> str:
     return (fill * width)[: max(width - len(text), 0)]
 
 
+# Python looks at a text more than once, perhaps for long: an engine for real data needs RE2.
+
+
+def _matches(text: str, pattern: str, flags: str) -> bool:
+    return re.search(pattern, text, re.IGNORECASE if flags else re.NOFLAG) is not None
+
+
+def _matches_whole(text: str, pattern: str, flags: str) -> bool:
+    return re.fullmatch(pattern, text, re.IGNORECASE if flags else re.NOFLAG) is not None
+
+
+def _match(text: str, pattern: str, group: int) -> str:
+    found = re.search(pattern, text)
+    return (found[group] or "") if found else ""
+
+
+def _replace_matches(text: str, pattern: str, new: str, flags: str) -> str | None:
+    times = len(text) + 1 if "g" in flags else 1
+    if len(text) * (1 + new.count("\\")) + times * len(new) > _LONGEST:
+        return None
+    case = re.IGNORECASE if "i" in flags else re.NOFLAG
+    return re.sub(pattern, new, text, count=0 if "g" in flags else 1, flags=case)
+
+
 def _moment(day: datetime | date) -> datetime:
     return day if isinstance(day, datetime) else datetime.combine(day, time.min)
 
@@ -658,7 +682,9 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "length": len, "substring": _substring, "left": lambda x, n: x[:n],
     "right": lambda x, n: x[-n:] if n else "", "concat": _concat, "replace": _replace,
     "starts_with": str.startswith, "ends_with": str.endswith, "contains": lambda x, y: y in x,
-    "split_part": _split, "pad_left": lambda x, n, fill: _filling(x, n, fill) + x[:n],
+    "matches": _matches, "matches_whole": _matches_whole, "match": _match,
+    "replace_matches": _replace_matches, "split_part": _split,
+    "pad_left": lambda x, n, fill: _filling(x, n, fill) + x[:n],
     "pad_right": lambda x, n, fill: (x + _filling(x, n, fill))[:n],
     "reverse": lambda x: x[::-1], "position": lambda x, y: x.find(y) + 1,
     "byte_length": lambda x: len(x.encode()),
