@@ -263,9 +263,10 @@ def _figure() -> tuple[Any, Any]:
 def _save(figure: Any, axes: Any, path: str | Path) -> Path:
     axes.grid(visible=True, alpha=0.3)
     axes.legend(fontsize="small")
-    if Path(path).suffix.removeprefix(".").lower() not in figure.canvas.get_supported_filetypes():
+    try:
+        figure.savefig(path, dpi=150, format=Path(path).suffix.removeprefix("."))
+    except ValueError:  # no format of that name
         raise ParameterError(
             f"path must end in .png, .svg or .pdf, got {Path(path).name!r}.", parameter="path"
-        )
-    figure.savefig(path, dpi=150)
+        ) from None
     return Path(path)
