@@ -228,7 +228,7 @@ class TestTruncatedPoisson:
         sampler = TruncatedPoisson(rate=0.1, capacity=90, population=500)
         inner = GaussianLoss(noise_multiplier=2)
         assert sampler.loss(noise_multiplier=2) == TruncatedPoissonLoss(
-            inner=inner, rate=0.1, batch=90, population=500
+            inner=inner, rate=0.1, batch=90, population=500, uniform=True
         )
 
 

@@ -1,5 +1,7 @@
 """Steps are paid for before anything is drawn, and by an account that fits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -19,10 +21,9 @@ from discreet.errors import (
     DataError,
     ParameterError,
 )
-from discreet.learn import (
-    FullBatch,
-)
+from discreet.learn import FullBatch, TruncatedPoisson
 from discreet.learn.gradients.engine import GradientEngine
+from discreet.learn.run.payment import Charges
 from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.testing import SeededSource, temporary_account, temporary_ledger
 
@@ -72,6 +73,30 @@ class TestAccount:
             assert account.used == pytest.approx(held / 10, rel=1e-6)
             entry = next(e for e in account.history() if e["kind"] == "reserve")
             assert (entry["who"], entry["purpose"], entry["noise"]) == ("ana", "model", "seeded")
+            account.ledger.verify()
+
+    @pytest.mark.lengthy
+    def test_a_room_for_batches_costs_nothing(self):
+        """As much as plain Poisson batches, and what is not used comes back, step by step."""
+        used = []
+        for sampling in ("poisson", "truncated"):
+            with temporary_account(epsilon=3, delta=1e-6) as account:
+                options = {"noise_multiplier": 4, "steps": 20, "sampling": sampling}
+                with begin(account=account, data=make_data(2_000), batch_size=50, **options) as run:
+                    held = account.used
+                    train(run, steps=2)
+                assert account.used == pytest.approx(held / 10, rel=1e-6)
+                account.ledger.verify()
+            used.append(held)
+        assert used[1] == pytest.approx(used[0], rel=1e-3)
+
+    def test_a_run_that_was_reserved_before_the_cut_was_told_goes_on(self):
+        step = TruncatedPoisson(rate=0.1, capacity=120, population=500).loss(noise_multiplier=4)
+        with temporary_account(epsilon=3, delta=1e-6) as account:
+            job = account.reserve(replace(step, uniform=False) * 3, who="ana", purpose="model")
+            charges = Charges(account, step, [job], 0)
+            charges.begin()
+            assert (charges.begun, job.left) == (1, 2)
             account.ledger.verify()
 
     def test_nothing_comes_back_by_an_exception(self):

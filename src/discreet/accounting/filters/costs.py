@@ -40,8 +40,26 @@ def cost(loss: Loss, track: Track) -> Cost:
     """Return what ``loss`` adds to a track.
 
     The parts of a composition that have a cost of their own are added up; the others are turned
-    into one (epsilon, delta) guarantee together, which a thousand steps of training need.
+    into one (epsilon, delta) guarantee together, which a thousand steps of training need. Where
+    what is added up takes more of delta than of the divergence, and that guarantee would take less,
+    it is the cheaper of the two.
     """
+    added = _added(loss, track)
+    if not track.each or not _is_finite(added[0]):
+        return added
+    is_strained = _share(added, track) > added[0] / track.divergence
+    if is_strained and loss.zcdp[1] + track.each < added[1]:
+        return min(added, _converted(loss, track), key=lambda one: _share(one, track))
+    return added
+
+
+def _share(price: Cost, track: Track) -> Fraction | float:
+    """Return the larger of the shares that a cost takes of a track's limits."""
+    return max(price[0] / track.divergence, price[1] / track.failure)
+
+
+def _added(loss: Loss, track: Track) -> Cost:
+    """Return what the parts of a loss cost together."""
     if not loss.is_composed:
         own = _own(loss, track)
         return own if _is_finite(own[0]) else _converted(loss, track)

@@ -24,7 +24,7 @@ FilterKind = Literal["basic", "zcdp", "renyi", "combined"]
 FilterSums = tuple[int | float, ...]
 """A divergence and a delta for each track, in units; infinite where nothing is proved."""
 
-PRICING = 2
+PRICING = 3
 """Which formulas :meth:`FilterRules.price` uses: raised whenever one of them changes."""
 
 Scarce = Literal["epsilon", "delta"]

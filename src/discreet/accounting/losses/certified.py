@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from discreet._exact import float_up
 from discreet.accounting.arithmetic.search import smallest_float
-from discreet.accounting.losses.composition import compose
 from discreet.accounting.losses.loss import Loss
 from discreet.accounting.pairs.pairs import Pair
 from discreet.accounting.pld import distribution as pld
@@ -41,9 +40,6 @@ def epsilon_upper(loss: Loss, delta: Fraction) -> float:
     ceiling = float_up(pure) if isinstance(pure, Fraction) else math.inf
     if delta == 0 or ceiling == 0:
         return ceiling
-    near, distance = _nearby(loss)
-    if distance:
-        return _epsilon_at_distance(near, Fraction(distance), delta)
     found = min(ceiling, *(_epsilon_of(parts, delta) for parts in readings(loss)))
     return min(found, _renyi_epsilon(loss, delta)) if _is_extreme(loss, found) else found
 
@@ -53,9 +49,6 @@ def delta_upper(loss: Loss, epsilon: Fraction) -> float:
     """Return a certified delta at this epsilon."""
     if epsilon >= loss.epsilon_pure:
         return 0.0
-    near, distance = _nearby(loss)
-    if distance:
-        return min(1.0, delta_upper(near, epsilon) + _distance_delta(distance, float(epsilon)))
     found = min(1.0, *(_delta_of(parts, epsilon) for parts in readings(loss)))
     if not _is_extreme(loss, math.inf if found == 1 else 0.0):
         return found
@@ -109,27 +102,6 @@ def delta_bracket(loss: Loss, epsilon: Fraction) -> Bracket:
     at = float_up(epsilon)
     lowers = [pld.delta_lower(d, epsilon=at, tolerance=_TOLERANCE) for d in _attained(parts)]
     return Bracket(min(upper, max(lowers, default=0.0)), upper)
-
-
-def _nearby(loss: Loss) -> tuple[Loss, float]:
-    """Return a loss that composes better, and a bound on the total variation distance to it."""
-    near = [(part.nearby, n) for part, n in loss.parts]
-    distance = math.fsum(float_up(n * Fraction(apart)) for (_, apart), n in near) * (1 + 1e-12)
-    return (compose([(part, n) for (part, _), n in near]) if distance else loss), distance
-
-
-def _distance_delta(distance: float, epsilon: float) -> float:
-    return (1 + math.exp(min(700.0, epsilon))) * distance * (1 + 1e-12)
-
-
-def _epsilon_at_distance(near: Loss, distance: Fraction, delta: Fraction) -> float:
-    """Return an epsilon with room for the distance: from a valid one down to smaller valid ones."""
-    found = epsilon_upper(near, delta / 2)
-    if Fraction(_distance_delta(float(distance), found)) > delta / 2:
-        return math.inf
-    for _ in range(4):
-        found = epsilon_upper(near, delta - Fraction(_distance_delta(float(distance), found)))
-    return found
 
 
 def _epsilon_of(parts: Parts, delta: Fraction) -> float:

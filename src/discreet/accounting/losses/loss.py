@@ -50,7 +50,7 @@ class Loss(ABC):
     All else has a default that is safe, and is stated where more is known:
 
     - what filters add up: ``approximate_dp``, ``zcdp``, ``renyi_upper``, and ``failure``;
-    - what numerical composition reads: ``pairs``, ``nearby``, ``in_bulk``, ``join``;
+    - what numerical composition reads: ``pairs``, ``in_bulk``, ``join``;
     - what bounds from below read, which are 0 otherwise: ``is_tight``, ``attained_pairs``;
     - what other accountants read: ``renyi_curve``, ``least_delta``, ``gaussian_multiplier``,
       ``mu_squared``;
@@ -193,11 +193,6 @@ class Loss(ABC):
         """
         is_own = type(self).pairs is not Loss.pairs
         return self.pairs() if self.is_tight and is_own else None
-
-    @property
-    def nearby(self) -> "tuple[Loss, float]":
-        """A loss that composes better, and the total variation distance to it on any input."""
-        return self, 0.0
 
     @property
     def in_bulk(self) -> "Loss":

@@ -1,6 +1,7 @@
 """Losses of operations on a random part of the data."""
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, final
@@ -9,7 +10,8 @@ from discreet._exact import Number, float_up, plain, probability, whole
 from discreet._rounding import float_down, log_of
 from discreet.accounting import renyi
 from discreet.accounting.losses.loss import Curve, Loss
-from discreet.accounting.pairs.pairs import Pair, SampledPair
+from discreet.accounting.losses.pure import ApproximateLoss
+from discreet.accounting.pairs.pairs import MixedPair, Pair, SampledPair
 from discreet.errors import ParameterError
 from discreet.privacy import Neighbours
 
@@ -154,11 +156,17 @@ class SampledLoss(Loss):
 class TruncatedPoissonLoss(Loss):
     """Describe Poisson sampling from at most ``population`` units, cut to ``batch`` units.
 
-    Claim: it is (e, d + (1 + exp(e)) t)-DP where plain Poisson sampling is (e, d)-DP and t bounds
-    the chance that a sample has more than ``batch`` units; over many operations the t add up.
+    ``uniform`` says that the units kept are drawn uniformly from those sampled; otherwise any cut
+    is covered. Under add/remove, ``inner`` being the loss of the operation on the batch.
 
-    Why: with and without the cut the outputs differ with probability at most t on either of two
-    neighbours, so d grows by t for the one and by exp(e) t for the other [CGKKMSZ24].
+    Claim: with t the chance that a sample of all units but one already fills the batch, it is
+    dominated by plain Poisson sampling with probability 1 - t and, with probability t, by sampling
+    of ``inner.group(2)`` if the cut is uniform, of an operation that tells all if not. Outside an
+    event of probability rate * t it has the divergences of plain sampling.
+
+    Why: docs/proofs/truncated_poisson.md. One unit more takes the place of another one at most,
+    and only where the others fill the batch and it is drawn itself. (By total variation
+    [CGKKMSZ24] delta grows by (1 + exp(epsilon)) t.)
 
     >>> from discreet.accounting import GaussianLoss, epsilon
     >>> inner = GaussianLoss(noise_multiplier=1)
@@ -171,6 +179,7 @@ class TruncatedPoissonLoss(Loss):
     rate: Number
     batch: int
     population: int
+    uniform: bool = False
     kind: ClassVar[str] = "truncated_poisson"
     is_slow: ClassVar[bool] = True
     neighbours: ClassVar[Neighbours | None] = Neighbours.add_remove
@@ -181,6 +190,8 @@ class TruncatedPoissonLoss(Loss):
         object.__setattr__(self, "rate", plain(self.rate, name="rate"))
         object.__setattr__(self, "batch", whole(self.batch, name="batch"))
         object.__setattr__(self, "population", whole(self.population, name="population"))
+        if not isinstance(self.uniform, bool):
+            raise ParameterError("uniform must be True or False.", parameter="uniform")
 
     @property
     def plain(self) -> SampledLoss:
@@ -188,22 +199,35 @@ class TruncatedPoissonLoss(Loss):
         return SampledLoss(inner=self.inner, rate=self.rate)
 
     @property
-    def nearby(self) -> tuple[SampledLoss, float]:
-        """Plain sampling, which differs where a sample is cut."""
-        return self.plain, self.overflow
+    def exchanged(self) -> SampledLoss:
+        """What is lost where the others fill the batch: one unit may take another one's place."""
+        worst: Loss = ApproximateLoss(epsilon=0, delta=1)
+        if self.uniform:
+            with suppress(ParameterError):  # where no bound for two units is known
+                worst = self.inner.group(2)
+        return SampledLoss(inner=worst, rate=self.rate)
 
     @property
     def overflow(self) -> float:
-        """A bound on the chance that a sample is cut."""
+        """A bound on the chance that all units but one fill the batch."""
         from scipy.stats import binom
 
-        chance = binom.sf(self.batch, self.population, float_up(Fraction(self.rate)))
+        chance = binom.sf(self.batch - 1, self.population - 1, float_up(Fraction(self.rate)))
         return min(1.0, float(chance) * (1 + 1e-9))
 
     @property
     def epsilon_pure(self) -> Fraction | float:
-        """Infinity, unless nothing can ever be cut."""
-        return math.inf if self.overflow else self.plain.epsilon_pure
+        """That of an exchange, or of plain sampling if nothing can ever be cut."""
+        return self.exchanged.epsilon_pure if self.overflow else self.plain.epsilon_pure
+
+    @property
+    def failure(self) -> Fraction:
+        """The chance that the unit is drawn where the others fill the batch, if the cut is uniform.
+
+        It holds for every cut. But ledgers have others on record as one guarantee for a whole run,
+        so their divergences are not told.
+        """
+        return Fraction(self.rate) * Fraction(self.overflow) if self.uniform else Fraction(0)
 
     def delta_upper(self, *, epsilon: Number) -> float:
         """Return delta at ``epsilon``, rounded up.
@@ -214,9 +238,49 @@ class TruncatedPoissonLoss(Loss):
         >>> round(loss.delta_upper(epsilon=1), 4)
         0.176
         """
-        rest = self.plain.delta_upper(epsilon=epsilon)
-        growth = 1 + math.exp(min(700.0, float(epsilon)))
-        return min(1.0, rest + growth * self.overflow * (1 + 1e-12))
+        chance, rest = self.overflow, self.plain.delta_upper(epsilon=epsilon)
+        if not chance:
+            return rest
+        cut = self.exchanged.delta_upper(epsilon=epsilon)
+        return min(1.0, (rest + chance * max(0.0, cut - rest)) * (1 + 1e-15))
+
+    def renyi_upper(self, *, order: Fraction) -> Fraction | float:
+        """Return the divergence of plain sampling, which holds but for ``failure``.
+
+        >>> from discreet.accounting import GaussianLoss
+        >>> loss = TruncatedPoissonLoss(inner=GaussianLoss(noise_multiplier=4), rate=0.01,
+        ...                             batch=200, population=10_000, uniform=True)
+        >>> round(loss.renyi_upper(order=Fraction(32)), 8)
+        0.00010526
+        """
+        return self.plain.renyi_upper(order=order) if self.uniform else math.inf
+
+    def renyi_curve(self) -> Curve | None:
+        """Return that of plain sampling, which holds but for ``failure``.
+
+        >>> from discreet.accounting import GaussianLoss
+        >>> loss = TruncatedPoissonLoss(inner=GaussianLoss(noise_multiplier=4), rate=0.01,
+        ...                             batch=200, population=10_000, uniform=True)
+        >>> round(loss.renyi_curve()(32.0), 8)
+        0.00010526
+        """
+        return self.plain.renyi_curve() if self.uniform else None
+
+    def pairs(self) -> tuple[Pair, Pair]:
+        """Return plain sampling mixed with an exchange, for removing and for adding a unit.
+
+        >>> from discreet.accounting import PureLoss
+        >>> inner = PureLoss(epsilon=1)
+        >>> loss = TruncatedPoissonLoss(inner=inner, rate=0.5, batch=9, population=20, uniform=True)
+        >>> [round(pair.span(1)[1], 3) for pair in loss.pairs()]  # as for epsilon 2
+        [1.434, 0.566]
+        """
+        chance = self.overflow
+        if not chance:
+            return self.plain.pairs()
+        removing, adding = self.plain.pairs()
+        worse, better = self.exchanged.pairs()
+        return MixedPair(removing, worse, chance), MixedPair(adding, better, chance)
 
 
 @final

@@ -11,7 +11,15 @@ from typing import Any, Protocol, final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["AtomsPair", "Floats", "GaussianPair", "LaplacePair", "Pair", "SampledPair"]
+__all__ = [
+    "AtomsPair",
+    "Floats",
+    "GaussianPair",
+    "LaplacePair",
+    "MixedPair",
+    "Pair",
+    "SampledPair",
+]
 
 Floats = npt.NDArray[Any]
 
@@ -252,6 +260,47 @@ class SampledPair:
 
     def _backward(self, loss: Floats) -> Floats:
         return _unmix(loss, self.rate) if self.removes else -_unmix(-loss, self.rate)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MixedPair:
+    """One pair or, with probability ``chance``, another, and it is told which.
+
+    A bound on ``chance`` from above is safe where the second pair dominates the first.
+    """
+
+    first: Pair
+    second: Pair
+    chance: float
+
+    lattice = None
+    anchors = None
+
+    @property
+    def infinite(self) -> float:
+        return self._mean(self.first.infinite, self.second.infinite)
+
+    @property
+    def missing(self) -> float:
+        return self._mean(self.first.missing, self.second.missing)
+
+    def cut(self, reach: float) -> float:
+        return self._mean(self.first.cut(reach), self.second.cut(reach))
+
+    def span(self, reach: float) -> tuple[float, float]:
+        (low, high), (lower, higher) = self.first.span(reach), self.second.span(reach)
+        return min(low, lower), max(high, higher)
+
+    def nodes(self, edges: Floats, reach: float) -> tuple[Floats, Floats]:
+        losses, masses = zip(
+            *(pair.nodes(edges, reach) for pair in (self.first, self.second)), strict=True
+        )
+        weighted = masses[0] * (1 - self.chance), masses[1] * self.chance
+        return np.concatenate(losses), np.concatenate(weighted) * (1 + 4e-16)
+
+    def _mean(self, first: float, second: float) -> float:
+        return ((1 - self.chance) * first + self.chance * second) * (1 + 4e-16)
 
 
 def _mix(loss: Floats, rate: float) -> Floats:

@@ -139,11 +139,13 @@ class TruncatedPoisson:
 
     Memory is bounded, so batches can be padded to one shape.
 
-    Claim: as for :class:`Poisson`, for datasets of at most ``population`` units, with the chance
-    that a batch is cut added to delta, step by step. A larger dataset is refused.
+    Claim: as for :class:`Poisson`, for datasets of at most ``population`` units, except that where
+    a batch is full a unit may take the place of another one, which costs as two units do. A larger
+    dataset is refused. A capacity of a few deviations above the mean costs next to nothing more
+    than no capacity.
 
-    Why: [CGKKMSZ24]; see :class:`discreet.accounting.TruncatedPoissonLoss`. Which units are
-    dropped is drawn uniformly.
+    Why: docs/proofs/truncated_poisson.md; see :class:`discreet.accounting.TruncatedPoissonLoss`.
+    Which units are dropped is drawn uniformly.
 
     >>> sampling = TruncatedPoisson(rate=0.5, capacity=3, population=100)
     >>> len(sampling.draw(100))
@@ -154,7 +156,7 @@ class TruncatedPoisson:
     capacity: int
     population: int
     neighbours: ClassVar[Neighbours] = Neighbours.add_remove
-    proof: ClassVar[str] = "truncated Poisson sampling [CGKKMSZ24]"
+    proof: ClassVar[str] = "truncated Poisson [CGKKMSZ24], docs/proofs/truncated_poisson.md"
 
     def __post_init__(self) -> None:
         _check_rate(self)
@@ -183,13 +185,14 @@ class TruncatedPoisson:
 
         >>> TruncatedPoisson(rate=0.5, capacity=90, population=100).loss(noise_multiplier=2)
         TruncatedPoissonLoss(inner=GaussianLoss(noise_multiplier=2), rate=0.5, batch=90,
-                             population=100)
+                             population=100, uniform=True)
         """
         return TruncatedPoissonLoss(
             inner=GaussianLoss(noise_multiplier=noise_multiplier),
             rate=self.rate,
             batch=self.capacity,
             population=self.population,
+            uniform=True,
         )
 
     def draw(self, n: int, *, source: Source = SYSTEM) -> Indices:

@@ -1,8 +1,9 @@
 """Paying for steps: set aside before training, put on record before each batch is drawn."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, final
 
-from discreet.accounting import Loss
+from discreet.accounting import Loss, TruncatedPoissonLoss
 from discreet.errors import LedgerError, ParameterError
 from discreet.learn.choices.sampling import Sampling
 from discreet.learn.run.promise import Promise
@@ -121,7 +122,7 @@ class Charges:
         """Put on record, durably, that a step begins. Touch the data only after this."""
         for job in self._jobs:
             if job.left:
-                job.spend(self._step)
+                job.spend(_as_reserved(self._step, job))
                 self.begun += 1
                 return
         raise LedgerError("every step that was reserved has begun.")
@@ -130,3 +131,11 @@ class Charges:
         """Give back what never began."""
         for job in self._jobs:
             job.close()
+
+
+def _as_reserved(step: Loss, job: Job) -> Loss:
+    """Return a step as its job has it: earlier ones do not say how batches are cut."""
+    if not isinstance(step, TruncatedPoissonLoss):
+        return step
+    silent = replace(step, uniform=False)
+    return silent if silent in dict(job.receipt.loss.parts) else step
