@@ -208,6 +208,9 @@ MEANINGS = [
     "SELECT MAX(s) FROM (SELECT country, SUM(size) AS s FROM cities GROUP BY country) AS t, people",
     "SELECT COUNT(*) AS n, n * 2 AS twice, SUM(age) / twice AS r FROM people HAVING twice > 0",
     "FROM people SELECT COUNT(*)",
+    "SELECT MIN(born), MAX(born), DATE_DIFF('day', MIN(born), MAX(born)) FROM people",
+    "SELECT region, MAX(born + INTERVAL 1 HOUR) AS last FROM people GROUP BY region HAVING "
+    "MIN(born) < '1962-01-01' ORDER BY last DESC",
     # Units that WHERE equates.
     "SELECT COUNT(*), SUM(v.cost) FROM people AS p, visits AS v WHERE p.user_id = v.user_id AND "
     "v.cost > 1",
@@ -273,6 +276,9 @@ WORDS = {
         "VAR_POP(age) FROM people",
     "SELECT COUNTIF(age > 40), APPROX_COUNT_DISTINCT(city), APPROX_DISTINCT(user_id) FROM people":
         "SELECT COUNT_IF(age > 40), COUNT(DISTINCT city), COUNT(DISTINCT user_id) FROM people",
+    "SELECT APPROX_QUANTILES(age, 100)[OFFSET(90)], APPROX_QUANTILES(age, 4)[SAFE_OFFSET(0)], "
+    "APPROX_QUANTILES(age, 4)[ORDINAL(2)] FROM people":
+        "SELECT QUANTILE_CONT(age, 0.9), MIN(age), QUANTILE_CONT(age, 0.25) FROM people",
     "SELECT APPROX_MEDIAN(age), APPROX_PERCENTILE(age, 0.9), COVAR(age, income) FROM people":
         "SELECT MEDIAN(age), QUANTILE_CONT(age, 0.9), COVAR_SAMP(age, income) FROM people",
     "SELECT IFF(SUM(age) > 0, 1, 0), SAFE_DIVIDE(SUM(age), COUNT(*)), ZEROIFNULL(SUM(income)), "

@@ -97,7 +97,8 @@ REMEDIES = {
     "SELECT SUM(DISTINCT age) FROM people": "SELECT age FROM people GROUP BY age",
     "SELECT COUNT(DISTINCT region, ok) FROM people":
         "SELECT COUNT(DISTINCT region || '-' || ok) FROM people",
-    "SELECT MIN(born) FROM people": "SELECT MIN(EPOCH(born)) FROM people",
+    "SELECT AVG(born) FROM people": "SELECT AVG(EPOCH(born)) FROM people",
+    "SELECT SUM(region) FROM people": "SELECT SUM(CAST(region AS DOUBLE)) FROM people",
     "SELECT AVG(at - TIMESTAMP '2026-01-01') FROM visits":
         "SELECT AVG(DATE_DIFF('second', CAST('2026-01-01' AS TIMESTAMP), at)) FROM visits",
     "SELECT AVG(MEDIAN(age)) FROM people": "SELECT MEDIAN(age) FROM people",

@@ -171,6 +171,12 @@ MEANT = {
         "CASE WHEN length(s) < 9999 THEN regexp_replace(s, '(.)-', '<\\1>', 'g') END",
     "REGEXP_REPLACE(s, 'b|é', '')":
         "CASE WHEN length(s) <= 10000 THEN regexp_replace(s, 'b|é', '') END",
+    "CONCAT_WS('--', s, n, r)":
+        "CASE WHEN length(s) < 9000 OR s IS NULL THEN concat_ws('--', s, n, r) END",
+    "SPLIT(s, '-')[OFFSET(1)]": "split_part(s, '-', 2)",
+    "STRING_SPLIT(s, '-')[1]": "split_part(s, '-', 1)",
+    "n BETWEEN SYMMETRIC 3 AND 0": "n BETWEEN 0 AND 3",
+    "HOUR(t AT TIME ZONE 'UTC')": "hour(t)",
     "CHARINDEX('a', s)": "instr(s, 'a')",
     "LOCATE('-', s)": "instr(s, '-')",
     "TO_DATE(s, 'YYYY-MM-DD')": "try_strptime(s, '%Y-%m-%d')::DATE",

@@ -21,6 +21,7 @@ from discreet.tables.model.bounds import Bounding, Groups, Norm
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query, canonical
 from discreet.tables.model.relation import most_joined
+from discreet.tables.model.scalar import Call, walk
 from discreet.tables.pricing.expected_errors import name_of
 from discreet.tables.pricing.offer import Offer
 from discreet.tables.pricing.prepared import Prepared
@@ -283,6 +284,11 @@ def _notes(prepared: Prepared, released: Released) -> tuple[str, ...]:
         )
     if any(prepared.query.aggregates[i].quantile is not None for i in prepared.layout.ranks):
         notes.append("Intervals of quantiles hold for groups with enough rows: see explain().")
+    shown = [part for _, node in prepared.query.output.columns for part in walk(node)]
+    if any(isinstance(part, Call) and part.function == "from_epoch" for part in shown):
+        notes.append(
+            "Dates and timestamps have no error bar: EPOCH(...) inside the aggregate has one."
+        )
     if released.threshold is not None:
         notes.append(
             f"Groups of fewer than about {float(released.threshold):,.0f} units are not shown, "

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import final
+from typing import Final, final
 
 from sqlglot import exp
 
@@ -20,12 +20,15 @@ from discreet.tables.model.scalar import (
 from discreet.tables.sql.aggregate_calls import AggregateCall, read_call
 from discreet.tables.sql.expressions import intervals
 from discreet.tables.sql.expressions.literals import number_literal
-from discreet.tables.sql.expressions.term import Term, as_double, tidy, tidy_double
+from discreet.tables.sql.expressions.temporal import seconds
+from discreet.tables.sql.expressions.term import Term, as_double, in_range, tidy, tidy_double
 from discreet.tables.sql.expressions.translate import translate
 from discreet.tables.sql.question.context import ReadingContext, fold, short_sql
 from discreet.tables.sql.scopes import GroupedScope, RowScope, spelled
 
 __all__ = ["HistogramKey", "OutputScope", "histogram", "ordering", "row_limit"]
+
+_OF_MOMENTS: Final = ("minimum", "maximum", "quantile")
 
 
 @final
@@ -51,7 +54,19 @@ class OutputScope(GroupedScope):
             raise self.question.refuse(
                 "histogram", node, why="HISTOGRAM must stand alone in the SELECT list"
             )
-        return self._released(self._aggregate(node, call))
+        released = self._released(self._aggregate(node, call))
+        return self._dated(released, call)
+
+    def _dated(self, released: Term, call: AggregateCall) -> Term:
+        """Return what was released of moments, as seconds, as the moment that it is."""
+        if call.word not in _OF_MOMENTS:
+            return released
+        term = self.rows.at("inside another aggregate").term(call.arguments[0])
+        if term.kind not in ("date", "timestamp"):
+            return released
+        count = Call("multiply", (as_double(released), scalar.double(1_000_000)))
+        moment = in_range(Call("from_epoch", (count,)), "timestamp")
+        return moment if term.kind == "timestamp" else in_range(Cast(moment.node, "date"), "date")
 
     def row_count(self) -> Term:
         """Enter COUNT(*), so that there is something to release for each key."""
@@ -100,6 +115,8 @@ class OutputScope(GroupedScope):
 
     def _number(self, argument: exp.Expression, node: exp.Expression, call: AggregateCall) -> int:
         term = self.rows.at("inside another aggregate").term(argument)
+        if term.kind in ("date", "timestamp") and call.word in _OF_MOMENTS:
+            term = seconds(term)
         if term.kind not in ("number", "boolean", "null"):
             raise self.question.refuse(
                 "aggregate_type",

@@ -10,6 +10,7 @@ from discreet.tables.model.scalar import Call, Case, Function, Literal, Scalar
 from discreet.tables.sql.expressions.arguments import Rule, need
 from discreet.tables.sql.expressions.casts import cast
 from discreet.tables.sql.expressions.literals import joined, unify
+from discreet.tables.sql.expressions.rewrites import rewritten
 from discreet.tables.sql.expressions.term import NULL, Scope, Term, boolean, tidy
 from discreet.tables.sql.question.context import short_sql
 
@@ -67,7 +68,11 @@ def _read(scope: Scope, node: exp.Expression, term: Term, other: Term) -> Term:
 
 
 def _between(node: exp.Expression, scope: Scope) -> Term:
-    scope.question.arguments(node, "this", "low", "high")
+    scope.question.arguments(node, "this", "low", "high", "symmetric")
+    if node.args.get("symmetric"):
+        parts = (node.this, node.args["low"], node.args["high"])
+        sql = "(a BETWEEN b AND c OR a BETWEEN c AND b)"
+        return scope.term(rewritten(node, scope, sql, *parts))
     value, low = _pair(node, scope, node.this, node.args["low"], word="BETWEEN")
     again, high = _pair(node, scope, node.this, node.args["high"], word="BETWEEN")
     above = Call("greater_equal", (tidy(value), tidy(low)))

@@ -2,6 +2,7 @@
 
 import re
 from fractions import Fraction
+from functools import reduce
 from typing import Final
 
 from sqlglot import exp
@@ -10,6 +11,7 @@ from discreet.tables.model.scalar import LONGEST_TEXT, Call, Function, Literal
 from discreet.tables.sql.expressions.arguments import Rule, need, whole_literal, written_text
 from discreet.tables.sql.expressions.casts import cast
 from discreet.tables.sql.expressions.logic import conjuncts
+from discreet.tables.sql.expressions.rewrites import rewritten
 from discreet.tables.sql.expressions.term import Scope, Term, boolean, text
 from discreet.tables.sql.question.context import short_sql
 
@@ -134,6 +136,21 @@ def _concat(node: exp.Expression, scope: Scope) -> Term:
     return _grown("concat_present", terms)
 
 
+def _concat_between(node: exp.Expression, scope: Scope) -> Term:
+    """Translate CONCAT_WS('-', a, b): what is not NULL, with the first argument between."""
+    scope.question.arguments(node, "expressions", "safe", "coalesce")
+    between, *parts = node.expressions
+    if not parts:
+        example = "CONCAT_WS('-', x, y)"
+        raise scope.question.refuse("arguments", node, word="CONCAT_WS", example=example)
+    written = str(written_text(between, scope, word="CONCAT_WS").value)
+    sql = "CASE WHEN b IS NULL THEN '' ELSE a || b END"
+    each = [rewritten(node, scope, sql, between, part) for part in parts]
+    joined = reduce(lambda x, y: exp.DPipe(this=x, expression=y), each)
+    start = exp.Literal.number(len(written) + 1)
+    return scope.term(exp.Substring(this=joined, start=start))
+
+
 def _as_text(node: exp.Expression, scope: Scope, *, word: str) -> Term:
     """Translate what is put together with texts: anything else is written as one first."""
     term = scope.term(node)
@@ -227,6 +244,7 @@ RULES: Final[dict[type[exp.Expression], Rule]] = {
     exp.Right: _part,
     exp.Concat: _concat,
     exp.DPipe: _concat,
+    exp.ConcatWs: _concat_between,
     exp.Replace: _replace,
     exp.StartsWith: _contains,
     exp.EndsWith: _contains,

@@ -75,7 +75,6 @@ _NODES: Final[dict[type[exp.Expression], str]] = {
 }
 STEPS: Final = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 _MICROSECONDS: Final = scalar.double(1_000_000)
-_EPOCHS: Final = (Fraction(-62_135_596_800), Fraction(253_402_300_800))  # of years 1 to 9999
 
 
 def written_step(node: exp.Expression | None) -> str:
@@ -100,7 +99,6 @@ def seconds(term: Term) -> Term:
     count = Cast(Call("epoch_microseconds", (term.node,)), "double", widens=True)
     return number(
         Call("divide", (count, _MICROSECONDS)),
-        interval=_EPOCHS,
         is_whole=term.kind == "date",
         is_nullable=term.is_nullable,
         is_tidy=True,
@@ -204,6 +202,15 @@ def _difference(node: exp.Expression, scope: Scope) -> Term:
     )
 
 
+def _in_utc(node: exp.Expression, scope: Scope) -> Term:
+    """Translate t AT TIME ZONE 'UTC', in which all moments are."""
+    scope.question.arguments(node, "this", "zone")
+    zone = node.args["zone"]
+    if not isinstance(zone, exp.Literal) or str(zone.this).upper() not in ("UTC", "GMT", "Z"):
+        raise scope.question.refuse("time_zone", node)
+    return need(scope, node.this, "timestamp", word="AT TIME ZONE")
+
+
 def _to_date(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this")
     return cast(scope, node, scope.term(node.this), "DATE")
@@ -218,6 +225,7 @@ RULES: Final[dict[type[exp.Expression], Rule]] = {
     exp.DateDiff: _difference,
     exp.TimestampDiff: _difference,
     exp.DatetimeDiff: _difference,
+    exp.AtTimeZone: _in_utc,
     exp.Date: _to_date,
     exp.TsOrDsToDate: _to_date,
 }

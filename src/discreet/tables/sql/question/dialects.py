@@ -21,6 +21,11 @@ def normalised(tree: exp.Expression) -> exp.Expression:
     >>> normalised(asked).sql("duckdb")
     "SELECT DATE_TRUNC('MONTH', D), DATEADD(day, 1, d)"
     """
+    for bracket in list(tree.find_all(exp.Bracket)):
+        meant = _element(bracket)
+        if meant is not None:
+            meant.meta.update(bracket.this.meta)
+            bracket.replace(meant)
     for node in list(tree.find_all(exp.Anonymous, exp.TimestampTrunc, exp.DateDiff, exp.DateAdd)):
         unit = node.args.get("unit")
         if isinstance(node, exp.Anonymous):
@@ -38,6 +43,27 @@ def normalised(tree: exp.Expression) -> exp.Expression:
             node.set("this", _column(unit))
             node.set("unit", exp.Var(this=word.upper()))
     return tree
+
+
+def _element(node: exp.Bracket) -> exp.Expression | None:
+    """Return APPROX_QUANTILES(x, 100)[OFFSET(90)] and SPLIT(x, '-')[1] as what they choose."""
+    made, index = node.this, node.expressions[0]
+    word = str(index.this).upper() if isinstance(index, exp.Anonymous) else ""
+    if isinstance(index, exp.Anonymous) and len(index.expressions) == 1:
+        index = index.expressions[0]
+    if not isinstance(index, exp.Literal) or not str(index.this).isdecimal():
+        return None
+    place = int(str(index.this)) - (word.endswith("ORDINAL"))  # from 0; the parser sees to others
+    if isinstance(made, exp.Split) and place >= 0:
+        number = exp.Literal.number(place + 1)
+        return exp.SplitPart(this=made.this, delimiter=made.expression, part_index=number)
+    parts = made.args.get("expression") if isinstance(made, exp.ApproxQuantiles) else None
+    if isinstance(parts, exp.Literal) and str(parts.this).isdecimal() and int(parts.this) > 0:
+        if place in (0, int(parts.this)):
+            return (exp.Min if place == 0 else exp.Max)(this=made.this)
+        share = exp.Div(this=exp.Literal.number(place), expression=parts.copy())
+        return exp.Quantile(this=made.this, quantile=share)
+    return None
 
 
 def _is_step(node: exp.Expression) -> bool:

@@ -309,6 +309,10 @@ CATALOGUE: Final[dict[str, tuple[str, str]]] = {
         "{word} is no part of a format of dates that is known here.",
         "Write for example STRFTIME(d, '%Y-%m') or TO_CHAR(d, 'YYYY-MM').",
     ),
+    "time_zone": (
+        "moments are read in UTC, and only AT TIME ZONE 'UTC' is supported.",
+        "Move them by what your clocks differ, as in t + INTERVAL 2 HOUR.",
+    ),
     "moments": (
         "what lies between two timestamps is an interval, and no number.",
         "Say in which unit, as in DATE_DIFF('second', {two}, {one}).",
