@@ -266,7 +266,7 @@ def without_noise(one: Prepared) -> Prepared:
         one.price,
         noise=Noise(kind=one.price.noise.kind, multiplier=TINY),
         rank_epsilon=LARGE / 1000,  # the noise on sizes of groups must not fall below the grid
-        inference_epsilon=LARGE,
+        inference_noise=Noise(kind=one.price.noise.kind, multiplier=TINY),
     )
     return replace(one, price=exact)
 

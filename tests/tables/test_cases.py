@@ -88,8 +88,9 @@ def test_price(case, types):
     kept = oracle.EPSILON * (1 - share if case.infers else 1)
     each = kept / (noisy + ranks)
     assert found.rank_epsilon == each
-    if case.infers:
-        assert found.inference_epsilon * len(case.infers) == oracle.EPSILON - kept
+    profiles = len(case.infers)
+    if profiles and case.noise != "gaussian":
+        assert found.inference_noise.multiplier == profiles / (oracle.EPSILON - kept)
     if noisy:
         assert found.noise.kind == case.noise
         if case.noise == "laplace":
@@ -100,8 +101,15 @@ def test_price(case, types):
         else:
             left = oracle.DELTA * (Fraction(1, 2) if is_private else 1)
             assert found.key_delta == oracle.DELTA - left
-            wanted = gaussian_multiplier(float(each * noisy), float(left)) * math.sqrt(noisy)
+            # One Gaussian for all; profiles get their share of its inverse variance.
+            whole = gaussian_multiplier(float(oracle.EPSILON - each * ranks), float(left))
+            part = float(share) if profiles else 0
+            wanted = whole * math.sqrt(noisy / (1 - part))
             assert wanted * (1 - 1e-9) <= found.noise.multiplier <= wanted * (1 + 1e-4)
+            if profiles:
+                wanted = whole * math.sqrt(profiles / part)
+                assert wanted * (1 - 1e-9) <= found.inference_noise.multiplier
+                assert found.inference_noise.multiplier <= wanted * (1 + 1e-4)
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)

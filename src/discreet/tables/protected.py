@@ -27,10 +27,11 @@ from discreet.tables.model.quotes import Quote
 from discreet.tables.pricing.expected_errors import expected_errors
 from discreet.tables.pricing.offer import Offer, OfferFields, offered, paid_by_epsilon
 from discreet.tables.pricing.payment import prepare
+from discreet.tables.pricing.people import people_needed
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.questions import Question
 from discreet.tables.release import answer as answering
-from discreet.tables.release.bound_hints import tight_bounds, told_quantiles
+from discreet.tables.release.bound_hints import tight_bounds, told_counts, told_quantiles
 from discreet.tables.release.exhausted import fits_up_to
 from discreet.tables.release.watch import Watch, watched
 from discreet.tables.release.workload import Workload, price_together
@@ -92,6 +93,7 @@ class Protected:
         self._owns_ledger = owns_ledger
         self._sampled = monotonic()  # when samples were last taken, by which copies are known
         self._told: dict[tuple[str, Fraction], float] = {}  # quantiles that were released
+        self._counted: dict[str, int] = {}  # rows of tables at most, from counts that were
 
     @property
     def name(self) -> str:
@@ -163,6 +165,7 @@ class Protected:
                 *_free(prepared, asker),
                 *answering.joined_notes(prepared.query),
                 *tight_bounds(prepared, self._told),
+                *_people(prepared, asker),
             ),
             fits_up_to=None if budgets.fits else fits_up_to(prepared, asker),
         )
@@ -190,6 +193,7 @@ class Protected:
         prepared = _prepare(question, asker)
         result = answering.answer(prepared, asker)
         self._told.update(told_quantiles(prepared, result))
+        self._counted.update(told_counts(prepared, result))
         return result
 
     def plan(
@@ -391,6 +395,7 @@ class Protected:
             offer=named,
             source=source,
             seconds=None if seconds is None else float(seconds),
+            counted=dict(self._counted),
         )
 
 
@@ -414,6 +419,17 @@ def _prepare(asked: str | Question, asker: answering.Asker) -> Prepared:
 
 def _texts(questions: Sequence[str | Question]) -> list[str]:
     return [one.sql if isinstance(one, Question) else one for one in questions]
+
+
+def _people(prepared: Prepared, asker: answering.Asker) -> list[str]:
+    """Say how many people inferring takes, and whether there are so many."""
+    needed, most = people_needed(prepared, asker.catalog), asker.most_people(prepared.query)
+    if needed is None:
+        return []
+    told = f"the {needed} are chosen privately, which takes about {needed.number:,} people"
+    if most is not None and most < needed.number:
+        told += f"; there are {most:,} at most, so it would be refused. Pay more, or declare them"
+    return [told]
 
 
 def _free(prepared: Prepared, asker: answering.Asker) -> list[str]:

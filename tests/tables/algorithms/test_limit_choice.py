@@ -1,4 +1,4 @@
-"""Limits chosen privately: privacy on tiny profiles, good choices on large ones."""
+"""Limits and bounds chosen from noisy profiles: near the best on many, none where too few are."""
 
 import math
 from fractions import Fraction
@@ -6,143 +6,122 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from discreet.errors import DataError, ParameterError
-from discreet.tables.algorithms import limit_choice as _limits
+from discreet.tables.algorithms.clipping import tail_beyond
 from discreet.tables.algorithms.limit_choice import (
+    choose_bounds,
     choose_limit,
-    findable,
     good_rank,
-    just_below,
     limit_edges,
     value_edges,
 )
 from discreet.tables.algorithms.noise import Noise
+from discreet.tables.algorithms.noisy_profile import NoisyProfile, release_profile
 
-EDGES = [Fraction(n) for n in (1, 2, 4, 8)]
-
-
-def law(monkeypatch, bins, **asked):
-    """Return the exact log-probabilities of the edges."""
-    seen = {}
-
-    def capture(score, *, rate, source):
-        seen["exponents"] = np.array([float(rate * int(s)) for s in score])
-        return 0
-
-    with monkeypatch.context() as patched:
-        patched.setattr(_limits, "exponential_race", capture)
-        choose_limit(np.array(bins, dtype=np.int64), edges=EDGES, **asked)
-    found = seen["exponents"]
-    found = found - np.log(np.exp(found).sum())
-    return found if asked.get("from_below") else found[::-1]
+LAPLACE = Noise(kind="laplace", multiplier=10)
 
 
-@pytest.mark.lengthy
-@pytest.mark.parametrize("from_below", [False, True])
-@pytest.mark.parametrize("size", [1, 3])
-def test_loss_spans_at_most_epsilon_for_added_and_replaced_units(monkeypatch, from_below, size):
-    @settings(max_examples=150, deadline=None)
-    @given(
-        bins=st.lists(st.integers(0, 12), min_size=5, max_size=5),
-        taken=st.lists(st.integers(0, 4), max_size=size),
-        given_=st.lists(st.integers(0, 4), max_size=size),
-        above=st.sampled_from([0, 1, Fraction(5, 2), 7, 13.7]),
-    )
-    def check(bins, taken, given_, above):
-        asked = {"above": above, "epsilon": 40, "neighbours": "replace_one", "group_size": size,
-                 "from_below": from_below}  # fmt: skip
-        first, second = np.array(bins), np.array(bins)
-        np.add.at(first, taken, 1)
-        np.add.at(second, given_, 1)
-        ratio = law(monkeypatch, first, **asked) - law(monkeypatch, second, **asked)
-        assert ratio.max() - ratio.min() <= 40 * (1 + 1e-9)
-
-    check()
-    asked = {"above": 13, "epsilon": 40, "neighbours": "add_remove", "from_below": from_below}
-    bins, more = [0, 10, 20, 0, 5], [0, 10, 20, 0, 6]
-    if from_below:
-        bins, more = bins[::-1], more[::-1]
-    ratio = law(monkeypatch, bins, **asked) - law(monkeypatch, more, **asked)
-    assert ratio.max() - ratio.min() == pytest.approx(40)  # a larger rate would break the claim
-
-
-def test_scores_are_those_of_the_definition(monkeypatch):
-    bins, target = [5, 20, 40, 3, 7], 30
-    found = law(monkeypatch, bins, above=target, epsilon=1, neighbours="add_remove")
-    scores = []
-    for j in range(4):
-        outside = sum(bins[j + 1 :])
-        inwards = sum(bins[j:]) if j else math.inf
-        scores.append(-max(0, outside - target, target - inwards))
-    exponents = np.array(scores) / 2
-    assert found == pytest.approx(exponents - np.log(np.exp(exponents).sum()))
-
-
-def test_units_of_one_size_get_that_size():
-    """The tightest limit wins although larger ones cut off nobody either."""
-    edges = limit_edges()
-    for size in (1, 3, 10):
-        bins = np.zeros(len(edges) + 1, dtype=np.int64)
-        bins[edges.index(Fraction(size))] = 10_000
-        found = choose_limit(
-            bins, edges=edges, above=100, epsilon=1, neighbours="add_remove"
-        )  # misses with a chance below 60 exp(-50)
-        assert found == size
-
-
-def test_smallest_values_at_zero_get_the_bound_zero():
-    edges = value_edges()
-    for value, wanted in ((0.0, 0), (3.0, 2), (-7.5, -10), (1.0, 1)):
-        bins = np.zeros(len(edges) + 1, dtype=np.int64)
-        inner = just_below(edges)
-        bins[sum(edge < Fraction(value) for edge in inner)] = 10_000
-        found = choose_limit(
-            bins, edges=edges, above=100, epsilon=1, neighbours="add_remove", from_below=True
+def profile_of(values, edges, noise=LAPLACE, *, is_exact=False):
+    """Return a released profile, or the exact one with the deviation of the noise."""
+    places = np.searchsorted([float(e) for e in edges], values, side="left")
+    bins = np.bincount(places, minlength=len(edges) + 1).astype(np.int64)
+    if is_exact:
+        return NoisyProfile(
+            edges=edges, bins=bins.astype(float), noise=noise, sensitivity=Fraction(1)
         )
-        assert found == wanted
+    return release_profile(bins, edges=edges, noise=noise, sensitivity=Fraction(1))
+
+
+def bounds_of(values, **asked):
+    profile = profile_of(np.asarray(values, dtype=float), value_edges(), **asked)
+    return choose_bounds(profile, profile, above=2)
+
+
+@pytest.mark.parametrize("size", [1, 3, 10])
+def test_units_of_one_size_get_that_size(size):
+    """The tightest limit wins although larger ones cut off nobody either."""
+    profile = profile_of(np.full(10_000, size), limit_edges(), is_exact=True)
+    assert choose_limit(profile, above=100).limit == size
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [
+        ([17, 30, 45, 80], (0, 100)),
+        ([0.0], (0, 1)),
+        ([50.0], (20, 50)),
+        ([-7.5], (-10, -5)),
+        ([-7.5, 300.0], (-10, 500)),
+        ([-7.5, -300.0], (-500, 0)),
+        ([1999.0, 2020.0], (0, 5000)),
+    ],
+)
+def test_bounds_are_around_the_values(values, wanted):
+    found = bounds_of(np.repeat(values, 1000), is_exact=True)
+    assert (found.low, found.high) == wanted
+
+
+def test_where_all_are_zero_nothing_is_known_of_the_others():
+    found = bounds_of(np.zeros(5000), is_exact=True)
+    assert found.above.first == math.inf
 
 
 def test_limit_is_near_the_best_for_geometric_sizes():
     rng = np.random.default_rng()
     sizes = rng.geometric(0.1, 50_000)
-    edges = limit_edges()
-    bins = np.bincount(
-        np.searchsorted([int(e) for e in edges], sizes, side="left"), minlength=len(edges) + 1
-    )
-    noise = Noise(kind="laplace", multiplier=1)
+    edges, noise = limit_edges(), Noise(kind="laplace", multiplier=1)
     rank = good_rank(noise, groups=20)
-    # A limit beyond all units has a chance below 60 exp(-5 / 2 * 20).
-    found = choose_limit(bins, edges=edges, above=rank, epsilon=5, neighbours="add_remove")
+    # A limit beyond all units has a chance of 1/200.
+    profile = profile_of(sizes, edges, Noise(kind="laplace", multiplier=Fraction(1, 5)))
+    found = choose_limit(profile, above=rank)
 
     def error(limit):
         cut = np.maximum(0, sizes - float(limit)).sum()
         return cut + 20 * noise.deviation(float(limit)) * math.sqrt(2 / math.pi)
 
-    assert error(found) <= 1.5 * min(error(edge) for edge in edges)
+    assert error(found.limit) <= 1.5 * min(error(edge) for edge in edges)
 
 
-def test_few_units_never_get_a_huge_limit_often():
-    edges = limit_edges()
-    bins = np.zeros(len(edges) + 1, dtype=np.int64)
-    bins[4] = 200  # 5 rows each
-    count = 300
-    found = [
-        choose_limit(bins, edges=edges, above=1, epsilon=0.5, neighbours="add_remove")
-        for _ in range(count)
-    ]
-    # At most 5% are expected; Binomial(300, 0.05) exceeds 45 with a chance below 1e-9.
-    assert sum(limit > 5 for limit in found) <= 45
+def test_groups_that_noise_would_drown_are_cut_by_a_tighter_limit():
+    sizes = np.concatenate([np.full(9000, 2), np.full(900, 50)])
+    profile = profile_of(sizes, limit_edges(), is_exact=True)
+    assert choose_limit(profile, above=10).limit >= 48
+    tight = choose_limit(profile, above=1000)
+    assert tight.limit == 2
+    assert tight.beyond.seen == pytest.approx(900, abs=1)
+    assert tight.share >= 900 * 48 / (9900 * 2)  # what is cut is counted
 
 
-def test_what_can_be_found():
-    assert findable(epsilon=2, edges=50) == pytest.approx(findable(epsilon=1, edges=50) / 2)
-    assert findable(epsilon=1, edges=50, group_size=3) == pytest.approx(
-        3 * findable(epsilon=1, edges=50)
-    )
-    assert good_rank(Noise(kind="gaussian", multiplier=2), groups=10, sensitivity=2) > 30
+@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
+def test_too_few_people_get_no_bounds(kind):
+    """Ten people under a noise of ten: found with a chance of 1%, and 20 times below 1e-10."""
+    noise = Noise(kind=kind, multiplier=10)
+    found = [bounds_of(np.full(10, 50.0), noise=noise) for _ in range(20)]
+    assert sum(one is not None for one in found) <= 5
+    assert choose_limit(profile_of(np.full(3, 2), limit_edges(), is_exact=True), above=1) is None
+
+
+def test_a_steep_tail_is_known_and_a_flat_one_is_not():
+    rng = np.random.default_rng(5)
+    steep = bounds_of(np.minimum(rng.normal(40, 10, 20_000), 99), is_exact=True)
+    assert steep.above.first < 0.01 * 20_000 * 40
+    flat = bounds_of(1 + rng.pareto(1.0, 20_000), is_exact=True)
+    assert flat.above.first == flat.above.second == math.inf
+    # A power of 2 has a mean, and no variance.
+    middle = bounds_of(100 * (1 + rng.pareto(2.0, 20_000)), is_exact=True)
+    assert middle.above.is_known
+    assert middle.above.second == math.inf
+
+
+def test_a_tail_of_a_power_law_is_estimated_from_above_and_not_far_off():
+    edges = np.array([float(edge) for edge in value_edges(smallest=0, largest=6)])
+    values = 100 * (1 + np.random.default_rng(3).pareto(3.0, 200_000))
+    bins = np.bincount(np.searchsorted(edges, values), minlength=len(edges) + 1).astype(float)
+    at = int(np.flatnonzero(edges == 1000)[0])
+    tail = tail_beyond(edges, bins, cut=at, last=at, deviation=2.0, reach=2)
+    true = np.maximum(values - 1000, 0).sum()
+    assert true <= tail.first <= 2.5 * true
+    assert tail.units >= (values > 1000).sum()
 
 
 def test_edges():
@@ -157,26 +136,5 @@ def test_edges():
     assert {-edge for edge in edges} == set(edges)
 
 
-@pytest.mark.lengthy
-@given(st.lists(st.fractions(-1000, 1000), max_size=5))
-def test_just_below_is_the_last_double_below(edges):
-    for edge, below in zip(edges, just_below(edges), strict=True):
-        assert below < edge <= Fraction(math.nextafter(float(below), math.inf))
-
-
-def test_huge_counts_do_not_overflow():
-    bins = np.full(5, 2**62, dtype=np.int64)
-    asked = {"edges": EDGES, "epsilon": 1, "neighbours": "add_remove"}
-    assert choose_limit(bins, above=5, **asked) == 8
-    assert choose_limit(bins, above=2**70, **asked) == 1
-
-
-def test_bad_input_is_refused():
-    good = {"edges": EDGES, "above": 1, "epsilon": 1, "neighbours": "add_remove"}
-    bins = np.zeros(5, dtype=np.int64)
-    for name, bad in (("above", -1), ("epsilon", 0), ("neighbours", "twins"), ("group_size", 0)):
-        with pytest.raises(ParameterError, match=name):
-            choose_limit(bins, **(good | {name: bad}))
-    for wrong in (np.zeros(4, dtype=np.int64), np.zeros(5), bins - 1):
-        with pytest.raises(DataError):
-            choose_limit(wrong, **good)
+def test_good_rank_counts_what_noise_adds():
+    assert good_rank(Noise(kind="gaussian", multiplier=2), groups=10, sensitivity=2) > 30

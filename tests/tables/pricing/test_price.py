@@ -85,7 +85,7 @@ def test_the_loss_names_the_noise_that_is_used(case, epsilon, delta):
     catalog = oracle.catalog_of(case, TYPES)
     layout = lay_out(parse(case.sql, catalog, periods=case.periods))
     noisy = len(layout.families) + layout.with_units + len(layout.distinct)
-    parts = dict(compose([(found.loss, 1)]).parts) if noisy else {}
+    parts = dict(compose([(found.loss, 1)]).parts)
     if noisy:
         kind = LaplaceLoss if found.noise.kind == "laplace" else GaussianLoss
         assert parts[kind(noise_multiplier=found.noise.multiplier)] == noisy
@@ -98,8 +98,9 @@ def test_the_loss_names_the_noise_that_is_used(case, epsilon, delta):
     sizes = [LaplaceLoss(noise_multiplier=10 / found.rank_epsilon)] * len(layout.ranks)
     assert all(size in dict(compose([(found.loss, 1)]).parts) for size in sizes)
     wanted = len(layout.ranks) * found.rank_epsilon * Fraction(9, 10)
-    wanted += len(found.inferences) * found.inference_epsilon
     assert spent == wanted
+    if found.inferences:
+        assert parts[found.inference_noise.loss] == len(found.inferences)
 
 
 # Through the ledger

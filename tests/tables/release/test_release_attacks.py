@@ -29,8 +29,8 @@ from discreet.errors import DiscreetError, ParameterError, Refused
 from discreet.noise import SYSTEM
 from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.tables import Protected, protect
-from discreet.tables.algorithms import limit_choice as _limits
 from discreet.tables.algorithms import quantile_draw as _ranks
+from discreet.tables.algorithms.limit_choice import limit_edges, value_edges
 from discreet.tables.algorithms.noise import Noise
 from discreet.tables.engines import DuckDBEngine
 from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm, sensitivity
@@ -282,8 +282,19 @@ class Trace:
     tables: list[tuple[Statement, pa.Table]]
     noised: list[tuple[np.ndarray, Fraction, str]]
     sizes: list[tuple[np.ndarray, Fraction]]
+    profiles: list[tuple[np.ndarray, Fraction, str]]
     choices: int
     draws: int
+
+
+PROFILES = {(len(edges) + 1,) for edges in (value_edges(), limit_edges(), limit_edges(2))}
+
+
+def peaked(size: int, turn: int) -> np.ndarray:
+    """Return a profile whose units are all in one bin, another one each time."""
+    bins = np.zeros(size, dtype=np.int64)
+    bins[7 * turn % size] = 10**6 * WEIGHT_STEPS
+    return bins
 
 
 @contextmanager
@@ -294,14 +305,13 @@ def without_randomness(prepared: Prepared, trace: Trace) -> Iterator[None]:
         if self == size_noise(prepared.price.rank_epsilon):
             trace.sizes.append((np.asarray(values), Fraction(sensitivity)))
             return np.asarray(values)  # sizes of groups: totals of what quantiles are drawn from
+        if self == prepared.price.inference_noise and np.shape(values) in PROFILES:
+            trace.choices += 1
+            trace.profiles.append((np.asarray(values), Fraction(sensitivity), self.kind))
+            return peaked(len(values), trace.choices)
         assert self == prepared.price.noise
         trace.noised.append((np.asarray(values), Fraction(sensitivity), self.kind))
         return np.asarray(values)
-
-    def choose(bins: Any, *, edges: tuple[Fraction, ...], epsilon: Any, **_: Any) -> Fraction:
-        assert epsilon == prepared.price.inference_epsilon
-        trace.choices += 1
-        return edges[7 * trace.choices % len(edges)]
 
     def ranks(**terms: Any) -> _ranks.Ranks:
         assert terms["epsilon"] == prepared.price.rank_epsilon * (1 - SIZE_SHARE)
@@ -311,7 +321,6 @@ def without_randomness(prepared: Prepared, trace: Trace) -> Iterator[None]:
     real_ranks = _ranks.Ranks
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Noise, "add", add)
-        patch.setattr(_limits, "choose_limit", choose)
         patch.setattr(_ranks, "Ranks", ranks)
         patch.setattr(_run_sums, "threshold", lambda *_, **__: Fraction(0))
         patch.setattr(_running, "token_hex", lambda _: "salt")
@@ -320,7 +329,7 @@ def without_randomness(prepared: Prepared, trace: Trace) -> Iterator[None]:
 
 def traced(prepared: Prepared, known: Catalog, visits: Rows, orders: Rows) -> Trace:
     tables = {"visits": filled(VISITS, visits), "orders": filled(ORDERS, orders), "shared": SHARED}
-    trace = Trace(tables=[], noised=[], sizes=[], choices=0, draws=0)
+    trace = Trace(tables=[], noised=[], sizes=[], profiles=[], choices=0, draws=0)
     with DuckDBEngine(tables, threads=1) as engine, without_randomness(prepared, trace):
         recorder = Recorder(engine, trace.tables)
         run(prepared, engine=recorder, catalog=known, confidence=Fraction(1, 2), source=SYSTEM)
@@ -417,7 +426,8 @@ def test_no_question_moves_more_than_its_noise_hides(seed: int) -> None:
         check_statement(statement, moved(before, after), known, paid.order)
     if not query.has_known_keys:
         return  # then arrays have a row for each group that was found
-    for (one, reach, kind), (other, _, _) in zip(first.noised, second.noised, strict=True):
+    noised = zip([*first.noised, *first.profiles], [*second.noised, *second.profiles], strict=True)
+    for (one, reach, kind), (other, _, _) in noised:
         change = [int(a) - int(b) for a, b in zip(one.flat, other.flat, strict=True)]
         order = 1 if kind == "laplace" else 2
         assert squared_norm(change, order) <= (reach * WEIGHT_STEPS) ** 2

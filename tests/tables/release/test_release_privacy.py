@@ -25,7 +25,6 @@ from hypothesis import strategies as st
 from discreet.errors import Refused
 from discreet.noise import SYSTEM
 from discreet.privacy import Neighbours, Unit
-from discreet.tables.algorithms import limit_choice as limits
 from discreet.tables.algorithms import quantile_draw as ranks
 from discreet.tables.algorithms.noise import Noise
 from discreet.tables.engines import DuckDBEngine, open_sources
@@ -155,7 +154,6 @@ def spied():
             patch.setattr(owner, name, wrapped)
 
         noted(Noise, "add", "noise")
-        noted(limits, "choose_limit", "choice")
         noted(ranks.Ranks, "interval", "rank")
         noted(ranks.Ranks, "extreme", "extreme")
         yield current
@@ -219,7 +217,7 @@ def check(question, catalog, one, two, spied, *, bounding=None):
     for statement, before, followers in steps:
         after = two.aggregate(statement).reveal_without_noise()
         if isinstance(statement, Profile):
-            _check_profile(before, after, followers, catalog)
+            _check_profile(before, after, followers)
         elif getattr(statement, "grid", None) is not None:
             _check_ranks(prepared, statement, before, after, followers, catalog)
         else:
@@ -290,18 +288,15 @@ def _tail(noise, distance, reach):
     return math.erfc(z / math.sqrt(2)) / 2
 
 
-def _check_profile(before, after, followers, catalog):
-    (event,) = [event for event in followers if event[0] == "choice"]
-    _, given, named = event
-    assert named["neighbours"] is catalog.neighbours
-    assert named["group_size"] == catalog.unit.size
-    size = len(given[0])
-    one, two = (np.zeros(size, dtype=int) for _ in range(2))
+def _check_profile(before, after, followers):
+    (event,) = [event for event in followers if event[0] == "noise"]
+    _, (noise, values), named = event
+    one, two = (np.zeros(len(values), dtype=int) for _ in range(2))
     for bins, table in ((one, before), (two, after)):
         bins[table["bin"].to_numpy()] = table["units"].to_numpy()
-    from_below, from_above = np.cumsum(one - two), np.cumsum((one - two)[::-1])
-    assert np.abs(from_below).max() <= catalog.unit.size
-    assert np.abs(from_above).max() <= catalog.unit.size
+    assert (one * WEIGHT_STEPS == values).all()
+    moved = np.linalg.norm(one - two, ord=noise.order)
+    assert moved <= float(named["sensitivity"]) * (1 + 1e-12)
 
 
 def _check_ranks(prepared, statement, before, after, followers, catalog):

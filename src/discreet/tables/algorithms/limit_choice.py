@@ -1,110 +1,218 @@
-"""Choose limits and bounds privately, where nobody declared them.
+"""Choose limits and bounds from released profiles, where nobody declared them.
 
-Units are counted by the size of something about each of them, one bin per unit
-(``Profile`` of ``model.statements``). The limit is chosen such that about a public number T
-of units exceed it, with the exponential mechanism.
-
-With few units it goes wrong quietly, in one direction: where fewer than T units exist, or not many
-more, the smallest limit is as good as any, and much is clamped away; where T is too small for
-epsilon, a limit far beyond all units could win, and noise drown the answer. The second is worse, so
-T is raised where epsilon needs it. Declaring a limit costs nothing and never goes wrong so.
+A limit is the outer edge of the last bin in which people were found, or a tighter one where so few
+lie beyond that noise would cost more than cutting them. All of it is post-processing of profiles
+(:mod:`discreet.tables.algorithms.noisy_profile`): it costs nothing more, and says what it does not
+know. Where people were found nowhere, there is no choice: too few are in the data for its price.
 """
 
 import math
-from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal
+from typing import Final, Literal, final
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet._exact import Number, exact, nonnegative, positive, whole
-from discreet.errors import DataError
-from discreet.mechanisms.parts import worst_shortfall
-from discreet.noise import SYSTEM, Source, exponential_race
-from discreet.privacy import Neighbours
+from discreet._exact import Number, whole
+from discreet.tables.algorithms.clipping import NOTHING, SURE, Tail, tail_beyond
 from discreet.tables.algorithms.noise import Noise
+from discreet.tables.algorithms.noisy_profile import NoisyProfile
 
 __all__ = [
+    "ChosenBounds",
+    "ChosenLimit",
+    "choose_bounds",
     "choose_limit",
-    "findable",
     "good_rank",
-    "just_below",
     "limit_edges",
     "value_edges",
 ]
 
-_PARTS: Final = 1 << 10  # T is rounded to these parts of a unit
-_MOST: Final = 1 << 50  # units that are counted in one bin
 _LARGEST: Final = 10**6
-_MISS: Final = Fraction(1, 200)
+_SMALLEST: Final = Fraction(1, 10**6)
+_NEAR: Final = 4  # a bound so many times closer to 0 than the other is moved to 0
+_CLEAR: Final = 1.64  # deviations that are no chance: values on the other side of 0
+_VALUE_REACH, _LIMIT_REACH = 2, 4  # bins that a tail is judged by
+
+Array = npt.NDArray[np.float64]
 
 
-def choose_limit(
-    bins: npt.NDArray[np.int64],
-    *,
-    edges: Sequence[Fraction],
-    above: Number,
-    epsilon: Number,
-    neighbours: Neighbours | str,
-    group_size: int = 1,
-    from_below: bool = False,
-    source: Source = SYSTEM,
-) -> Fraction:
-    """Return one of the ``edges``, such that about ``above`` units lie above it.
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenLimit:
+    """A limit on units, and what is ``beyond`` it, of ``size`` rows (groups, pairs) in all.
 
-    ``bins[i]`` is the number of units that have exactly i of the edges below them, as in a Profile.
-    ``above`` is raised to what this epsilon can look for (:func:`findable`).
+    >>> ChosenLimit(limit=Fraction(5), beyond=NOTHING, units=100.0, size=300.0).share
+    0.0
+    """
 
-    ``from_below`` asks for a bound on the other side, with so many units below it. A Profile counts
-    a unit at an edge as below it, so give the engine :func:`just_below` of the edges then.
+    limit: Fraction
+    beyond: Tail
+    units: float
+    size: float
 
-    Claim: if every unit is in one bin at most, the privacy loss of the choice lies in an interval
-    of length ``epsilon`` (BoundedRangeLoss), for all neighbouring relations and ``group_size``
-    units.
+    @property
+    def share(self) -> float:
+        """The part that is cut of all rows, about, relative to what is left of them."""
+        return self.beyond.first / self.size if self.size > 0 else math.inf
 
-    Why: it is the exponential mechanism on the scores -max(0, N_j - T, T - M_j), where N_j units
-    are beyond edge j and M_j beyond the next edge inwards, so that the best edge is the tightest
-    that leaves out T units at most. A unit that is added, removed, or replaced by another moves
-    each N_j and M_j by at most 1, and so each score [MT07, Theorem 6]. (-abs(N_j - T) would be as
-    private, but finds all larger edges equally good where all units are of one size.)
-    (docs/proofs/private_limits.md)
 
-    >>> units = np.array([0, 500, 300, 150, 50])  # 50 above 4, 200 above 3, ...
-    >>> choose_limit(units, edges=[Fraction(n) for n in (1, 2, 3, 4)], above=60, epsilon=2,
-    ...              neighbours="add_remove")
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenBounds:
+    """Bounds of a value, and what is ``below`` and ``above`` them, among so many ``units``.
+
+    >>> ChosenBounds(low=Fraction(0), high=Fraction(9), below=NOTHING, above=NOTHING,
+    ...              units=100.0).spread
+    0.0
+    """
+
+    low: Fraction
+    high: Fraction
+    below: Tail
+    above: Tail
+    units: float
+
+    @property
+    def spread(self) -> float:
+        """How far squared distances from a mean between the bounds are cut, in all."""
+        ends = max(-float(self.low), 0.0), max(float(self.high), 0.0)
+        tails = ((self.above, ends[0]), (self.below, ends[1]))
+        return math.fsum(tail.second + 2 * end * tail.first for tail, end in tails if tail.units)
+
+
+def choose_limit(profile: NoisyProfile, *, above: float) -> ChosenLimit | None:
+    """Return a limit that about ``above`` units exceed, or hardly any; None: too few were found.
+
+    >>> from discreet.tables.algorithms.noisy_profile import release_profile
+    >>> edges, noise = limit_edges(), Noise(kind="laplace", multiplier=1)
+    >>> units = np.zeros(len(edges) + 1, dtype=np.int64)
+    >>> units[:4] = 500, 300, 150, 50  # of up to four rows
+    >>> choose_limit(release_profile(units, edges=edges, noise=noise, sensitivity=Fraction(1)),
+    ...              above=2).limit
     Fraction(4, 1)
     """
-    budget, size = positive(epsilon, name="epsilon"), whole(group_size, name="group_size")
-    least = findable(epsilon=budget, edges=len(edges), group_size=size)
-    wanted = max(nonnegative(above, name="above"), Fraction(min(least, float(_MOST))))
-    Neighbours.of(neighbours)
-    counts = np.asarray(bins)
-    if counts.dtype != np.int64 or counts.shape != (len(edges) + 1,) or counts.min() < 0:
-        raise DataError("bins must be an int64 array of one more number than there are edges.")
-    capped = np.minimum(counts, _MOST // counts.size)  # so that the sums below cannot overflow
-    if not from_below:
-        capped = capped[::-1]
-    outside = np.cumsum(capped)[:-1]  # from the outermost edge inwards
-    inwards = np.append(outside[1:], _MOST)  # nothing is tighter than the last
-    target = min(math.floor(wanted * _PARTS + Fraction(1, 2)), _MOST * _PARTS)
-    score = -np.maximum(0, np.maximum(outside * _PARTS - target, target - inwards * _PARTS))
-    chosen = exponential_race(score, rate=budget / (2 * size * _PARTS), source=source)
-    return edges[chosen if from_below else -1 - chosen]
+    hull = profile.hull
+    if hull is None:
+        return None
+    edges = np.array([float(edge) for edge in profile.edges])
+    first, last = hull
+    cut = _trimmed(profile.bins, first, last, above=above, deviation=profile.deviation)
+    cut = min(cut, len(edges) - 1)
+    tail = tail_beyond(
+        edges, profile.bins, cut=cut, last=last, deviation=profile.deviation, reach=_LIMIT_REACH
+    )
+    sizes = np.minimum(edges, (np.append([0.0], edges[:-1]) + edges + 1) / 2)
+    counts = np.maximum(profile.bins[: len(edges)], 0)[first : last + 1]
+    kept = np.minimum(sizes[first : last + 1], edges[cut])
+    return ChosenLimit(
+        limit=profile.edges[cut],
+        beyond=tail,
+        units=float(profile.bins[first : last + 1].sum()),
+        size=float(counts @ kept),
+    )
 
 
-def findable(*, epsilon: Number, edges: int, group_size: int = 1) -> float:
-    """Return the smallest number of units beyond a limit that an ``epsilon`` can look for.
+def choose_bounds(
+    smallest: NoisyProfile, largest: NoisyProfile, *, above: float
+) -> ChosenBounds | None:
+    """Return bounds that about ``above`` units exceed on each side; None: too few were found.
 
-    With a confidence of 99.5% the limit chosen is then no larger than the largest unit needs: edges
-    further out miss that number by all of it, while some edge misses it by nothing (unless more
-    units than that exceed them all).
+    The profiles are of the smallest and the largest values of units, with the same edges of both
+    signs; where a unit has a single value, one profile serves as both.
 
-    >>> round(findable(epsilon=1, edges=50), 2)
-    18.37
+    >>> from discreet.tables.algorithms.noisy_profile import release_profile
+    >>> edges, noise = value_edges(), Noise(kind="laplace", multiplier=1)
+    >>> units = np.zeros(len(edges) + 1, dtype=np.int64)
+    >>> units[[edges.index(20), edges.index(50), edges.index(100)]] = 300, 900, 500
+    >>> profile = release_profile(units, edges=edges, noise=noise, sensitivity=Fraction(1))
+    >>> found = choose_bounds(profile, profile, above=2)
+    >>> int(found.low), int(found.high)
+    (0, 100)
     """
-    rate = positive(epsilon, name="epsilon") / (2 * whole(group_size, name="group_size"))
-    return worst_shortfall(rate, _MISS, others=whole(edges, name="edges") - 1)
+    below, beyond = smallest.hull, largest.hull
+    if below is None or beyond is None:
+        return None
+    edges = np.array([float(edge) for edge in largest.edges])
+    units = float(largest.bins[beyond[0] : beyond[1] + 1].sum())
+    up = _End(edges, largest.bins, *beyond, largest.deviation)
+    down = _End(-edges[::-1], smallest.bins[::-1], *_mirrored(below, edges), smallest.deviation)
+    high = largest.edges[min(up.cut(above), len(edges) - 1)]
+    low = largest.edges[max(0, len(edges) - 1 - down.cut(above))]
+    if low == -_SMALLEST:  # the bin that ends at 0 holds zeros
+        low = Fraction(0)
+    low, high = min(low, high), max(low, high)
+    if 0 < low <= high / _NEAR:
+        low = Fraction(0)
+    if 0 < -high <= -low / _NEAR:
+        high = Fraction(0)
+    if low == high == 0:  # the scale of anything else is unknown
+        anywhere = Tail(seen=0.0, units=units, first=math.inf, second=math.inf)
+        return ChosenBounds(low=low, high=Fraction(1), below=NOTHING, above=anywhere, units=units)
+    if low == high:  # beyond all edges
+        low, high = min(low, Fraction(0)), max(high, Fraction(0))
+    return ChosenBounds(
+        low=low,
+        high=high,
+        below=down.tail(-float(low), -float(high), above=above),
+        above=up.tail(float(high), float(low), above=above),
+        units=units,
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _End:
+    """One end of values: edges and bins from the other end outwards."""
+
+    edges: Array
+    bins: Array
+    first: int
+    last: int
+    deviation: float
+
+    def cut(self, above: float) -> int:
+        return _trimmed(self.bins, self.first, self.last, above=above, deviation=self.deviation)
+
+    def tail(self, bound: float, other: float, *, above: float) -> Tail:
+        """Return what is beyond ``bound``; the ``other`` bound is on the other side."""
+        if bound > 0:
+            cut = min(self.cut(above), len(self.edges) - 1)
+            return tail_beyond(
+                self.edges, self.bins, cut=cut, last=self.last, deviation=self.deviation,
+                reach=_VALUE_REACH,
+            )  # fmt: skip
+        size = abs(other)
+        if bound == 0:  # most values simply end there: count only what is no chance
+            at = int(np.searchsorted(self.edges, size))
+            few = self.bins[max(0, at - 5) : at + 1]
+            least = self.deviation * math.sqrt(len(few))
+            seen = float(few.sum())
+            if seen <= _CLEAR * least:
+                return NOTHING
+            units = seen + least
+            first = units * size / 2
+        else:  # towards 0, and no farther: on the other side of 0 many would be seen
+            ahead = self.bins[self.last + 1 : self.last + 1 + _VALUE_REACH]
+            seen = max(0.0, float(ahead.sum()))
+            units = seen + SURE * self.deviation * math.sqrt(_VALUE_REACH)
+            first = units * -bound
+        return Tail(seen=seen, units=units, first=first, second=2 * size * first)
+
+
+def _mirrored(hull: tuple[int, int], edges: Array) -> tuple[int, int]:
+    return len(edges) - hull[1], len(edges) - hull[0]
+
+
+def _trimmed(bins: Array, first: int, last: int, *, above: float, deviation: float) -> int:
+    """Return the last bin that is kept: those beyond it hold few units, or hardly any."""
+    cut = last
+    for length in range(1, last - first + 1):
+        beyond = float(bins[last - length + 1 : last + 1].sum())
+        if beyond <= max(above, deviation * math.sqrt(length)):
+            cut = last - length
+    return cut
 
 
 def good_rank(noise: Noise, *, groups: int, sensitivity: Number = 1) -> float:
@@ -155,22 +263,3 @@ def value_edges(*, smallest: int = -6, largest: int = 18) -> tuple[Fraction, ...
     powers = range(smallest, largest + 1)
     sizes = [Fraction(digit) * Fraction(10) ** power for power in powers for digit in (1, 2, 5)]
     return (*(-size for size in reversed(sizes)), Fraction(0), *sizes)
-
-
-def just_below(edges: Sequence[Fraction]) -> tuple[Fraction, ...]:
-    """Return for each edge the next double below it: what is at most that is below the edge.
-
-    A Profile of the smallest values counts a unit with the value 0 as at most 0. For a bound from
-    below the units of interest are those *below* it, or a column without negative numbers could
-    never get the bound 0.
-
-    >>> just_below([Fraction(0), Fraction(1)])[1] < 1
-    True
-    """
-    found = []
-    for edge in edges:
-        bound = exact(edge, name="edges")
-        nearest = float(bound)
-        is_below = Fraction(nearest) < bound
-        found.append(Fraction(nearest if is_below else math.nextafter(nearest, -math.inf)))
-    return tuple(found)

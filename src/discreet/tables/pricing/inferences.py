@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal, final
 
+from discreet.tables.algorithms.limit_choice import limit_edges, value_edges
 from discreet.tables.model.bounds import Bounding, Norm
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query
@@ -14,6 +15,7 @@ __all__ = ["Inference", "LimitKind", "NoiseKind", "declared_limit", "inferences_
 
 NoiseKind = Literal["laplace", "gaussian"]
 LimitKind = Literal["rows", "norm", "groups", "pairs"]
+ValueEnd = Literal["smallest", "largest", "only"]
 
 FEW: Final = 16  # rows that a unit has by how they are made: looking for fewer would gain little
 
@@ -21,14 +23,27 @@ FEW: Final = 16  # rows that a unit has by how they are made: looking for fewer 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inference:
-    """A limit on units, or the larger or smaller bound of a value, that is chosen privately.
+    """A profile of units that is released, so that a limit or bounds of a value follow from it.
 
-    >>> Inference(of="largest", value=0).value
-    0
+    Bounds follow from the ``smallest`` and the ``largest`` value of each unit; of units that have
+    one row, from its ``only`` value.
+
+    >>> Inference(of="largest", value=0).is_limit
+    False
     """
 
-    of: Literal["rows", "norm", "groups", "pairs", "largest", "smallest"]
+    of: Literal["rows", "norm", "groups", "pairs", "smallest", "largest", "only"]
     value: int | None = None
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether a limit on units follows from it, or else bounds of a value."""
+        return self.of in ("rows", "norm", "groups", "pairs")
+
+    @property
+    def edges(self) -> tuple[Fraction, ...]:
+        """The edges of its bins."""
+        return limit_edges(2 if self.of == "norm" else 1) if self.is_limit else value_edges()
 
 
 def declared_limit(of: LimitKind, query: Query, catalog: Catalog) -> Fraction | None:
@@ -88,5 +103,8 @@ def inferences_of(
     ranked = (query.aggregates[i].values[0] for i in layout.ranks)
     for value in sorted({*layout.bounded_values, *ranked}):
         if query.values[value].bounds is None:
-            found += [Inference(of="smallest", value=value), Inference(of="largest", value=value)]
+            ends: tuple[ValueEnd, ...] = ("smallest", "largest")
+            if known_rows(query, catalog) == 1:
+                ends = ("only",)
+            found += [Inference(of=end, value=value) for end in ends]
     return tuple(found)

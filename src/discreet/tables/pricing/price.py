@@ -38,6 +38,7 @@ INFERENCE_SHARE: Final = Fraction(1, 10)  # of epsilon, for all undeclared limit
 # Without groups noise is small beside what a limit cuts off, so finding a good one is worth more.
 INFERENCE_SHARE_OF_TOTALS: Final = Fraction(1, 5)
 KEY_SHARE: Final = Fraction(1, 2)  # of delta, for unlisted keys beside Gaussian noise
+ALL_BUT_LITTLE: Final = 1 - Fraction(1, 10**5)  # the same, for Gaussians of different sizes
 ALL_BUT_NOTHING: Final = 1 - Fraction(1, 10**6)  # leaves accountants something to round with
 SIZE_SHARE: Final = Fraction(1, 10)  # of a quantile's price, to know how large a group is
 MOST_GROUPS: Final = 10**6
@@ -55,9 +56,10 @@ class Price:
     """How a guarantee is spent on a question.
 
     Every count, sum or family of moments gets the same ``noise``, relative to how far a unit can
-    move it; each quantile costs ``rank_epsilon``, each inference ``inference_epsilon``; unlisted
-    keys fail with chance ``key_delta`` at most. Of ``rank_epsilon`` a tenth tells how many rows a
-    group has, so that intervals are given only where they hold.
+    move it; each quantile costs ``rank_epsilon``, and the profiles that limits and bounds are
+    inferred from get ``inference_noise`` each; unlisted keys fail with chance ``key_delta`` at
+    most. Of ``rank_epsilon`` a tenth tells how many rows a group has, so that intervals are given
+    only where they hold.
 
     Claim: the release is (epsilon, delta)-DP for the catalog's unit and neighbours, from which
     every sensitivity is computed, and ``loss`` says all that is known of it.
@@ -72,7 +74,7 @@ class Price:
     delta: Fraction
     noise: Noise
     rank_epsilon: Fraction
-    inference_epsilon: Fraction
+    inference_noise: Noise | None
     inferences: tuple[Inference, ...]
     key_delta: Fraction
     loss: Loss
@@ -228,13 +230,10 @@ def _spent(
     key_delta = Fraction(0)
     if not query.has_known_keys:
         key_delta = delta * (KEY_SHARE if kind == "gaussian" else ALL_BUT_NOTHING)
-    if kind == "laplace":
-        noise = Noise(kind=kind, multiplier=1 / each)
-    else:
-        pooled = each * max(1, noisy) * ALL_BUT_NOTHING
-        whole = _gaussian_multiplier(pooled, delta - key_delta)
-        noise = Noise(kind=kind, multiplier=whole * math.sqrt(max(1, noisy)) * (1 + 1e-12))
-    inferred = (epsilon - kept) / len(inferences) if inferences else Fraction(0)
+    noise, inferring = _noises(
+        kind, noisy, len(inferences), each=each, share=share, delta=delta - key_delta,
+        epsilon=epsilon - each * len(layout.ranks),
+    )  # fmt: skip
     parts: list[tuple[Loss, int]] = []
     if noisy:
         parts.append((noise.loss, noisy))
@@ -243,8 +242,8 @@ def _spent(
         drawn = each * (1 - SIZE_SHARE)
         parts += [(BoundedRangeLoss(epsilon=drawn * one), 1) for one in shares]
         parts.append((size_noise(each).loss, 1))
-    if inferences:
-        parts.append((BoundedRangeLoss(epsilon=inferred), len(inferences)))
+    if inferring is not None:
+        parts.append((inferring.loss, len(inferences)))
     if key_delta and beside is not None:
         # Where a budget has no delta at all nothing helps, and it will say so.
         key_delta = min(key_delta, beside(compose(parts)) or key_delta)
@@ -255,11 +254,39 @@ def _spent(
         delta=delta if kind == "gaussian" else key_delta / ALL_BUT_NOTHING,
         noise=noise,
         rank_epsilon=each,
-        inference_epsilon=inferred,
+        inference_noise=inferring,
         inferences=inferences,
         key_delta=key_delta,
         loss=compose(parts),
     )
+
+
+def _noises(
+    kind: NoiseKind,
+    noisy: int,
+    profiles: int,
+    *,
+    each: Fraction,
+    share: Fraction,
+    epsilon: Fraction,
+    delta: Fraction,
+) -> tuple[Noise, Noise | None]:
+    """Return the noise of every noisy part, and that of every profile, if there are any.
+
+    Laplace noise of a part is paid with ``each``; profiles share what is left of ``epsilon``. All
+    Gaussian noise is one Gaussian for ``epsilon``, of whose inverse variance profiles get a share.
+    """
+    if kind == "laplace":
+        noise = Noise(kind=kind, multiplier=1 / each)
+        left = epsilon - noisy * each
+        return noise, Noise(kind=kind, multiplier=profiles / left) if profiles else None
+    kept = epsilon * (ALL_BUT_LITTLE if profiles else ALL_BUT_NOTHING)
+    whole = _gaussian_multiplier(kept, delta) * (1 + 1e-12)
+    part = float(share) if profiles else 0.0
+    noise = Noise(kind=kind, multiplier=whole * math.sqrt(max(1, noisy) / (1 - part)))
+    if not profiles:
+        return noise, None
+    return noise, Noise(kind=kind, multiplier=whole * math.sqrt(profiles / part))
 
 
 @lru_cache(maxsize=256)

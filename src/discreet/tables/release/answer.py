@@ -2,8 +2,9 @@
 
 import json
 import math
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, final
 
@@ -24,7 +25,9 @@ from discreet.tables.model.relation import most_joined
 from discreet.tables.model.scalar import Call, walk
 from discreet.tables.pricing.expected_errors import name_of
 from discreet.tables.pricing.offer import Offer
+from discreet.tables.pricing.people import refuse_too_few
 from discreet.tables.pricing.prepared import Prepared
+from discreet.tables.release.clip_notes import clip_facts, clip_notes
 from discreet.tables.release.columns import Columns, columns_of
 from discreet.tables.release.execution.run import Released, run
 from discreet.tables.release.exhausted import saying_what_fits
@@ -47,7 +50,8 @@ __all__ = [
 class Asker:
     """Who asks what of which data: the same for every question of a call.
 
-    The offer says who asks and for which purpose.
+    The offer says who asks and for which purpose. ``counted`` tells how many rows tables have at
+    most, as far as that was released before.
     """
 
     account: Account
@@ -57,11 +61,21 @@ class Asker:
     offer: Offer
     source: Source
     seconds: float | None = None
+    counted: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def confidence(self) -> Fraction:
         """That of all intervals."""
         return Fraction(self.offer.confidence)
+
+    def most_people(self, query: Query) -> int | None:
+        """Return how many people a question is about at most, from public facts."""
+        known = [self.catalog.size]
+        if len(query.tables) == 1:
+            known.append(self.counted.get(query.tables[0]))
+        if not query.keys:
+            known.append(None if self.offer.size is None else int(self.offer.size))
+        return min((one for one in known if one is not None), default=None)
 
     @property
     def asking(self) -> dict[str, Any]:
@@ -124,6 +138,7 @@ def _is_as_good(kept: bytes, prepared: Prepared, asker: Asker) -> bool:
 
 def paid(prepared: Prepared, asker: Asker) -> tuple[Released, Result]:
     """Charge, run, and put the answer on record."""
+    refuse_too_few(prepared, asker.catalog, people=asker.most_people(prepared.query))
     query = fingerprinted(prepared, asker.catalog)
     with ExitStack() as until_it_ran:
         try:
@@ -177,7 +192,7 @@ def made(prepared: Prepared, released: Released, asker: Asker, receipt: Receipt)
         receipt=receipt,
         **_cost(asker.account, receipt),
         facts=_facts(prepared, released, asker, columns),
-        notes=_notes(prepared, released),
+        notes=_notes(prepared, released, asker.catalog),
     )
 
 
@@ -270,18 +285,13 @@ def _aggregate_facts(index: int, prepared: Prepared, released: Released) -> dict
             facts["second_bounds"] = [float(end) for end in released.bounds[clamped[1]]]
         inferred = any(query.values[v].bounds is None for v in clamped)
         facts["origin"] = "inferred" if inferred else "declared"
+        facts |= clip_facts(released, aggregate.values)
     return facts
 
 
-def _notes(prepared: Prepared, released: Released) -> tuple[str, ...]:
+def _notes(prepared: Prepared, released: Released, catalog: Catalog) -> tuple[str, ...]:
     """Say what a reader must know besides the numbers."""
-    notes = joined_notes(prepared.query)
-    if {"rows", "norm"} & set(released.limits) and isinstance(released.bounding, Norm):
-        norm = "rows" if released.bounding.order == 1 else "rows (as a norm over groups)"
-        notes.append(
-            f"Units with more than {float(released.bounding.limit):g} {norm} count for that much; "
-            "the limit was chosen privately, and what it takes off is in no error bar."
-        )
+    notes = [*joined_notes(prepared.query), *clip_notes(prepared, released, catalog)]
     if any(prepared.query.aggregates[i].quantile is not None for i in prepared.layout.ranks):
         notes.append("Intervals of quantiles hold for groups with enough rows: see explain().")
     shown = [part for _, node in prepared.query.output.columns for part in walk(node)]

@@ -1,13 +1,16 @@
-"""Bounds that cut much, as far as quantiles that were released before tell."""
+"""What earlier answers tell about later ones: bounds that cut much, tables that are small."""
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Final
 
+from discreet.tables.model.relation import UNIT, Rows, Scan, Select
+from discreet.tables.model.scalar import Call
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.results.result import Result
 
-__all__ = ["tight_bounds", "told_quantiles"]
+__all__ = ["tight_bounds", "told_counts", "told_quantiles"]
 
 _NEAR: Final = Fraction(1, 50)  # of the range: a quantile so close to a bound was probably cut
 
@@ -23,8 +26,33 @@ def told_quantiles(prepared: Prepared, result: Result) -> dict[tuple[str, Fracti
     for one, facts in zip(query.aggregates, result.facts["aggregates"], strict=True):
         column = query.values[one.values[0]].column if one.values else None
         if column and one.quantile and "column" in facts:
-            found[column, one.quantile] = float(result[facts["column"]][0])
+            at = float(result[facts["column"]][0])
+            if math.isfinite(at):
+                found[column, one.quantile] = at
     return found
+
+
+def told_counts(prepared: Prepared, result: Result) -> dict[str, int]:
+    """Return how many rows a whole table has at most, where an answer tells that."""
+    query = prepared.query
+    if query.keys or not _is_whole(query.rows) or len(result) != 1:
+        return {}
+    for one, facts in zip(query.aggregates, result.facts["aggregates"], strict=True):
+        if one.kind == "count" and "column" in facts:
+            most = float(result.highs[facts["column"]][0])
+            return {query.tables[0]: max(0, math.ceil(most))} if math.isfinite(most) else {}
+    return {}
+
+
+def _is_whole(rows: Rows) -> bool:
+    """Say whether these are all rows of a table that belong to somebody."""
+    if not isinstance(rows, Select):
+        return False
+    if isinstance(rows.source, Scan):
+        owners = [node for name, node in rows.columns if name == UNIT]
+        has_owner = [Call("not", (Call("is_null", (node,)),)) for node in owners]
+        return all(one in has_owner for one in rows.where)
+    return not rows.where and len(rows.source) == 1 and _is_whole(rows.source[0].rows)
 
 
 def tight_bounds(prepared: Prepared, told: Told) -> list[str]:

@@ -1,9 +1,9 @@
 """All aggregates of a question in all groups, with intervals, and how they move with the noise."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import final
+from typing import Final, final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +11,12 @@ import numpy.typing as npt
 from discreet.tables.algorithms.estimates import Estimate, deviations, estimate
 from discreet.tables.algorithms.propagation import Array, Noisy, interval_factor, moved, spread
 from discreet.tables.pricing.prepared import Prepared
+from discreet.tables.release.clipped import clipped
 from discreet.tables.release.execution.run import Released
 
 __all__ = ["Estimated", "Estimates"]
+
+_SMALL: Final = 1 / 20  # of the largest value that an aggregate could have
 
 
 @final
@@ -67,9 +70,10 @@ class Estimates:
                     self._free(i, other) if sources.get(i) is noisy else value
                     for i, value in enumerate(values)
                 ]
-        for i in self.released.ranked:
-            step = np.nan_to_num(shown[i].error)
-            yield [value + step if j == i else value for j, value in enumerate(values)]
+        for i, one in enumerate(shown):
+            step = np.nan_to_num(one.error) if i in self.released.ranked else self._cut_step(one)
+            if step.any():
+                yield [value + step if j == i else value for j, value in enumerate(values)]
 
     def derived(
         self, centre: Array, moves: Sequence[Array], shown: Sequence[Estimated]
@@ -83,16 +87,61 @@ class Estimates:
         return self._around(Estimate(value=centre, error=error, reliable=reliable), cells=2)
 
     def _with_interval(self, index: int) -> Estimated:
-        if index not in self.released.ranked:
-            noisy = self._sources()[index]
-            made = estimate(self.prepared.query.aggregates[index], noisy)
-            return self._around(made, cells=noisy.cells.count)
-        found = self.released.ranked[index]
-        width = (found.high - found.low) / 2
-        error = width / interval_factor("gaussian", confidence=self.confidence)
-        reliable = np.isfinite(found.value) & (np.isfinite(found.low) | np.isfinite(found.high))
-        return Estimated(
-            value=found.value, error=error, low=found.low, high=found.high, reliable=reliable
+        aggregate, source = self.prepared.query.aggregates[index], self._sources().get(index)
+        if source is None:
+            found = self._of_draw(index)
+        else:
+            found = self._around(estimate(aggregate, source), cells=source.cells.count)
+        cut = clipped(aggregate, found.value, source, self.released)
+        if not cut.is_found:
+            unknown = np.full(found.value.shape, np.nan)
+            return Estimated(
+                value=unknown, error=unknown, low=unknown, high=unknown,
+                reliable=np.zeros(unknown.shape, dtype=np.bool_),
+            )  # fmt: skip
+        error = np.nan_to_num(found.error, nan=0.0)  # of a draw with one end, say
+        is_clear = 2 * error + cut.width <= np.maximum(np.abs(found.value), self._least(index))
+        return replace(
+            found,
+            low=np.where(np.isfinite(cut.below), found.low - cut.below, np.nan),
+            high=np.where(np.isfinite(cut.above), found.high + cut.above, np.nan),
+            reliable=found.reliable & is_clear,
+        )
+
+    def _least(self, index: int) -> float:
+        """Return an error that is small beside what an aggregate could be, if not beside itself."""
+        aggregate = self.prepared.query.aggregates[index]
+        if aggregate.spec.counts is not None or aggregate.kind == "sum":
+            return 0.0
+        ends = [self.released.bounds[v] for v in aggregate.values]
+        ranges = [float(high - low) for low, high in ends]
+        largest = {
+            "variance": ranges[0] * ranges[0] / 4,  # not **, which raises where this is infinite
+            "deviation": ranges[0] / 2,
+            "covariance": ranges[0] * ranges[-1] / 2,
+            "correlation": 2.0,
+        }
+        return largest.get(aggregate.kind, ranges[0]) * _SMALL
+
+    def _of_draw(self, index: int) -> Estimated:
+        found, value = self.released.ranked[index], self.prepared.query.aggregates[index].values[0]
+        low, high = found.low, found.high
+        reliable = np.isfinite(found.value) & (np.isfinite(low) | np.isfinite(high))
+        least, most = (float(end) for end in self.released.bounds[value])
+        if value in self.released.clamps:  # what is cut at an inferred bound may lie beyond it
+            low = np.where((low <= least) & (least != 0), np.nan, low)
+            high = np.where((high >= most) & (most != 0), np.nan, high)
+        else:  # the clamped values lie between declared bounds, however few they are
+            low, high = np.where(np.isnan(low), least, low), np.where(np.isnan(high), most, high)
+        error = (high - low) / 2 / interval_factor("gaussian", confidence=self.confidence)
+        return Estimated(value=found.value, error=error, low=low, high=high, reliable=reliable)
+
+    def _cut_step(self, shown: Estimated) -> Array:
+        """Return what clipping is estimated to move, as if it were a standard error."""
+        uneven = np.abs(shown.high + shown.low - 2 * shown.value)
+        is_clear = uneven > 1e-9 * np.abs(shown.high - shown.low)
+        return np.where(is_clear, uneven, 0) / interval_factor(
+            "gaussian", confidence=self.confidence
         )
 
     def _around(self, made: Estimate, *, cells: int) -> Estimated:

@@ -15,6 +15,7 @@ from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.expected_errors import expected_errors
 from discreet.tables.pricing.inferences import known_rows
 from discreet.tables.pricing.payment import DELTA_SHARE
+from discreet.tables.pricing.people import refuse_too_few
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import ALL_BUT_NOTHING, price
 from discreet.tables.release import answer as answering
@@ -162,6 +163,8 @@ def price_together(
 
     # Without delta epsilons add up, and ledgers round each of them up by a trace.
     parts = at(_largest_scale(at, total, failure) if failure else float(ALL_BUT_NOTHING))
+    for prepared in parts:
+        refuse_too_few(prepared, asker.catalog, people=asker.most_people(prepared.query))
     return Workload(
         epsilon=float(total),
         delta=float(failure),

@@ -1,6 +1,7 @@
 """Columns of a result: one kind of array for each kind of value, and their way to JSON and back."""
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -22,6 +23,7 @@ _READERS: Final[dict[str, Callable[[Any], object]]] = {
     "timestamp": datetime.fromisoformat,
     "time": time.fromisoformat,
 }
+_NUMERIC: Final = re.compile("u?int|float|double|halffloat|decimal")  # types of Arrow
 _INFINITE: Final = {"inf": math.inf, "-inf": -math.inf}
 
 
@@ -42,6 +44,8 @@ def column(values: Any, *, name: str) -> Array:
         return _frozen(np.array(items, dtype=bool))
     if present and all(type(item) in (int, float) for item in present):
         return _frozen(_numbers(items))
+    if items and not present and _NUMERIC.match(str(getattr(values, "type", ""))):
+        return _frozen(np.full(len(items), math.nan))  # numbers all the same
     made = np.empty(len(items), dtype=object)
     made[:] = items
     return _frozen(made)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from discreet._words import percent
 from discreet.privacy import Guarantee, advantage, strength
-from discreet.tables.results.format import clean, number, price
+from discreet.tables.results.format import clean, is_inferred, number, price
 
 if TYPE_CHECKING:
     from discreet.tables.results.result import Result
@@ -164,11 +164,19 @@ def _deviation(aggregate: Mapping[str, Any]) -> str:
 def _bars(result: "Result") -> str:
     said = (
         f"With a confidence of {100 * result.confidence:.6g}%, each by itself, the interval around "
-        "a value covers what the question would give on the bounded data without noise. It does "
-        "not include what bounding itself moved: rows weighed down and values clamped make "
-        "answers smaller or flatter than those on the raw data. Nor does it include chance in how "
-        "the data was collected."
+        "a value covers what the question would give on the bounded data without noise. "
     )
+    if is_inferred(result):
+        said += (
+            "It is wider by what inferred bounds and limits are estimated to have moved, and open "
+            "where that cannot be told. "
+        )
+    else:
+        said += (
+            "It does not include what bounding itself moved: rows weighed down and values clamped "
+            "make answers smaller or flatter than those on the raw data. "
+        )
+    said += "It does not include chance in how the data was collected."
     if any(a.get("noise") == "exponential" for a in result.facts.get("aggregates", ())):
         said += (
             " Quantiles, their intervals included, were chosen at random in favour of good ones: "

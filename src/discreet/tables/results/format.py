@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from discreet.tables.results.result import Result
 
-__all__ = ["cell", "clean", "key", "number", "price", "short"]
+__all__ = ["cell", "clean", "is_inferred", "key", "number", "price", "short"]
 
 _WIDEST: Final = 48
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -127,6 +127,12 @@ def key(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.10g}"
     return short(clean(value))
+
+
+def is_inferred(result: "Result") -> bool:
+    """Say whether bounds or limits were chosen privately, so that bars allow for what they cut."""
+    made = [result.facts.get("bounding") or {}, *result.facts.get("aggregates", ())]
+    return any(one.get("origin") == "inferred" for one in made)
 
 
 def price(result: "Result") -> str:

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet._words import more_words, percent
-from discreet.tables.results.format import cell, clean, key, price, short
+from discreet.tables.results.format import cell, clean, is_inferred, key, price, short
 
 if TYPE_CHECKING:
     from discreet.tables.results.result import Result
@@ -57,12 +57,13 @@ def footer(result: "Result") -> list[str]:
     """Say what the signs mean, what it cost, what is left and where it is written down."""
     lines = []
     if any((bar == bar).any() for bar in (*result.lows.values(), *result.highs.values())):
+        clipping = "and allows for clipping" if is_inferred(result) else "not what clipping moved"
         lines.append(
-            f"± covers the noise with a confidence of {100 * result.confidence:.6g}%, "
-            "not what clipping moved."
+            f"± covers the noise with a confidence of {100 * result.confidence:.6g}%, {clipping}."
         )
     if not all(flags.all() for flags in result.reliable.values()):
-        lines.append("~ marks values with little left under the noise.")
+        much = " or where much may be cut" if is_inferred(result) else ""
+        lines.append(f"~ marks values with little left under the noise{much}.")
     for note in result.notes:
         lines += textwrap.wrap(f"Note: {clean(note)}", width=100, subsequent_indent="  ")
     again = "Answered before, at no new cost. " if result.is_recalled else ""

@@ -36,7 +36,8 @@ class Result:
     Each column that is no key has a standard error (``errors``), the ends of an interval that
     covers the exact bounded answer with probability ``confidence`` (``lows``, ``highs``), NaN where
     unknown, and a flag that says whether more than noise is left (``reliable``). The interval is
-    about noise alone: what clipping moved is not in it.
+    about noise alone, unless bounds or limits were inferred: then it is wider by what these are
+    estimated to have moved. Where too few people were found to infer them, the value is NaN.
 
     ``epsilon`` and ``delta`` are the guarantee of this release taken alone, ``loss`` is what the
     account was charged, ``share`` what that is of its budget, ``left`` what was left of it then and
@@ -50,7 +51,8 @@ class Result:
     - ``aggregates``: for each its ``kind`` and ``text``, ``column`` (that shows it as it is),
       ``noise`` ("gaussian", "laplace" or "exponential"), ``deviations`` (of the noise, in the
       units of the aggregate: the least and the greatest of all groups), ``bounds`` (of the values)
-      and their ``origin``. Older answers have a ``deviation`` instead, of each sum, in rows.
+      and their ``origin``, and ``cut``, the shares of people that inferred bounds cut: as seen,
+      and at most, about. Older answers have a ``deviation`` instead, of each sum, in rows.
 
     Nobody can guess the ``nonce``, so nobody can find the answer from its digest in the log.
 

@@ -7,6 +7,7 @@ from typing import Final, Literal, final
 import numpy as np
 
 from discreet.tables.algorithms import limit_choice
+from discreet.tables.algorithms.noisy_profile import NoisyProfile, release_profile
 from discreet.tables.model.bounds import Bounding, Groups, Norm, root_up
 from discreet.tables.model.statements import Cells, Profile
 from discreet.tables.pricing.inferences import Inference, LimitKind, declared_limit, known_rows
@@ -15,16 +16,27 @@ from discreet.tables.release.execution.context import RunContext
 __all__ = ["Limits", "choose_limits"]
 
 NOMINAL_GROUPS: Final = 20  # in the choice of limits, where the number of groups is secret
+_ONE_BIN: Final = Norm(limit=1, order=1)  # how a unit is bounded in a profile: it is in one bin
+_NO_BOUNDS: Final = (Fraction(0), Fraction(1))
+
+Measured = Literal["rows", "largest"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The limits of one release: those ``chosen`` privately, by name, and ``bounds`` of values."""
+    """The limits of one release: those ``chosen`` privately, by name, and ``bounds`` of values.
+
+    These follow from ``profiles``, in the order of the price. ``cuts`` and ``clamps`` say what they
+    cut, None where too few people were found to choose any.
+    """
 
     context: RunContext
     chosen: dict[str, Fraction] = field(default_factory=dict)
     bounds: dict[int, tuple[Fraction, Fraction]]
+    profiles: list[NoisyProfile] = field(default_factory=list)
+    cuts: dict[str, limit_choice.ChosenLimit | None] = field(default_factory=dict)
+    clamps: dict[int, limit_choice.ChosenBounds | None] = field(default_factory=dict)
 
     def of(self, what: LimitKind, value: int | None = None) -> Fraction:
         """Return one limit."""
@@ -63,74 +75,62 @@ class Limits:
 
 
 def choose_limits(context: RunContext) -> Limits:
-    """Choose privately what nobody declared, in the order of the price."""
+    """Release profiles of what nobody declared, in the order of the price, and choose from them."""
     values = enumerate(context.query.values)
     limits = Limits(
         context=context, bounds={i: one.bounds for i, one in values if one.bounds is not None}
     )
+    above = _good_rank(context)
+    ends = dict[int, list[NoisyProfile]]()
     for inference in context.price.inferences:
-        of, value = inference.of, inference.value
-        if of == "largest" or of == "smallest":
-            assert value is not None
-            limits.bounds[value] = _bounds(context, of, value, limits.bounds.get(value))
+        profile = _released(context, inference)
+        limits.profiles.append(profile)
+        if inference.is_limit:
+            name = _name(inference.of, inference.value)
+            limits.cuts[name] = limit_choice.choose_limit(profile, above=above)
+            limits.chosen[name] = _limit(context, inference, limits.cuts[name])
         else:
-            limits.chosen[_name(of, value)] = _limit(context, inference)
+            assert inference.value is not None
+            ends.setdefault(inference.value, []).append(profile)
+    for value, profiles in ends.items():
+        found = limit_choice.choose_bounds(profiles[0], profiles[-1], above=above)
+        limits.clamps[value] = found
+        # Something must be run with; what follows from it is not shown.
+        limits.bounds[value] = _NO_BOUNDS if found is None else (found.low, found.high)
     return limits
 
 
-def _limit(context: RunContext, inference: Inference) -> Fraction:
-    of = inference.of
-    edges = limit_choice.limit_edges(2 if of == "norm" else 1)
+def _limit(
+    context: RunContext, inference: Inference, found: limit_choice.ChosenLimit | None
+) -> Fraction:
+    chosen = Fraction(1) if found is None else found.limit
+    most = known_rows(context.query, context.catalog)
+    if inference.of != "pairs" and most is not None:
+        return min(chosen, Fraction(most))
+    return chosen
+
+
+def _released(context: RunContext, inference: Inference) -> NoisyProfile:
+    of, edges, noise = inference.of, inference.edges, context.price.inference_noise
+    assert noise is not None
+    measured: dict[str, Measured] = {"groups": "rows", "only": "largest"}
     profile = Profile(
         query=context.query,
-        of="rows" if of == "groups" else of,
+        of=measured.get(of, of),  # type: ignore[arg-type]  # the others are measured as they are
         edges=edges,
         value=inference.value,
         groups=context.groups,
         once=of == "groups",
         salt=context.salt,
     )
-    chosen = _chosen(context, profile, edges)
-    most = known_rows(context.query, context.catalog)
-    if of != "pairs" and most is not None:
-        return min(chosen, Fraction(most))
-    return chosen
-
-
-def _bounds(
-    context: RunContext,
-    end: Literal["largest", "smallest"],
-    value: int,
-    known: tuple[Fraction, Fraction] | None,
-) -> tuple[Fraction, Fraction]:
-    """Choose one end of a value's range; the lower one comes first."""
-    candidates = limit_choice.value_edges()
-    edges = limit_choice.just_below(candidates) if end == "smallest" else candidates
-    profile = Profile(
-        query=context.query,
-        of=end,
-        edges=edges,
-        value=value,
-        groups=context.groups,
-        salt=context.salt,
-    )
-    chosen = _chosen(context, profile, candidates)
-    low = chosen if known is None else known[0]
-    return min(low, chosen), max(low, chosen)
-
-
-def _chosen(context: RunContext, profile: Profile, candidates: tuple[Fraction, ...]) -> Fraction:
     found = context.aggregate(profile)
-    bins = np.zeros(len(candidates) + 1, dtype=np.int64)
+    bins = np.zeros(len(edges) + 1, dtype=np.int64)
     bins[found["bin"].to_numpy()] = found["units"].to_numpy()
-    return limit_choice.choose_limit(
+    return release_profile(
         bins,
-        edges=candidates,
-        above=_good_rank(context),
-        epsilon=context.price.inference_epsilon,
-        neighbours=context.catalog.neighbours,
-        group_size=context.catalog.unit.size,
-        from_below=profile.of == "smallest",
+        edges=edges,
+        noise=noise,
+        sensitivity=context.sensitivity(_ONE_BIN),
         source=context.source,
     )
 

@@ -8,6 +8,8 @@ from secrets import token_hex
 from typing import final
 
 from discreet.noise import Source
+from discreet.tables.algorithms.limit_choice import ChosenBounds, ChosenLimit
+from discreet.tables.algorithms.noisy_profile import NoisyProfile
 from discreet.tables.algorithms.propagation import Noisy
 from discreet.tables.engines.protocol import Engine
 from discreet.tables.model.bounds import Bounding
@@ -30,7 +32,8 @@ class Released:
 
     ``shown`` are the groups, known or selected. ``families``, ``units`` and ``distinct``
     hold noisy cells, ``ranked`` the quantiles by aggregate. ``limits`` and ``bounds`` say what was
-    used; where they were inferred, they are released, too.
+    used; where they were inferred, they follow from ``profiles``, and ``cuts`` and ``clamps`` say
+    what they cut, by name and by value: None where too few people were found.
     """
 
     shown: GroupIndex
@@ -43,6 +46,9 @@ class Released:
     threshold: Fraction | None
     bounding: Bounding | None
     statements: tuple[str, ...] = field(default=())
+    profiles: tuple[NoisyProfile, ...] = ()
+    cuts: dict[str, ChosenLimit | None] = field(default_factory=dict)
+    clamps: dict[int, ChosenBounds | None] = field(default_factory=dict)
 
 
 def known_groups(query: Query) -> tuple[Group, ...] | None:
@@ -100,4 +106,7 @@ def run(
         threshold=added.selection.threshold,
         bounding=limits.of_sums(),
         statements=tuple(context.statements),
+        profiles=tuple(limits.profiles),
+        cuts=limits.cuts,
+        clamps=limits.clamps,
     )

@@ -1,0 +1,81 @@
+"""What inferred bounds and limits cut, in words and as facts."""
+
+import math
+from typing import Any
+
+from discreet.tables.algorithms.limit_choice import ChosenBounds, ChosenLimit
+from discreet.tables.model.catalog import Catalog
+from discreet.tables.pricing.people import people_needed
+from discreet.tables.pricing.prepared import Prepared
+from discreet.tables.release.execution.run import Released
+
+__all__ = ["clip_facts", "clip_notes"]
+
+_WHAT = {"rows": "rows", "norm": "rows (as a norm over groups)", "groups": "groups"}
+
+
+def clip_notes(prepared: Prepared, released: Released, catalog: Catalog) -> list[str]:
+    """Say what was chosen privately, and how many were cut by it."""
+    notes = []
+    for name, cut in released.cuts.items():
+        if cut is not None:
+            what = _WHAT.get(name, "values")
+            notes.append(
+                f"a person counts with at most {float(released.limits[name]):g} {what}, chosen "
+                f"privately: {_cut_rows(cut)}."
+            )
+    for value, clamp in released.clamps.items():
+        if clamp is not None:
+            notes.append(
+                f"{prepared.query.values[value].text} was clamped to {_ends(clamp)}, chosen "
+                f"privately: {_cut_people(clamp)}."
+            )
+    if None in released.cuts.values() or None in released.clamps.values():
+        needed = people_needed(prepared, catalog)
+        assert needed is not None
+        notes.append(
+            f"NULL: too few people were found to choose the {needed} at this epsilon; it takes "
+            f"about {needed.number:,} of similar size. Declare them, or pay more."
+        )
+    return notes
+
+
+def clip_facts(released: Released, values: tuple[int, ...]) -> dict[str, Any]:
+    """Return the shares of people that inferred bounds cut: as seen, and at most, about."""
+    found = [clamp for v in values if (clamp := released.clamps.get(v)) is not None]
+    if not found:
+        return {}
+    return {"cut": [max(_seen(one) for one in found), max(_most(one) for one in found)]}
+
+
+def _seen(clamp: ChosenBounds) -> float:
+    return min(1.0, (clamp.below.seen + clamp.above.seen) / max(clamp.units, 1.0))
+
+
+def _most(clamp: ChosenBounds) -> float:
+    return min(1.0, (clamp.below.units + clamp.above.units) / max(clamp.units, 1.0))
+
+
+def _cut_people(clamp: ChosenBounds) -> str:
+    if not (clamp.below.is_known and clamp.above.is_known):
+        return "too few people, or values that fall off too slowly, to tell what it cut"
+    return f"{_about(_seen(clamp), _most(clamp))} of people were cut"
+
+
+def _cut_rows(cut: ChosenLimit) -> str:
+    if not math.isfinite(cut.share):
+        return "too few people, or numbers that fall off too slowly, to tell what it cut"
+    most = cut.share / (1 + cut.share)
+    return f"{_about(0.0, most)} was cut"
+
+
+def _about(seen: float, most: float) -> str:
+    """Write a share: as seen, where that is more than noise."""
+    if seen > most / 2:
+        return f"about {seen:.2g}" if seen < 1e-4 else f"about {seen:.1%}"
+    return "fewer than 0.1%" if most < 0.001 else f"at most about {most:.1%}"
+
+
+def _ends(clamp: ChosenBounds) -> str:
+    low, high = (f"{float(end):,.6g}" for end in (clamp.low, clamp.high))
+    return f"{low}..{high}"
