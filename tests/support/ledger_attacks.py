@@ -9,7 +9,7 @@ from pathlib import Path
 
 from discreet.accounting import GaussianLoss, LaplaceLoss, PureLoss
 from discreet.errors import BudgetExceeded, TamperingFound
-from discreet.ledger import Ledger, Witness
+from discreet.ledger import Ledger, Witness, withdraw
 from discreet.ledger.checking.verification import Verification
 from discreet.ledger.rules.table import RULES
 from discreet.ledger.writing.sealed import SEAL
@@ -82,6 +82,14 @@ def fill(ledger: Ledger, folder: Path) -> Original:
         job.spend(step)
         job.spend(step * 2)
     salaries.reserve(step * 10, who="trainer", purpose="model").spend(step)  # stays open
+    mistake = ledger.create(
+        "mistake",
+        unit=Unit.column("usr"),
+        neighbours="add_remove",
+        guarantee=Guarantee(epsilon=1),
+        sources=[{"name": "users", "version": "1", "identities": ["another place"]}],
+    )
+    withdraw(mistake, who="chris", reason="wrong unit")
     vkey = ledger.vkey
     witness = Witness.create(folder / "witness", name="witness.example/w1")
     ledger.witness(witness)

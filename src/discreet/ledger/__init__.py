@@ -21,6 +21,7 @@ from discreet.ledger.accounts.offers import NoisierOffer
 from discreet.ledger.accounts.quotes import AccountQuote, Budget, BudgetQuote
 from discreet.ledger.accounts.releases import Mechanism, Release
 from discreet.ledger.accounts.sources import RegisteredSource
+from discreet.ledger.accounts.withdrawal import withdraw
 from discreet.ledger.checking.exports import Export
 from discreet.ledger.checking.verification import Verification
 from discreet.ledger.checking.witness import Witness, WitnessRequest
@@ -69,4 +70,5 @@ __all__ = [
     "plot_burn_down",
     "shares",
     "standing",
+    "withdraw",
 ]

@@ -194,6 +194,10 @@ class LedgerSession:
         self._known[name] = (time.monotonic(), found)
         return found
 
+    def forget(self, name: str) -> None:
+        """Read an account's definition anew the next time."""
+        self._known.pop(name, None)
+
     # Writing
 
     def keyring(self) -> Keyring:

@@ -264,3 +264,18 @@ def test_the_demo_writes_no_file_over_another(people):
     assert "ends in .parquet or .csv" in run("demo", "--write", "people.txt", code=2)
     run("demo", "--write", "some.csv", "--rows", 10)
     assert len(Path("some.csv").read_text().splitlines()) == 11
+
+
+def test_a_typo_is_taken_back_while_nothing_was_asked(people):
+    Path("people.csv").write_text("usr,user\n" + "".join(f"{i % 7},{i}\n" for i in range(500)))
+    protected(unit="usr")
+    told = run("unprotect", "people", "--reason", "wrong unit")
+    assert "--name people --account people-2" in told
+    assert Path("people.toml.withdrawn").exists()
+    assert "never used again" in protected(unit="user", code=2)
+    protected("--account", "people-2", unit="user")
+    run("query", "people", COUNT, "--epsilon", "0.5")
+    assert "was charged, so it cannot be withdrawn" in run("unprotect", "people", code=2)
+    assert Path("people.toml").exists()
+    assert "withdrawn: wrong unit" in run("ledger", "history")
+    run("ledger", "verify")

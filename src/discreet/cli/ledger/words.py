@@ -30,6 +30,7 @@ def about(entry: Mapping[str, Any]) -> str:
         "ledger": "the ledger {origin}",
         "clock": "the clock is confirmed",
         "rotate": "a new key signs",
+        "withdraw": "the account is withdrawn: {reason}",
     }
     if kind == "source":
         source = entry["source"]

@@ -14,6 +14,7 @@ from discreet.cli.tables import options
 from discreet.cli.tables.answer_files import AnswerFiles
 from discreet.cli.tables.opening import NameArgument, PurposeOption, WhoOption, opened
 from discreet.cli.tables.protecting import protect
+from discreet.cli.tables.unprotecting import unprotect
 
 if TYPE_CHECKING:
     from discreet.tables import Offer
@@ -54,9 +55,10 @@ def register(app: typer.Typer) -> None:
     >>> app = typer.Typer()
     >>> register(app)
     >>> [command.name for command in app.registered_commands]
-    ['protect', 'quote', 'query']
+    ['protect', 'unprotect', 'quote', 'query']
     """
     app.command("protect")(protect)
+    app.command("unprotect")(unprotect)
     app.command("quote")(quote)
     app.command("query")(query)
 

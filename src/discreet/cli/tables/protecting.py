@@ -52,7 +52,8 @@ def protect(
     Writes NAME.toml, a small file that says what is public about the tables: fill in bounds of
     columns and public keys to get better answers. Nothing in it is read off the data.
 
-    A copy of data that has a budget in the ledger gets no other one: share it with --account.
+    A copy of data that has a budget in the ledger gets no other one: share it with --account. What
+    was protected by mistake is taken back with discreet unprotect, while nothing was asked.
 
     Example: [bold]discreet protect people.parquet --name people --unit person_id --epsilon 3
     --delta 1e-6[/bold]
@@ -148,8 +149,9 @@ def _free(declaration: "Declaration") -> Path:
     if path.exists():
         raise ParameterError(
             f"{path} is there already. Ask it with: discreet query {declaration.name} "
-            "'SELECT ...'. Move the file away to protect anew; the budget that is spent stays "
-            "spent.",
+            "'SELECT ...'. If it was a mistake and nothing was asked, take it back with: discreet "
+            f"unprotect {declaration.name}. Otherwise what is spent stays spent, also if you move "
+            "the file away and protect anew.",
             parameter="name",
         )
     return path

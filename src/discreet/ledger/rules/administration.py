@@ -11,6 +11,7 @@ from discreet.ledger.rules.definition import TOTAL, Definition, Line, rules_of
 from discreet.ledger.rules.effects import Cost, Effects
 from discreet.ledger.rules.entry import Entry, encode, fold
 from discreet.ledger.rules.state import State, Value
+from discreet.ledger.rules.withdrawal import check_unused
 from discreet.ledger.verifier import LOG, parse_checkpoint, parse_vkey, rotation_text
 
 __all__ = [
@@ -63,6 +64,7 @@ def witness(entry: Entry, state: State, cost: Cost) -> Effects:
 def account(entry: Entry, state: State, cost: Cost) -> Effects:
     """Open an account."""
     name = entry["name"]
+    check_unused(str(name), state)
     for known in _alike(name, state) if "names" in entry else (name,):
         if state.get(f"account/{known}") is not None:
             raise ParameterError(

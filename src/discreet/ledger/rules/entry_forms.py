@@ -233,6 +233,7 @@ _FORMS: Final[Mapping[str, _Form]] = {
         {"matches": _are_accounts, "override": _is_reason},
     ),
     "spend": _Form({**_OF_ACCOUNT, "after": _are_balances, "job": _is_count, "steps": _are_steps}),
+    "withdraw": _Form({**_OF_ACCOUNT, "opened": _is_count, "reason": _is_reason, "who": is_name}),
     "witness": _Form({**_EVERY, "note": _is_string, "vkey": _is_string}),
 }
 

@@ -8,7 +8,7 @@ change and the balances after it. Nothing here reads a clock, a key or a databas
 from collections.abc import Mapping
 from typing import Final
 
-from discreet.ledger.rules import administration, releases, spending
+from discreet.ledger.rules import administration, releases, spending, withdrawal
 from discreet.ledger.rules.effects import Rule
 
 __all__ = ["RULES"]
@@ -28,5 +28,6 @@ RULES: Final[Mapping[str, Rule]] = {
     "settle": spending.settle,
     "source": administration.source,
     "spend": spending.spend,
+    "withdraw": withdrawal.withdraw,
     "witness": administration.witness,
 }
