@@ -74,6 +74,11 @@ def test_no_step_of_a_statement_has_more_rows_than_a_unit_may_make(question):
 
 def _rows_of_steps(engine, statement):
     """Return how many rows each operator of DuckDB's plan made, by its own count."""
+    return [step["intermediate_rows"] for step in _steps(engine, statement)]
+
+
+def _steps(engine, statement):
+    """Yield the operators of DuckDB's plan."""
     ran = []
     analyze, engine._run = engine._run, lambda query, *given: ran.append((query, *given))
     try:
@@ -86,7 +91,20 @@ def _rows_of_steps(engine, statement):
     while steps:
         step = steps.pop()
         steps += step.get("children", ())
-        yield step["intermediate_rows"]
+        yield step
+
+
+@pytest.mark.lengthy
+def test_where_nobody_is_crowded_few_groups_are_counted_and_rows_are_not_hashed_for_it():
+    asked = "SELECT COUNT(*) FROM a JOIN b ON a.id = b.id"
+    query = parse(asked, replace(CATALOG, joined_rows=None))
+    many, fewer = (pa.table({"id": range(n), "x": range(n)}) for n in (100_000, 20_000))
+    with DuckDBEngine({"a": many, "b": fewer}) as engine:
+        for statement in statements(query):
+            steps = list(_steps(engine, statement))
+            groups = [s["intermediate_rows"] for s in steps if s["type"] == "HASH_GROUP_BY"]
+            assert [n for n in groups if n > 1 << 14] == [20_000]  # the units themselves, once
+            assert "RIGHT_ANTI" not in str(steps)
 
 
 @pytest.mark.lengthy

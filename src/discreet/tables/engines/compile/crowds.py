@@ -13,7 +13,8 @@ __all__ = ["cut"]
 
 # No table has a quote in its name, so none is hidden.
 _BUSY, _CROWDS = quoted('busy"'), quoted('crowds"')
-_BUCKETS: Final = 281474976710656e0  # of a hash of 64 bits this makes 65,536 buckets
+_FEW, _MANY = 1 << 14, 1 << 16  # buckets; the fewer fit into a processor's own cache
+_FEW_DO: Final = 10**6  # joined rows of a unit from which on few buckets tell enough
 # Of a root. Those of different whole numbers up to 10**9 are further apart, and so are quotients.
 _ROUNDING: Final = 1 + 1e-12
 _COUNT: Final = "CAST(COUNT(*) AS DOUBLE) AS n"
@@ -62,8 +63,9 @@ def _busy(
 
     Counting a few buckets takes much less than counting the rows of every unit.
     """
+    bucket = _bucket(most, dialect)
     counts = {
-        index: f"SELECT {_bucket(dialect)} AS id, {_COUNT} FROM ({texts[index]}) AS r GROUP BY 1"  # noqa: S608
+        index: f"SELECT {bucket} AS id, {_COUNT} FROM ({texts[index]}) AS r GROUP BY 1"  # noqa: S608
         for index in units
     }
     source, sizes = _sizes(counts, public)
@@ -76,7 +78,7 @@ def _crowds(
     texts: Sequence[str], units: list[int], public: Mapping[int, str], most: int, dialect: Dialect
 ) -> str:
     """Write the units that could have too many rows, with how many to keep in each part."""
-    busy = f"WHERE {_bucket(dialect)} IN (SELECT id FROM {_BUSY})"  # noqa: S608
+    busy = f"WHERE {_bucket(most, dialect)} IN (SELECT id FROM {_BUSY})"  # noqa: S608
     counts = {
         index: f"SELECT unit AS id, {_COUNT} FROM ({texts[index]}) AS r {busy} GROUP BY unit"  # noqa: S608
         for index in units
@@ -94,8 +96,10 @@ def _crowds(
     )
 
 
-def _bucket(dialect: Dialect) -> str:
-    return f"CAST(FLOOR({dialect.hash(['r.unit'])} / {number(_BUCKETS)}) AS INTEGER)"
+def _bucket(most: int, dialect: Dialect) -> str:
+    """Write the bucket of a unit: the first bits of a hash of 64."""
+    width = 2.0**64 / (_FEW if most >= _FEW_DO else _MANY)
+    return f"CAST(FLOOR({dialect.hash(['r.unit'])} / {number(width)}) AS INTEGER)"
 
 
 def _sizes(counts: Mapping[int, str], public: Mapping[int, str]) -> tuple[str, dict[int, str]]:
@@ -130,11 +134,14 @@ def _kept(text: str, names: Sequence[str], index: int, dialect: Dialect) -> str:
 
     Rows of the same hash are told apart by their columns, and rows that are the same are the same.
     """
+    # A planner that takes crowds to be many may turn an outer join around, and look up each of the
+    # crowds among all rows; this question it can only ask of each row.
+    others = f"NOT EXISTS (SELECT 1 FROM {_CROWDS} AS c WHERE c.unit = r.unit)"  # noqa: S608
     columns = [f"r.{identifier(name)}" for name in names]
     rank = column_list([dialect.hash(columns), *columns])
     rows = f"SELECT {column_list(columns)} FROM ({text}) AS r"  # noqa: S608
     return (
-        f"{rows} LEFT JOIN {_CROWDS} AS c ON r.unit = c.unit WHERE c.unit IS NULL UNION ALL "
+        f"{rows} WHERE {others} UNION ALL "
         f"{rows} JOIN {_CROWDS} AS c ON r.unit = c.unit "
         f"QUALIFY ROW_NUMBER() OVER (PARTITION BY r.unit ORDER BY {rank}) <= c.c{index}"
     )
