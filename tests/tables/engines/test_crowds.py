@@ -170,6 +170,14 @@ def test_a_question_tells_how_many_rows_of_a_unit_a_join_makes(tmp_path):
         assert "at most 1,234 rows of one unit" in answer.explain()
         assert answer.facts["joined_rows"] == 1234
         assert "join" not in str(T.quote("SELECT COUNT(*) AS n FROM a", epsilon=1))
+    with protect(
+        given, name="u", unit="id", guarantee=Guarantee(epsilon=9, delta=1e-6), rows=3,
+        ledger=tmp_path / "other.db",
+    ) as T:  # fmt: skip
+        # A million, which only monsters exceed: no note at every answer, but it can be looked up.
+        answer = T.sql(asked, epsilon=1)
+        assert "join" not in str(answer)
+        assert answer.facts["joined_rows"] == 10**6
 
 
 def test_the_limit_is_a_million_unless_more_rows_shall_count():

@@ -18,7 +18,7 @@ from discreet.noise import Source
 from discreet.tables.engines.progress import time_limit
 from discreet.tables.engines.protocol import Engine
 from discreet.tables.engines.shown import plan_sql
-from discreet.tables.model.bounds import Bounding, Groups, Norm
+from discreet.tables.model.bounds import JOINED_ROWS, Bounding, Groups, Norm
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query, canonical
 from discreet.tables.model.relation import most_joined
@@ -206,9 +206,9 @@ def _cost(account: Account, receipt: Receipt) -> dict[str, Any]:
 
 
 def joined_notes(query: Query) -> list[str]:
-    """Say that rows are bounded before they are joined, where they are joined."""
+    """Say that rows are bounded before they are joined, where that may cut more than monsters."""
     most = most_joined(query.rows)
-    if most is None:
+    if most is None or most >= JOINED_ROWS:
         return []
     return [
         f"A join makes at most {most:,} rows of one unit: of a unit that could have more, rows "
