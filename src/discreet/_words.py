@@ -1,11 +1,14 @@
-"""Shares in words: one measure of a budget, written the same way wherever it is told."""
+"""Words for people: shares of a budget, written one way wherever told, in lines that fit."""
 
 import math
+import textwrap
+import unicodedata
 from decimal import Decimal
 from fractions import Fraction
 
-__all__ = ["more_words", "of_100", "percent"]
+__all__ = ["WIDTH", "fit", "more_words", "of_100", "percent"]
 
+WIDTH = 80  # columns of a terminal
 _NOISE = 1e-9  # of a last digit: what the arithmetic of doubles leaves behind
 _MANY = 1_000_000
 
@@ -61,3 +64,30 @@ def more_words(more: float) -> str:
     if more > _MANY:
         return "over a million more like it fit"
     return f"about {int(float(f'{more:.3g}')):,} more like it fit"
+
+
+def fit(text: str, *, width: int = WIDTH, indent: str = "") -> str:
+    """Break lines between words, and begin what goes on with ``indent``.
+
+    A word that is wider than a line, such as a path or a key, is left whole: it can be copied.
+
+    >>> print(fit("one two three", width=9, indent="  "))
+    one two
+      three
+    """
+    # A filler after each letter that is two columns wide makes it count as two.
+    wide = "".join(f"{c}\0" if unicodedata.east_asian_width(c) in "WF" else c for c in text)
+    lines = (
+        textwrap.fill(
+            line,
+            width,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+            replace_whitespace=False,
+        )
+        if len(line) > width
+        else line
+        for line in wide.split("\n")
+    )
+    return "\n".join(lines).replace("\0", "")

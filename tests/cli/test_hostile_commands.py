@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from hostile_commands import VALUES, furnish, leaves
+from rich.cells import cell_len
 from typer.testing import CliRunner
 
 from discreet.cli import app
@@ -15,6 +16,7 @@ from discreet.cli import app
 # Demonstrations and training take long where they work: those are told apart below.
 LEAVES = [leaf for leaf in leaves() if leaf.words[:1] not in (("demo",), ("train",))]
 LONG = [leaf for leaf in leaves() if leaf.words[:1] in (("demo",), ("train",)) and leaf.params]
+DOCUMENTS = {("ledger", "prove"), ("ledger", "checkpoint")}  # signed: a line is as it is
 KNOWN = "a mistake of discreet itself"
 
 
@@ -35,6 +37,7 @@ def elsewhere(furnished, tmp_path, monkeypatch):
     for name in ("DISCREET_LEDGER", "DISCREET_LEDGER_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("DISCREET_DEBUG", "1")  # so that a mistake shows where it happened
     shutil.copytree(furnished, tmp_path / "work")
     monkeypatch.chdir(tmp_path / "work")
@@ -46,9 +49,18 @@ def check(line, note=""):
     assert known, (note, line, result.exception)
     assert result.exit_code in (0, 1, 2), (note, line)
     assert "Traceback" not in result.output, (note, line)
+    is_document = "--json" in line or (tuple(line[:2]) in DOCUMENTS and result.exit_code == 0)
+    if not is_document:
+        assert wide_lines(result.output) == [], (note, line)
     if result.exit_code == 2:
         assert len(result.stderr) > len("discreet: ") + 10, (note, line)
     return result
+
+
+def wide_lines(text):
+    """Return lines over 80 columns; one word is left whole, since a path or a key is copied."""
+    lines = text.splitlines()
+    return [one for one in lines if cell_len(one) > 80 and len(one.split()) > 1]
 
 
 def fixed(leaf):

@@ -11,6 +11,7 @@ from threading import current_thread, main_thread
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 from typer.core import TyperGroup
 
 from discreet._version import __version__
@@ -18,6 +19,7 @@ from discreet.cli.accounting import commands as accounting
 from discreet.cli.demo import commands as demo
 from discreet.cli.explain import commands as explain
 from discreet.cli.ledger import commands as ledger
+from discreet.cli.output import fitted
 from discreet.cli.tables import commands as tables
 from discreet.cli.train import commands as train
 from discreet.errors import DiscreetError, TamperingFound
@@ -110,7 +112,8 @@ def _told(error: Exception) -> str | None:
 
 
 def _complain(message: str) -> None:
-    typer.echo("discreet: " + " ".join(message.split()), err=True)
+    line = "discreet: " + " ".join(message.split())
+    typer.echo(fitted(line, Console(stderr=True)), err=True)
 
 
 app = typer.Typer(

@@ -1,10 +1,13 @@
 """Lines, paragraphs and JSON, for any terminal."""
 
 import json
+import os
 
 import typer
 from rich.console import Console
 from rich.text import Text
+
+from discreet._words import fit
 
 
 def echo_json(document: object) -> None:
@@ -19,13 +22,24 @@ def echo_json(document: object) -> None:
 
 
 def tell(text: str, *, console: Console | None = None, bold: bool = False) -> None:
-    """Print one line, never broken, so that what is in it can be copied.
+    """Print one line, broken between words only, so that what is in it can be copied.
 
     >>> tell("Wrote receipt.json.")
     Wrote receipt.json.
     """
     console = Console() if console is None else console
-    console.print(Text(readable(text, console), style="bold" if bold else ""), soft_wrap=True)
+    shown = fitted(readable(text, console), console)
+    console.print(Text(shown, style="bold" if bold else ""), soft_wrap=True)
+
+
+def fitted(text: str, console: Console) -> str:
+    """Return lines that fit the terminal; a program that reads them gets them whole.
+
+    >>> fitted("as it is", Console())
+    'as it is'
+    """
+    is_for_people = console.is_terminal or "COLUMNS" in os.environ
+    return fit(text, width=console.width, indent="  ") if is_for_people else text
 
 
 def say(console: Console, text: str, *, bold: bool = False) -> None:

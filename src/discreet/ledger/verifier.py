@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, NamedTuple, final
 
 from cryptography.exceptions import InvalidSignature
@@ -137,7 +138,11 @@ class Verified:
         for entry in self.entries:
             names = ("account", "charge", "who", "purpose", "loss", "time", "answer")
             facts = ", ".join(f"{name} {_shown(entry[name])}" for name in names if name in entry)
-            lines.append(f"entry {entry['index']}, {_shown(entry['kind'])}: {facts}")
+            told = f"entry {entry['index']}, {_shown(entry['kind'])}: {facts}"
+            # Between words only, so that every digest can be copied.
+            lines += wrap(
+                told, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+            )
         if self.answer is not None:
             lines.append(f"the answer is the one that entry {self.answer} commits to")
         return "\n".join(lines + [str(witness) for witness in self.witnesses])

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from discreet._exact import Number, refusal, whole
 from discreet._words import percent
-from discreet.cli.output import tell
+from discreet.cli.output import fitted, tell
 from discreet.datasets import census, folder
 from discreet.errors import ParameterError, Refused
 from discreet.privacy import Guarantee, Unit
@@ -119,7 +119,7 @@ class _Page:
         words = str(shown)
         if self._console.options.ascii_only:
             words = words.replace("±", "+/-").encode("ascii", "replace").decode()
-        self._console.print(Text(words), soft_wrap=True)
+        self._console.print(Text(fitted(words, self._console)), soft_wrap=True)
         self._console.print()
 
 

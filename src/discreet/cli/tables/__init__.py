@@ -1,1 +1,1 @@
-"""``discreet protect``, ``unprotect``, ``quote`` and ``query``."""
+"""``discreet protect``, ``quote`` and ``query``."""

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet._exact import show
+from discreet.cli.output import fitted
 from discreet.cli.train.runs import NOT_PRIVATE, Run, gap
 from discreet.errors import MissingExtra, ParameterError
 
@@ -172,7 +173,7 @@ def _budget(run: Run) -> float:
 
 
 def _say(console: Console, words: str) -> None:
-    console.print(Text(_plain(words, console)), soft_wrap=True)
+    console.print(Text(fitted(_plain(words, console), console)), soft_wrap=True)
 
 
 def _plain(words: str, console: Console) -> str:

@@ -4,11 +4,13 @@ import math
 from dataclasses import dataclass
 from typing import Any, final
 
-from discreet._words import percent
+from discreet._words import fit, percent
 from discreet.accounting import Loss, risk
 from discreet.ledger import AccountQuote
 
 __all__ = ["Expected", "Quote"]
+
+_WIDEST_LABEL = 28
 
 
 @final
@@ -54,7 +56,8 @@ class Quote:
       runs out  epsilon first: this takes 5% of it, and nothing of delta
       left      85% of the budget of 'people' after it
       COUNT(*)  within 6 (95% confidence)
-      attacker  who knows all else guesses whether somebody takes part right 63 times in 100
+      attacker  who knows all else guesses whether somebody takes part right 63 times
+                in 100
     """
 
     question: str
@@ -97,9 +100,10 @@ class Quote:
         return self.fits
 
     def __str__(self) -> str:
-        rows = self._rows()
+        rows = [(_cut(label), words) for label, words in self._rows()]
         width = max(len(label) for label, _ in rows)
-        return "\n".join([self.question, *(f"  {label:{width}}  {words}" for label, words in rows)])
+        told = [fit(f"  {name:{width}}  {words}", indent=" " * (width + 4)) for name, words in rows]
+        return "\n".join([fit(self.question), *told])
 
     def _rows(self) -> list[tuple[str, str]]:
         price = f"epsilon={self.epsilon:.4g}"
@@ -187,6 +191,11 @@ class Quote:
 def _known(number: float | None) -> float | None:
     """Return a number that JSON has."""
     return number if number is not None and math.isfinite(number) else None
+
+
+def _cut(label: str) -> str:
+    """Cut what a line has no room for, visibly."""
+    return label if len(label) <= _WIDEST_LABEL else label[: _WIDEST_LABEL - 1] + "…"
 
 
 def _percent(share: float) -> str:

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Final, final
 
 from discreet._exact import Number, positive
-from discreet._words import percent
+from discreet._words import fit, percent
 from discreet.accounting import Loss, compose, delta
 from discreet.errors import BudgetExceeded, ParameterError
 from discreet.ledger import AccountQuote
@@ -94,7 +94,8 @@ class Workload:
             alone = _alone(float(prepared.price.epsilon), float(prepared.price.delta))
             lines.append(f"  question {names}: {alone} by itself")
             for i in merged.indices:
-                lines += [f"    {i + 1}  {one} ({sure} confidence)" for one in expected[i]]
+                told = [f"    {i + 1}  {one} ({sure} confidence)" for one in expected[i]]
+                lines += [fit(one, indent=" " * 7) for one in told]
         lines.append(str(self.quote))
         return "\n".join(lines)
 

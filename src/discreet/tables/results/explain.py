@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from discreet._words import percent
+from discreet._words import WIDTH, percent
 from discreet.privacy import Guarantee, advantage, strength
 from discreet.tables.results.format import clean, is_inferred, number, price
 
@@ -56,7 +56,7 @@ def is_seeded(result: "Result") -> bool:
 
 
 def _wrapped(text: str) -> str:
-    return textwrap.fill(text, width=88, initial_indent="  ", subsequent_indent="  ")
+    return textwrap.fill(text, width=WIDTH, initial_indent="  ", subsequent_indent="  ")
 
 
 def _protected(result: "Result") -> str:

@@ -1,13 +1,12 @@
 """Results for people: aligned text, rich tables and HTML."""
 
 import html
-import textwrap
 import unicodedata
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from discreet._words import more_words, percent
+from discreet._words import WIDTH, fit, more_words, percent
 from discreet.tables.results.format import cell, clean, is_inferred, key, price, short
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def footer(result: "Result") -> list[str]:
         much = " or where much may be cut" if is_inferred(result) else ""
         lines.append(f"~ marks values with little left under the noise{much}.")
     for note in result.notes:
-        lines += textwrap.wrap(f"Note: {clean(note)}", width=100, subsequent_indent="  ")
+        lines += fit(f"Note: {clean(note)}", indent="  ").split("\n")
     again = "Answered before, at no new cost. " if result.is_recalled else ""
     cost = "" if result.share is None else f", {percent(result.share, up=True)} of the budget"
     more = "" if result.more is None else f"; {more_words(result.more)}"
@@ -91,20 +90,50 @@ def _pad(text: str, width: int, *, left: bool) -> str:
 def as_text(result: "Result") -> str:
     """Write a result as an aligned table with a footer."""
     rows, gap = _shown(result)
-    names = [short(clean(name)) for name in result.columns]
-    lefts = [_is_left(result, name) for name in result.columns]
-    widths = [max(map(_width, column)) for column in zip(names, *rows, strict=True)]
+    columns = _columns(result, rows)
+    told = []
+    for block in _blocks(result, columns):
+        shown = [columns[i] for i in block]
+        lefts = [_is_left(result, result.columns[i]) for i in block]
+        widths = [max(map(_width, column)) for column in shown]
 
-    def line(cells: Sequence[str]) -> str:
-        parts = zip(cells, widths, lefts, strict=True)
-        return "  ".join(_pad(c, w, left=is_left) for c, w, is_left in parts).rstrip()
+        def line(cells: Sequence[str], widths: Sequence[int], lefts: Sequence[bool]) -> str:
+            parts = zip(cells, widths, lefts, strict=True)
+            return "  ".join(_pad(c, w, left=is_left) for c, w, is_left in parts).rstrip()
 
-    lines = [line(names), "  ".join("-" * width for width in widths), *map(line, rows)]
-    if gap is not None:
-        lines.insert(2 + gap, f"... {_left_out(result):,} more of {len(result):,} rows ...")
-    if not rows:
-        lines.append("(no rows)")
-    return "\n".join([*lines, "", *footer(result)])
+        lines = [line(cells, widths, lefts) for cells in zip(*shown, strict=True)]
+        lines.insert(1, "  ".join("-" * width for width in widths))
+        if gap is not None:
+            lines.insert(2 + gap, f"... {_left_out(result):,} more of {len(result):,} rows ...")
+        if not rows:
+            lines.append("(no rows)")
+        told.append("\n".join(lines))
+    return "\n\n".join([*told, fit("\n".join(footer(result)), indent="  ")])
+
+
+def _columns(result: "Result", rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return names and cells column by column; words are cut, visibly, where they are wide."""
+    names = [clean(name) for name in result.columns]
+    words = sum(_is_left(result, name) for name in result.columns)
+    most = min(48, max(12, (WIDTH - 24) // max(1, words)))
+    return [[short(cell, most) for cell in column] for column in zip(names, *rows, strict=True)]
+
+
+def _blocks(result: "Result", columns: Sequence[Sequence[str]]) -> list[list[int]]:
+    """Return which columns stand side by side; each block begins with the keys, if they fit."""
+    widths = [2 + max(map(_width, column)) for column in columns]
+    keys = [i for i, name in enumerate(result.columns) if name in result.keys]
+    if sum(widths) - 2 <= WIDTH:
+        return [list(range(len(columns)))]
+    repeated = keys if sum(widths[i] for i in keys) <= WIDTH // 2 else []
+    blocks = [list(repeated)]
+    for i in range(len(columns)):
+        if i in repeated:
+            continue
+        if sum(widths[j] for j in (*blocks[-1], i)) - 2 > WIDTH and blocks[-1] != repeated:
+            blocks.append(list(repeated))
+        blocks[-1].append(i)
+    return blocks
 
 
 def _left_out(result: "Result") -> int:
@@ -114,6 +143,8 @@ def _left_out(result: "Result") -> int:
 def as_rich(result: "Result") -> Any:
     """Build a rich table; cells are plain text, so that no key is read as markup."""
     text = import_module("rich.text").Text
+    if len(_blocks(result, _columns(result, _shown(result)[0]))) > 1:
+        return text(as_text(result))
     group = import_module("rich.console").Group
     table = import_module("rich.table").Table(box=import_module("rich.box").SIMPLE_HEAD)
     for name in result.columns:
