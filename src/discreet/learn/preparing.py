@@ -147,10 +147,10 @@ def _sampling(sampling: object, parts: Parts, asked: Training) -> tuple[Sampling
             parameter="sampling",
         )
     relation = Neighbours.add_remove
-    if name == "without_replacement" or (
-        name == "full" and account is not None and account.neighbours is Neighbours.replace_one
-    ):
+    if name == "without_replacement":
         relation = Neighbours.replace_one
+    elif name == "full" and account is not None:
+        relation = account.neighbours
     is_rounded = population is None and relation is Neighbours.add_remove
     count = parts.units.count
     if population is not None:
@@ -162,7 +162,8 @@ def _sampling(sampling: object, parts: Parts, asked: Training) -> tuple[Sampling
             raise ParameterError(
                 "a full batch has no batch_size: leave it out.", parameter="batch_size"
             )
-        return FullBatch(population=size, neighbours=relation), is_rounded
+        together = 1 if account is None else account.unit.size
+        return FullBatch(population=size, neighbours=relation, together=together), is_rounded
     expected = whole(
         asked.batch_size, name="batch_size", hint="It is the expected size of a batch."
     )
@@ -215,11 +216,13 @@ def _notes(promise: Promise, source: Source) -> tuple[str, ...]:
             f"the population is taken to be {size}, the size of the dataset rounded up to two "
             "digits: that much about it is taken as public (declare another one with population=)"
         )
-    elif promise.sampling.neighbours is Neighbours.replace_one:
+    elif promise.sampling.neighbours is not Neighbours.add_remove:
         notes.append(
-            f"protected by replace_one: that there are {size} units is public, what each of them "
-            "is, is not"
+            f"protected by {promise.sampling.neighbours}: that there are {size} units is public, "
+            "what each of them is, is not"
         )
+    if isinstance(promise.sampling, FullBatch) and promise.sampling.together > 1:
+        notes.append(f"the noise covers any {promise.sampling.together} units that change together")
     if not source.is_secure:
         notes.append("noise and batches come from a seeded source: for tests only")
     return tuple(notes)

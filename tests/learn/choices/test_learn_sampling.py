@@ -238,6 +238,13 @@ class TestFullBatch:
 
     def test_the_relation_decides_the_sensitivity(self):
         assert FullBatch(population=9).loss(noise_multiplier=3).noise_multiplier == 3
+        zeroed = FullBatch(population=9, neighbours="zero_out")
+        assert zeroed.loss(noise_multiplier=3).noise_multiplier == 3  # its C becomes 0
+        with pytest.raises(ParameterError):
+            zeroed.check(8)  # the size is public, and said to be another
+        for relation, alone in (("add_remove", 12), ("zero_out", 12), ("replace_one", 6)):
+            three = FullBatch(population=9, neighbours=relation, together=3)
+            assert three.loss(noise_multiplier=12).noise_multiplier == alone / 3
         replaced = FullBatch(population=9, neighbours="replace_one")
         assert replaced.loss(noise_multiplier=3).noise_multiplier == Fraction(3, 2)
         with pytest.raises(ParameterError, match="does not have the 9 units"):
@@ -276,7 +283,8 @@ def test_poisson_is_accounted_as_poisson():
         lambda: TruncatedPoisson(rate=0.5, capacity=0, population=10),
         lambda: WithoutReplacement(size=11, population=10),
         lambda: WithoutReplacement(size=0, population=10),
-        lambda: FullBatch(population=10, neighbours="zero_out"),
+        lambda: FullBatch(population=10, neighbours="nobody"),
+        lambda: FullBatch(population=10, together=0),
         lambda: FullBatch(population=2.5),
         lambda: WithoutReplacement(size=1, population=10).loss(noise_multiplier=0),
     ],

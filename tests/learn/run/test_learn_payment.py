@@ -160,7 +160,14 @@ class TestAccount:
             (Unit.column("user"), "add_remove", {}, "pass units='user'"),
             (Unit.record(), "add_remove", {"units": np.arange(100)}, "leave units= out"),
             (Unit.column("user").per("day"), "add_remove", {}, "all periods"),
-            (Unit.record().group(2), "add_remove", {}, "one at a time"),
+            (Unit.record().group(2), "add_remove", {}, "use sampling='full'"),
+            (
+                Unit.record().group(2),
+                "add_remove",
+                {"sampling": FullBatch(population=100), "batch_size": None},
+                "one unit at a time",
+            ),
+            (Unit.record(), "zero_out", {}, "sampling='full' fits all relations"),
             (Unit.record(), "replace_one", {}, "without_replacement"),
             (Unit.record(), "add_remove", {"sampling": "without_replacement"}, "add_remove"),
         ],
@@ -174,6 +181,33 @@ class TestAccount:
             with pytest.raises(ParameterError, match=reason):
                 begin(account=account, **options)
             assert not [e for e in account.history() if e["kind"] == "reserve"]
+
+    @pytest.mark.lengthy
+    @pytest.mark.parametrize("neighbours", ["add_remove", "zero_out", "replace_one"])
+    def test_groups_and_zeroed_units_pay_for_full_batches(self, neighbours):
+        noise = {}
+        for size in (1, 3):
+            with temporary_ledger() as ledger:
+                account = ledger.create(
+                    "people",
+                    unit=Unit.record().group(size),
+                    neighbours=neighbours,
+                    guarantee=Guarantee(epsilon=20, delta=1e-5),
+                )
+                private = begin(
+                    account=account, sampling="full", batch_size=None,
+                    noise_multiplier=None, epsilon=5,
+                )  # fmt: skip
+                train(private)
+                ledger.verify()
+                noise[size] = private.noise_multiplier
+                assert private.spent.epsilon <= 5
+                assert private._promise.sampling == FullBatch(
+                    population=100, neighbours=neighbours, together=size
+                )
+                assert any("any 3" in note for note in private.notes) == (size == 3)
+        # Three units move the sum three times as far: the same epsilon takes three times the noise.
+        assert noise[3] == pytest.approx(3 * noise[1], rel=1e-6)
 
     @pytest.mark.lengthy
     def test_accounts_of_users_and_of_replacement_fit_what_they_promise(self):

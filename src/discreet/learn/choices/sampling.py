@@ -281,30 +281,31 @@ class WithoutReplacement:
 class FullBatch:
     """Let every unit take part in every step.
 
-    Claim: a step as in :class:`Poisson` costs :meth:`loss`, for one unit under add/remove, or
-    under replace-one if ``neighbours`` says so. The sum is divided by the public ``population``.
+    Claim: a step as in :class:`Poisson` costs :meth:`loss`, for ``together`` units that change
+    together, under the relation that ``neighbours`` says. The sum is divided by the public
+    ``population``.
 
-    Why: the Gaussian mechanism [BW18, Theorem 8]; one unit moves the sum by at most C, or by 2C
-    where it is replaced by another.
+    Why: the Gaussian mechanism [BW18, Theorem 8]; one unit moves the sum by at most C where it is
+    added, removed or zeroed out (it then adds 0), by 2C where it is replaced by another, and k
+    units move it by at most k times as much.
 
     >>> FullBatch(population=5).draw(4), FullBatch(population=5).expected
     (array([0, 1, 2, 3]), 5.0)
     >>> FullBatch(population=5, neighbours="replace_one").loss(noise_multiplier=4)
     GaussianLoss(noise_multiplier=Fraction(2, 1))
+    >>> FullBatch(population=5, neighbours="zero_out", together=2).loss(noise_multiplier=4)
+    GaussianLoss(noise_multiplier=Fraction(2, 1))
     """
 
     population: int
     neighbours: Neighbours = Neighbours.add_remove
+    together: int = 1
     proof: ClassVar[str] = "the Gaussian mechanism [BW18, Theorem 8]"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "population", whole(self.population, name="population"))
-        if self.neighbours not in (Neighbours.add_remove, Neighbours.replace_one):
-            raise ParameterError(
-                f"neighbours must be add_remove or replace_one, got {self.neighbours!r}.",
-                parameter="neighbours",
-            )
-        object.__setattr__(self, "neighbours", Neighbours(self.neighbours))
+        object.__setattr__(self, "neighbours", Neighbours.of(self.neighbours))
+        object.__setattr__(self, "together", whole(self.together, name="together"))
 
     @property
     def expected(self) -> float:
@@ -316,7 +317,7 @@ class FullBatch:
 
         >>> FullBatch(population=5).check(4)
         """
-        if self.neighbours is Neighbours.replace_one:
+        if self.neighbours is not Neighbours.add_remove:
             _check_public(n, self.population)
 
     def loss(self, *, noise_multiplier: Number) -> Loss:
@@ -325,9 +326,10 @@ class FullBatch:
         >>> FullBatch(population=5).loss(noise_multiplier=4)
         GaussianLoss(noise_multiplier=4)
         """
+        one: Loss = GaussianLoss(noise_multiplier=noise_multiplier)
         if self.neighbours is Neighbours.replace_one:
-            return _halved(noise_multiplier)
-        return GaussianLoss(noise_multiplier=noise_multiplier)
+            one = _halved(noise_multiplier)
+        return one if self.together == 1 else one.group(self.together)
 
     def draw(self, n: int, *, source: Source = SYSTEM) -> Indices:
         """Take everybody; nothing is random.

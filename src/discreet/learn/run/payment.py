@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from discreet.accounting import Loss, TruncatedPoissonLoss
 from discreet.errors import LedgerError, ParameterError
-from discreet.learn.choices.sampling import Sampling
+from discreet.learn.choices.sampling import FullBatch, Sampling
 from discreet.learn.run.promise import Promise
 from discreet.learn.run.settings import Training
 from discreet.ledger import Account, Job
@@ -20,7 +20,8 @@ __all__ = ["Charges", "check_account"]
 def check_account(account: Account, sampling: Sampling, *, grouped: bool, by: str | None) -> None:
     """Refuse an account that protects somebody else, or by another relation, than training does."""
     unit = account.unit
-    reason = _misfit(unit, grouped=grouped, by=by)
+    together = sampling.together if isinstance(sampling, FullBatch) else 1
+    reason = _misfit(unit, together=together, grouped=grouped, by=by)
     if reason:
         raise ParameterError(
             f"account {account.name!r} protects {unit}. {reason} Nothing was spent.",
@@ -31,17 +32,21 @@ def check_account(account: Account, sampling: Sampling, *, grouped: bool, by: st
             f"account {account.name!r} counts losses for {account.neighbours}, but "
             f"{type(sampling).__name__} is proved for {sampling.neighbours}. Nothing was spent. "
             "Poisson batches fit add_remove, batches drawn with sampling='without_replacement' "
-            "fit replace_one.",
+            "fit replace_one, sampling='full' fits all relations.",
             parameter="sampling",
         )
 
 
-def _misfit(unit: "Unit", *, grouped: bool, by: str | None) -> str:
+def _misfit(unit: "Unit", *, together: int, grouped: bool, by: str | None) -> str:
     """Say why a unit is not the one that batches are drawn by, or nothing."""
     if unit.period is not None:
         return "Training uses the data of all periods at once: charge an account without one."
-    if unit.size != 1:
-        return "Batches are drawn unit by unit: charge an account that protects one at a time."
+    if unit.size != together:
+        # How many of k units are in a batch is random, and no loss here describes their sum.
+        return (
+            "Sampled batches have a proof for one unit at a time: use sampling='full', whose noise "
+            "then covers all of them together, or charge an account that protects one."
+        )
     if unit.kind == "record" and grouped:
         # Taking a row from a user who stays changes that user's contribution by up to 2C.
         return "Drawing users does not protect single rows at this price: leave units= out."
