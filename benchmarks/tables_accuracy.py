@@ -40,6 +40,7 @@ from discreet.tables.algorithms.estimates import estimate
 from discreet.tables.model.bounds import Bounding
 from discreet.tables.model.statements import Profile, Statement
 from discreet.tables.pricing.offer import Offer
+from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.protected import _prepare
 from discreet.tables.release.execution.run import run
 from tables import DELTA, ITEM, ask, connected, protected
@@ -177,6 +178,7 @@ def _drawn(
     """Repeat only what comes after the charge: limits, sums, noise, and the estimate made of it."""
     asker = table._asker(Offer(epsilon=1, delta=DELTA, bounding=bounding), SYSTEM)
     prepared = _prepare(case.sql, asker)
+    assert isinstance(prepared, Prepared)
     place = prepared.layout.sources[0]
     assert place is not None
     found = []

@@ -12,7 +12,6 @@ from typing import Final, NamedTuple, Unpack, final
 
 from discreet._exact import Number
 from discreet._words import percent
-from discreet.accounting import Loss
 from discreet.errors import ParameterError
 from discreet.ledger import Account
 from discreet.noise import SYSTEM, Source
@@ -24,19 +23,18 @@ from discreet.tables.engines.sources import Sources
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import KeyValue
 from discreet.tables.model.quotes import Quote
-from discreet.tables.pricing.expected_errors import expected_errors
 from discreet.tables.pricing.offer import Offer, OfferFields, offered, paid_by_epsilon
-from discreet.tables.pricing.payment import prepare
-from discreet.tables.pricing.people import people_needed
-from discreet.tables.pricing.prepared import Prepared
+from discreet.tables.pricing.prepared import Prepared, PreparedComposite
 from discreet.tables.questions import Question
 from discreet.tables.release import answer as answering
-from discreet.tables.release.bound_hints import tight_bounds, told_counts, told_quantiles
-from discreet.tables.release.exhausted import fits_up_to
+from discreet.tables.release.bound_hints import told_counts, told_quantiles
+from discreet.tables.release.composite import answer_composite
+from discreet.tables.release.preparing import prepared_for
+from discreet.tables.release.quoting import quoted
 from discreet.tables.release.watch import Watch, watched
 from discreet.tables.release.workload import Workload, price_together
 from discreet.tables.results.result import Result
-from discreet.tables.sql.parse import parse
+from discreet.tables.sql.parse import parse_question
 
 __all__ = ["Protected"]
 
@@ -143,32 +141,7 @@ class Protected:
         (0.3, True)
         """
         asker = self._asker(offered(offer, fields, by=self.quote), SYSTEM)
-        prepared = _prepare(question, asker)
-        expected = expected_errors(
-            prepared, asker.catalog, confidence=asker.confidence, size=asker.offer.size
-        )
-        budgets = asker.account.quote(
-            prepared.price.loss,
-            **asker.asking,
-            error=next((one.half_width for one in expected if one.half_width), None),
-        )
-        return Quote(
-            question=prepared.question,
-            epsilon=float(prepared.price.epsilon),
-            delta=float(prepared.price.delta),
-            loss=prepared.price.loss,
-            budgets=budgets,
-            confidence=float(asker.confidence),
-            noise=prepared.price.noise.kind,
-            expected=expected,
-            notes=(
-                *_free(prepared, asker),
-                *answering.joined_notes(prepared.query),
-                *tight_bounds(prepared, self._told),
-                *_people(prepared, asker),
-            ),
-            fits_up_to=None if budgets.fits else fits_up_to(prepared, asker),
-        )
+        return quoted(_prepare(question, asker), asker, self._told)
 
     def sql(
         self,
@@ -191,6 +164,8 @@ class Protected:
         self.refresh()
         asker = self._asker(said, source)
         prepared = _prepare(question, asker)
+        if isinstance(prepared, PreparedComposite):
+            return answer_composite(prepared, asker)
         result = answering.answer(prepared, asker)
         self._told.update(told_quantiles(prepared, result))
         self._counted.update(told_counts(prepared, result))
@@ -399,40 +374,11 @@ class Protected:
         )
 
 
-def _prepare(asked: str | Question, asker: answering.Asker) -> Prepared:
+def _prepare(asked: str | Question, asker: answering.Asker) -> Prepared | PreparedComposite:
     (question,) = _texts([asked])
-    offer, catalog = asker.offer, asker.catalog
-
-    def cost(loss: Loss) -> float:
-        return asker.account.quote(loss, periods=offer.periods).share
-
-    return prepare(
-        question,
-        parse(question, catalog, periods=offer.labels),
-        offer=offer,
-        catalog=catalog,
-        guarantee=asker.account.guarantee,
-        cost=cost,
-        beside=asker.delta_beside,
-    )
+    found = parse_question(question, asker.catalog, periods=asker.offer.labels)
+    return prepared_for(question, found, asker, asker.offer)
 
 
 def _texts(questions: Sequence[str | Question]) -> list[str]:
     return [one.sql if isinstance(one, Question) else one for one in questions]
-
-
-def _people(prepared: Prepared, asker: answering.Asker) -> list[str]:
-    """Say how many people inferring takes, and whether there are so many."""
-    needed, most = people_needed(prepared, asker.catalog), asker.most_people(prepared.query)
-    if needed is None:
-        return []
-    told = f"the {needed} are chosen privately, which takes about {needed.number:,} people"
-    if most is not None and most < needed.number:
-        told += f"; there are {most:,} at most, so it would be refused. Pay more, or declare them"
-    return [told]
-
-
-def _free(prepared: Prepared, asker: answering.Asker) -> list[str]:
-    if not answering.is_known(prepared, asker):
-        return []
-    return ["answered before, at least as exactly: asking again costs the total nothing"]

@@ -1,9 +1,11 @@
 """Outputs over released values: in a small database of their own, wherever the data lies."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
+from discreet.errors import DataError
 from discreet.tables.engines.compile.relations import output_sql
 from discreet.tables.engines.duckdb.dialect import DUCKDB
 from discreet.tables.model.output import Order, Output
@@ -16,9 +18,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-__all__ = ["PostProcessor"]
+__all__ = ["OuterQuery", "PostProcessor"]
 
 _ROW: Final = "released_row"
+_CLOSED: Final = {"enable_external_access": "false"}
 
 
 @final
@@ -77,5 +80,34 @@ class PostProcessor:
         import duckdb
 
         if self._opened is None:
-            self._opened = duckdb.connect(":memory:", config={"enable_external_access": "false"})
+            self._opened = duckdb.connect(":memory:", config={**_CLOSED})
         return self._opened
+
+
+@final
+class OuterQuery:
+    """One SELECT over released answers and public tables, in a database that has nothing else.
+
+    >>> import pyarrow as pa
+    >>> ask = OuterQuery("SELECT MAX(n) AS most FROM released_0", {})
+    >>> ask({"released_0": pa.table({"n": [3.0, 4.5]})}).to_pylist()
+    [{'most': 4.5}]
+    """
+
+    def __init__(self, sql: str, public: "Mapping[str, pa.Table]") -> None:
+        self._sql, self._public = sql, public
+
+    def __call__(self, released: "Mapping[str, pa.Table]") -> "pa.Table":
+        """Return the answer; what cannot be computed is a DataError."""
+        import duckdb
+
+        # A subquery of several rows would fail, or not, by what was released.
+        options = {**_CLOSED, "scalar_subquery_error_on_multiple_rows": "false"}
+        with closing(duckdb.connect(":memory:", config={**options})) as connection:
+            for name, table in {**self._public, **released}.items():
+                connection.register(name, table)
+            try:
+                return connection.sql(self._sql).to_arrow_table()
+            except duckdb.Error as error:
+                message = str(error).splitlines()[0][:300]
+        raise DataError(message)

@@ -1,6 +1,7 @@
 """From what an analyst offers to pay, or wants to know, to the epsilon of one release."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
@@ -16,7 +17,7 @@ from discreet.tables.pricing.offer import Offer
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import Beside, Price, best, prices
 
-__all__ = ["DELTA_SHARE", "largest", "prepare"]
+__all__ = ["DELTA_SHARE", "largest", "part_offer", "prepare"]
 
 DELTA_SHARE: Final = Fraction(1, 100)
 """The share of the account's delta that a release gets unless it says otherwise."""
@@ -63,6 +64,24 @@ def prepare(
     assert offer.share is not None
     bought = _for_share(float(offer.share), priced, cost)
     return made(best(bought, query, catalog, offer.bounding))
+
+
+def part_offer(offer: Offer, parts: int) -> Offer:
+    """Return what is offered for each of several parts of one question.
+
+    Epsilon, delta and share are split evenly; an error is asked of every part.
+
+    >>> part_offer(Offer(epsilon=1), 4).epsilon
+    Fraction(1, 4)
+    """
+    if parts < 2:
+        return offer
+    return replace(
+        offer,
+        epsilon=None if offer.epsilon is None else Fraction(offer.epsilon) / parts,
+        delta=None if offer.delta is None else Fraction(offer.delta) / parts,
+        share=None if offer.share is None else offer.share / parts,  # type: ignore[operator]
+    )
 
 
 def _delta(offer: Offer, guarantee: Guarantee) -> Fraction:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -36,12 +36,17 @@ from discreet.tables.results.result import Result
 __all__ = [
     "Asker",
     "answer",
+    "cost_of",
+    "facts_of",
     "fingerprinted",
     "is_known",
     "joined_notes",
     "made",
+    "notes_of",
     "paid",
     "recalled",
+    "reread",
+    "run_charged",
 ]
 
 
@@ -107,9 +112,13 @@ def answer(prepared: Prepared, asker: Asker) -> Result:
 
 def recalled(prepared: Prepared, asker: Asker) -> Result | None:
     """Return what was answered before, if at least as much was paid for it."""
-    query = fingerprinted(prepared, asker.catalog)
+    return reread(fingerprinted(prepared, asker.catalog), prepared.price.epsilon, asker)
+
+
+def reread(query: str, epsilon: Fraction, asker: Asker) -> Result | None:
+    """Return what a query was answered before, for at least this epsilon."""
     found = asker.account.reread(
-        query, **asker.charge_fields, accept=lambda kept: _is_as_good(kept, prepared, asker)
+        query, **asker.charge_fields, accept=lambda kept: _is_as_good(kept, epsilon, asker)
     )
     if found is None:
         return None
@@ -117,29 +126,40 @@ def recalled(prepared: Prepared, asker: Asker) -> Result | None:
     return Result.from_json(kept, receipt=receipt, left=asker.account.remaining)
 
 
-def is_known(prepared: Prepared, asker: Asker) -> bool:
+def is_known(query: str, epsilon: Fraction, asker: Asker) -> bool:
     """Say whether asking would be free. Charges nothing, and tells nothing that was not told."""
     seen: list[bool] = []
 
     def look(kept: bytes) -> bool:
-        seen.append(_is_as_good(kept, prepared, asker))
+        seen.append(_is_as_good(kept, epsilon, asker))
         return False
 
-    asker.account.reread(fingerprinted(prepared, asker.catalog), **asker.charge_fields, accept=look)
+    asker.account.reread(query, **asker.charge_fields, accept=look)
     return any(seen)
 
 
-def _is_as_good(kept: bytes, prepared: Prepared, asker: Asker) -> bool:
+def _is_as_good(kept: bytes, epsilon: Fraction, asker: Asker) -> bool:
     known = read_json(kept)
-    is_as_exact = known.get("epsilon", 0) >= float(prepared.price.epsilon)
+    is_as_exact = known.get("epsilon", 0) >= float(epsilon)
     # Error bars can be compared only where they promise the same.
     return bool(is_as_exact and known.get("confidence") == float(asker.confidence))
 
 
 def paid(prepared: Prepared, asker: Asker) -> tuple[Released, Result]:
     """Charge, run, and put the answer on record."""
-    refuse_too_few(prepared, asker.catalog, people=asker.most_people(prepared.query))
     query = fingerprinted(prepared, asker.catalog)
+    receipt, (released,) = run_charged(query, prepared.price.loss, (prepared,), asker)
+    result = made(prepared, released, asker, receipt)
+    receipt = asker.account.record(receipt, result.to_json(), plan=query)
+    return released, replace(result, receipt=receipt)
+
+
+def run_charged(
+    query: str, loss: Loss, parts: Sequence[Prepared], asker: Asker
+) -> tuple[Receipt, list[Released]]:
+    """Charge a loss, then run all parts that it pays for."""
+    for part in parts:
+        refuse_too_few(part, asker.catalog, people=asker.most_people(part.query))
     with ExitStack() as until_it_ran:
         try:
             until_it_ran.enter_context(asker.engine.holding())
@@ -147,12 +167,9 @@ def paid(prepared: Prepared, asker: Asker) -> tuple[Released, Result]:
             raise DataError(f"{error} Nothing was spent.") from None
         # Charged before data is touched: a crash from here on wastes budget, and leaks nothing.
         receipt = asker.account.charge(
-            prepared.price.loss, query=query, source=asker.source, **asker.charge_fields
+            loss, query=query, source=asker.source, **asker.charge_fields
         )
-        released = _ran(prepared, asker)
-    result = made(prepared, released, asker, receipt)
-    receipt = asker.account.record(receipt, result.to_json(), plan=query)
-    return released, replace(result, receipt=receipt)
+        return receipt, [_ran(part, asker) for part in parts]
 
 
 def _ran(prepared: Prepared, asker: Asker) -> Released:
@@ -190,13 +207,13 @@ def made(prepared: Prepared, released: Released, asker: Asker, receipt: Receipt)
         delta=float(prepared.price.delta),
         loss=prepared.price.loss,
         receipt=receipt,
-        **_cost(asker.account, receipt),
-        facts=_facts(prepared, released, asker, columns),
-        notes=_notes(prepared, released, asker.catalog),
+        **cost_of(asker.account, receipt),
+        facts=facts_of(prepared, released, asker, columns),
+        notes=notes_of(prepared, released, asker.catalog),
     )
 
 
-def _cost(account: Account, receipt: Receipt) -> dict[str, Any]:
+def cost_of(account: Account, receipt: Receipt) -> dict[str, Any]:
     """Return what was paid and what is left of the budget, if the ledger can still be read."""
     try:
         paid = charged(account, receipt)
@@ -234,7 +251,7 @@ def _bounding(bounding: Bounding | None) -> dict[str, Any]:
     return {"kind": "none"}
 
 
-def _facts(
+def facts_of(
     prepared: Prepared, released: Released, asker: Asker, columns: Columns
 ) -> dict[str, Any]:
     """Describe what was done, for the card, the explanation and whoever asks again."""
@@ -289,7 +306,7 @@ def _aggregate_facts(index: int, prepared: Prepared, released: Released) -> dict
     return facts
 
 
-def _notes(prepared: Prepared, released: Released, catalog: Catalog) -> tuple[str, ...]:
+def notes_of(prepared: Prepared, released: Released, catalog: Catalog) -> tuple[str, ...]:
     """Say what a reader must know besides the numbers."""
     notes = [*joined_notes(prepared.query), *clip_notes(prepared, released, catalog)]
     if any(prepared.query.aggregates[i].quantile is not None for i in prepared.layout.ranks):

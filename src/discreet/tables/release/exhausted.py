@@ -6,8 +6,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.errors import BudgetExceeded
-from discreet.tables.pricing.payment import largest, prepare
-from discreet.tables.pricing.prepared import Prepared
+from discreet.tables.pricing.payment import largest
+from discreet.tables.pricing.prepared import Prepared, PreparedComposite
+from discreet.tables.release.preparing import prepared_for
 
 if TYPE_CHECKING:
     from discreet.tables.release.answer import Asker
@@ -15,20 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["fits_up_to", "saying_what_fits"]
 
 
-def fits_up_to(prepared: Prepared, asker: "Asker") -> float | None:
+def fits_up_to(prepared: Prepared | PreparedComposite, asker: "Asker") -> float | None:
     """Return the largest epsilon with which a question would fit into all budgets, or None."""
 
     def fits(epsilon: Fraction) -> bool:
-        priced = prepare(
-            prepared.question,
-            prepared.query,
-            offer=replace(asker.offer, epsilon=epsilon, share=None, within=None),
-            catalog=asker.catalog,
-            guarantee=asker.account.guarantee,
-            cost=lambda loss: asker.account.quote(loss, periods=asker.offer.periods).share,
-            beside=asker.delta_beside,
-        )
-        return asker.account.quote(priced.price.loss, **asker.asking).fits
+        offer = replace(asker.offer, epsilon=epsilon, share=None, within=None)
+        priced = prepared_for(prepared.question, prepared.found, asker, offer)
+        return asker.account.quote(priced.loss, **asker.asking).fits
 
     found = largest(fits)
     if found is None:
@@ -38,7 +32,9 @@ def fits_up_to(prepared: Prepared, asker: "Asker") -> float | None:
     return float(readable) if fits(Fraction(readable)) else float(found)
 
 
-def saying_what_fits(refusal: BudgetExceeded, prepared: Prepared, asker: "Asker") -> BudgetExceeded:
+def saying_what_fits(
+    refusal: BudgetExceeded, prepared: Prepared | PreparedComposite, asker: "Asker"
+) -> BudgetExceeded:
     """Return the refusal of a charge with the epsilon that would still be taken."""
     most = fits_up_to(prepared, asker)
     told = f"It fits with epsilon={most:g}." if most else "No epsilon fits this question any more."

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from discreet.tables.model.catalog import Catalog
+from discreet.tables.model.composite import Composite
 from discreet.tables.model.query import Query
 
-__all__ = ["parse"]
+__all__ = ["parse", "parse_question"]
 
 
 def parse(text: str, catalog: Catalog, *, periods: Sequence[str] | None = None) -> Query:
@@ -33,3 +34,24 @@ def parse(text: str, catalog: Catalog, *, periods: Sequence[str] | None = None) 
     from discreet.tables.sql.reader import read_query
 
     return read_query(text, catalog, periods=periods)
+
+
+def parse_question(
+    text: str, catalog: Catalog, *, periods: Sequence[str] | None = None
+) -> Query | Composite:
+    """Translate one SELECT as :func:`parse` does, or into parts and a query over what they release.
+
+    >>> from discreet.privacy import Neighbours, Unit
+    >>> from discreet.tables.model.catalog import Column, Table
+    >>> people = Table(name="people", columns=(
+    ...     Column(name="user_id", type="BIGINT"), Column(name="region", type="VARCHAR")))
+    >>> catalog = Catalog(unit=Unit.column("user_id"), neighbours=Neighbours.add_remove,
+    ...                   tables=(people,))
+    >>> asked = parse_question("SELECT region, COUNT(*) AS n FROM people GROUP BY ROLLUP (region)",
+    ...                        catalog)
+    >>> [part.key_names for part in asked.parts]
+    [('region',), ()]
+    """
+    from discreet.tables.sql.reader import read_question
+
+    return read_question(text, catalog, periods=periods)

@@ -1,6 +1,6 @@
 """From the text of a question to its plan."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import sqlglot
@@ -10,6 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from discreet.errors import Refused
 from discreet.tables.model.catalog import Catalog
+from discreet.tables.model.composite import Composite
 from discreet.tables.model.output import Output
 from discreet.tables.model.query import Query
 from discreet.tables.model.relation import Select
@@ -34,25 +35,78 @@ from discreet.tables.sql.select_list import (
     ordering,
     row_limit,
 )
+from discreet.tables.sql.splitting import reads_public_alone, split
 from discreet.tables.sql.unit_subqueries import group_items
 
-__all__ = ["read_query"]
+__all__ = ["read_query", "read_question"]
 
 _LONGEST = 50_000  # characters
 _MOST_TOKENS = 10_000
+_SHAPES = frozenset({
+    "aggregate_rows", "grouping_sets", "inner_order", "join_unit", "no_table", "raw_rows",
+    "set_operation", "star", "subquery", "unit_is_row", "unit_missing", "window",
+})  # fmt: skip
+"""Refusals of a plain reading that may be for the shape alone: others hold in any shape."""
 
 
 def read_query(text: str, catalog: Catalog, *, periods: Sequence[str] | None) -> Query:
     """Translate a question, or refuse it."""
+    found = _read(text, catalog, periods, is_split=False)
+    assert isinstance(found, Query)
+    return found
+
+
+def read_question(
+    text: str, catalog: Catalog, *, periods: Sequence[str] | None
+) -> Query | Composite:
+    """Translate a question, also one that asks something of released answers, or refuse it."""
+    return _read(text, catalog, periods, is_split=True)
+
+
+def _read(
+    text: str, catalog: Catalog, periods: Sequence[str] | None, *, is_split: bool
+) -> Query | Composite:
     tokens = _tokens(text)
-    question = ReadingContext(text, tokens or [], catalog=catalog, periods=periods)
+
+    def context() -> ReadingContext:
+        return ReadingContext(text, tokens or [], catalog=catalog, periods=periods)
+
+    question = context()
     try:
         if tokens is None:
             raise _unreadable(question)
         _check_tokens(question, tokens)
-        return _Reader(question, _parse(question)).query()
+        tree = _parse(question)
+        try:
+            if is_split and reads_public_alone(question, tree):
+                raise question.refuse("no_table", tree)
+            return _Reader(question, _select_of(question, tree)).query()
+        except Refused as refusal:
+            is_shape = refusal.code in _SHAPES or tree.find(exp.Window, exp.Qualify) is not None
+            if not is_split or not is_shape:
+                raise
+            return _composite(context, tree, refusal)
     except RecursionError:
         raise question.refuse_at("too_complex", 1, 1) from None
+
+
+def _composite(
+    context: Callable[[], ReadingContext], tree: exp.Expression, refusal: Refused
+) -> Composite:
+    """Return a question as parts and what is asked of them, or say why it is refused as it is."""
+
+    def read(select: exp.Select) -> Query:
+        reader = _Reader(context(), select)
+        if reader.groups_by_unit:  # which nobody may see, and no sum over it would be bounded
+            raise refusal
+        return reader.query()
+
+    try:
+        return split(context(), tree, read)
+    except Refused as other:
+        if other.code in _SHAPES:
+            raise refusal from None
+        raise
 
 
 def _tokens(text: str) -> list[Token] | None:
@@ -66,7 +120,7 @@ def _tokens(text: str) -> list[Token] | None:
         return None
 
 
-def _parse(question: ReadingContext) -> exp.Select:
+def _parse(question: ReadingContext) -> exp.Expression:
     try:
         trees = sqlglot.parse(question.text, read=DIALECT)
     except ParseError as error:
@@ -77,11 +131,15 @@ def _parse(question: ReadingContext) -> exp.Select:
     while isinstance(tree, exp.Subquery):
         question.arguments(tree, "this")
         tree = tree.this
-    if isinstance(tree, exp.SetOperation):
-        raise question.refuse("set_operation", tree, word=type(tree).__name__.upper())
-    if not isinstance(tree, exp.Select):
+    if not isinstance(tree, exp.Select | exp.SetOperation):
         raise question.refuse_at("statement", 1, 1, word=type(tree).__name__.upper())
-    return normalised(tree)  # type: ignore[return-value]
+    return normalised(tree)
+
+
+def _select_of(question: ReadingContext, tree: exp.Expression) -> exp.Select:
+    if not isinstance(tree, exp.Select):
+        raise question.refuse("set_operation", tree, word=type(tree).__name__.upper())
+    return tree
 
 
 def _check_tokens(question: ReadingContext, tokens: list[Token]) -> None:
@@ -141,6 +199,12 @@ class _Reader:
         released = [(k.written, k.released(i)) for i, k in enumerate(self.keys)]
         self.scope = OutputScope(self.rows, released)
         self.scope.key_count = len(self.keys)
+
+    @property
+    def groups_by_unit(self) -> bool:
+        """Whether a key is the unit of privacy."""
+        unit = fold(self.question.catalog.unit.name or "")
+        return any(k.term.is_unit or fold(k.term.column or "") == unit for k in self.keys if unit)
 
     def query(self) -> Query:
         """Return the plan."""
@@ -208,6 +272,9 @@ class _Reader:
         keys: dict[Scalar, GroupKey] = {}
         for node in nodes:
             term = self.rows.at("in GROUP BY").term(node)
+            if term.is_unit and term.values is None and term.node not in self.listed:
+                unit = self.question.catalog.unit.name
+                raise self.question.refuse("unit_key", node, word=unit)
             if term.node not in keys:
                 title = term.column or spelled(node, self.rows)
                 listed = self.listed.get(term.node)

@@ -64,7 +64,10 @@ class OutputScope(GroupedScope):
         term = self.rows.at("inside another aggregate").term(call.arguments[0])
         if term.kind not in ("date", "timestamp"):
             return released
-        count = Call("multiply", (as_double(released), scalar.double(1_000_000)))
+        # A date is the nearest one: a trace below midnight is not the day before.
+        shift = scalar.double(43_200 if term.kind == "date" else 0)
+        nearest = Call("add", (as_double(released), shift))
+        count = Call("multiply", (nearest, scalar.double(1_000_000)))
         moment = in_range(Call("from_epoch", (count,)), "timestamp")
         return moment if term.kind == "timestamp" else in_range(Cast(moment.node, "date"), "date")
 

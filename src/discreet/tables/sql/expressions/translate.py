@@ -19,9 +19,9 @@ from discreet.tables.sql.expressions import (
 )
 from discreet.tables.sql.expressions.arguments import Rule
 from discreet.tables.sql.expressions.term import Scope, Term
-from discreet.tables.sql.question.context import nearest, short_sql
+from discreet.tables.sql.question.context import ReadingContext, nearest, short_sql
 
-__all__ = ["translate"]
+__all__ = ["check_known", "translate"]
 
 _RULES: Final[dict[type[exp.Expression], Rule]] = {
     **casts.RULES,
@@ -89,16 +89,25 @@ def translate(node: exp.Expression, scope: Scope) -> Term:
     if rule is None and isinstance(node, exp.Anonymous):
         rule = _ANONYMOUS.get(str(node.this).lower())
     if rule is None:
-        raise _no_rule(node, scope)
+        raise _no_rule(node, scope.question)
     term = rule(node, scope)
     if term.node.size > _LONGEST:  # guards repeat their argument, so nesting can grow fast
         raise scope.question.refuse("too_complex", node)
     return term
 
 
-def _no_rule(node: exp.Expression, scope: Scope) -> Refused:
+def check_known(tree: exp.Expression, question: ReadingContext) -> None:
+    """Refuse functions over released values that are neither known here nor aggregates."""
+    kinds = (*_RULES, *_WINDOWS, exp.AggFunc, exp.Exists, exp.If, exp.Case, exp.Cast)
+    for node in tree.find_all(exp.Expression):
+        is_named = isinstance(node, exp.Anonymous) and str(node.this).lower() in _ANONYMOUS
+        if isinstance(node, exp.Func) and not isinstance(node, kinds) and not is_named:
+            raise _no_rule(node, question)
+
+
+def _no_rule(node: exp.Expression, question: ReadingContext) -> Refused:
     """Say why there is no rule for a node."""
-    refuse = scope.question.refuse
+    refuse = question.refuse
     word = _word(node)
     named = word.lower()
     if isinstance(node, _WINDOWS):

@@ -195,6 +195,10 @@ CATALOGUE: Final[dict[str, tuple[str, str]]] = {
         "{value} can never be a value of the key {word}, whose type is {type}.",
         "Leave {value} out of the list in WHERE.",
     ),
+    "unit_key": (
+        "each group would be one {word}, so that none could be shown.",
+        "Leave {word} out of GROUP BY, or group by it in a subquery and aggregate over that.",
+    ),
     "distinct_on": (
         "DISTINCT ON picks single raw rows.",
         "Use GROUP BY with aggregates.",

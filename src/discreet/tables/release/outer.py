@@ -1,0 +1,93 @@
+"""The query over released answers: run on them, and tried on none before anything is paid."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.errors import DataError, Refused
+from discreet.tables.engines.post_processing import OuterQuery, PostProcessor
+from discreet.tables.engines.protocol import Engine
+from discreet.tables.model.catalog import Catalog, Table
+from discreet.tables.model.composite import ROW, Composite, released_name
+from discreet.tables.model.query import Query
+from discreet.tables.model.relation import Scan, Select
+from discreet.tables.model.scalar import ColumnRef
+from discreet.tables.sql.expressions.term import tidy, total_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["check_outer", "empty_answer", "outer_columns"]
+
+
+def check_outer(composite: Composite, catalog: Catalog, engine: Engine) -> None:
+    """Refuse what cannot be computed of the released answers: names and types that do not fit."""
+    try:
+        outer_columns(composite, [empty_answer(one) for one in composite.parts], catalog, engine)
+    except DataError as error:
+        why = str(error)
+    else:
+        return
+    raise Refused(
+        code="outer",
+        line=1,
+        column=1,
+        reason=f"what is asked of the released values cannot be computed. {why}",
+        remedy="Check names and types in the outer query; each inner one can be asked by itself.",
+    )
+
+
+def outer_columns(
+    composite: Composite, tables: "Sequence[pa.Table]", catalog: Catalog, engine: Engine
+) -> "tuple[dict[str, pa.ChunkedArray], tuple[Any, Any] | None]":
+    """Return the columns of the outer query by name, and the part and row of each of its rows."""
+    import pyarrow as pa
+
+    public = {table.name: table for table in catalog.tables if table.is_public}
+    ask = OuterQuery(
+        composite.outer, {name: _public(public[name], engine) for name in composite.public}
+    )
+    found = ask(
+        {
+            released_name(i): one.append_column(ROW, pa.array(np.arange(one.num_rows)))
+            for i, one in enumerate(tables)
+        }
+    )
+    columns, names = found.columns, found.column_names
+    rows = None
+    if composite.is_traced:
+        *columns, part, row = columns
+        names = names[:-2]
+        rows = (part.fill_null(-1).to_numpy(), row.fill_null(-1).to_numpy())
+    for name, column in zip(names, columns, strict=True):
+        if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
+            raise DataError(f"{name} is no number, text, truth value or time")
+    unique: dict[str, pa.ChunkedArray] = {}
+    for name, column in zip(names, columns, strict=True):
+        new, number = name, 1
+        while new in unique:
+            new, number = f"{name}_{number}", number + 1
+        unique[new] = column
+    return unique, rows
+
+
+def _public(table: Table, engine: Engine) -> "pa.Table":
+    """Return a public table as questions see it."""
+    terms = [(c.name, total_column(ColumnRef(c.name), c.type)) for c in table.columns]
+    columns = tuple((name, tidy(term)) for name, term in terms if term is not None)
+    return engine.rows(Select(Scan(table.name), columns)).reveal_without_noise()
+
+
+def empty_answer(query: Query) -> "pa.Table":
+    """Return the released answer of a part as it looks without rows."""
+    import pyarrow as pa
+
+    given: dict[str, Any] = {f"key_{i}": pa.nulls(0) for i, _ in enumerate(query.keys)}
+    for i, _ in enumerate(query.aggregates):
+        given[f"aggregate_{i}"] = pa.array([], type=pa.float64())
+    evaluate = PostProcessor(query.output, query.keys)
+    try:
+        return evaluate(pa.table(given))[0]
+    finally:
+        evaluate.close()
