@@ -45,7 +45,7 @@ def cost(loss: Loss, track: Track) -> Cost:
     it is the cheaper of the two.
     """
     added = _added(loss, track)
-    if not track.each or not _is_finite(added[0]):
+    if not 0 < track.each < added[1] or not _is_finite(added[0]):  # for most, at once
         return added
     is_strained = _share(added, track) > added[0] / track.divergence
     if is_strained and loss.zcdp[1] + track.each < added[1]:
