@@ -78,7 +78,8 @@ def test_a_unit_with_periods_is_shown_period_by_period(book):
 def test_history_tells_who_paid_what_and_how_much_was_used_after(spent):
     rows = facts("ledger", "history")
     keys = {"index", "time", "kind", "account", "who", "purpose", "loss", "about", "used_after"}
-    assert all(set(row) == keys for row in rows)
+    assert all(set(row) == keys | {"question", "epsilon", "delta"} for row in rows)
+    assert rows[4]["epsilon"] == 0.5
     assert [row["index"] for row in rows] == list(range(9))
     assert rows[4]["about"] == "laplace, noise multiplier 2"
     assert rows[4]["loss"] == {"kind": "laplace", "noise_multiplier": 2, "version": 1}

@@ -279,3 +279,17 @@ def test_a_typo_is_taken_back_while_nothing_was_asked(people):
     assert Path("people.toml").exists()
     assert "withdrawn: wrong unit" in run("ledger", "history")
     run("ledger", "verify")
+
+
+def test_the_history_shows_questions_and_their_epsilon(people):
+    protected("--rows", 1)
+    run("query", "people", COUNT, "--epsilon", "0.3")
+    run("query", "people", "SELECT AVG(age) AS a FROM people", "--epsilon", "0.7")
+    rows = json.loads(run("ledger", "history", "people", "--json"))
+    paid = [row for row in rows if row["kind"] == "charge"]
+    assert [row["epsilon"] for row in paid] == [0.3, 0.7]
+    assert [row["question"] for row in paid] == [COUNT, "SELECT AVG(age) AS a FROM people"]
+    page = run("ledger", "history", "people")
+    assert "epsilon 0.3" in page
+    assert not re.search(r"\d/\d", page.replace("total", ""))
+    assert "like the last one, or a pure loss of epsilon up to" in run("ledger", "show", "people")

@@ -1,10 +1,12 @@
 """What still fits into an account: the largest pure epsilon, the smallest Gaussian noise."""
 
+import json
 import math
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from discreet._words import more_words
 from discreet.cli.numbers import digits
 
 if TYPE_CHECKING:
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from discreet.ledger import Account
 
 Facts = dict[str, Any]
+_RECENT = 100  # entries in which a last charge is looked for
 _MOST_NOISE = 1e6  # beyond, an answer says nothing
 
 
@@ -30,6 +33,7 @@ def fitting(account: "Account", *, who: str | None, purpose: str | None) -> Fact
     pure = _least(lambda m: fits(PureLoss(epsilon=most / m)), 1.0, 1e12) if most else None
     gauss = _least(lambda m: fits(GaussianLoss(noise_multiplier=m)), 1e-3, _MOST_NOISE)
     return {
+        "like_last": _like_last(account, who=who, purpose=purpose, periods=today),
         "who": who,
         "purpose": purpose,
         "period": None if today is None else today.isoformat(),
@@ -40,6 +44,17 @@ def fitting(account: "Account", *, who: str | None, purpose: str | None) -> Fact
     }
 
 
+def _like_last(account: "Account", **asking: Any) -> float | None:
+    """Return how many more charges like the last one fit; None where nothing was charged yet."""
+    from discreet.accounting import from_json
+
+    for entry in reversed(account.history(last=_RECENT)):
+        if entry["kind"] == "charge":
+            quote = account.quote(from_json(json.dumps(entry["loss"])), **asking)
+            return (quote.more or 0) + 1 if quote.fits else 0
+    return None
+
+
 def fits_words(fits: Facts) -> str:
     """Say what still fits.
 
@@ -47,6 +62,10 @@ def fits_words(fits: Facts) -> str:
     'Still fits, for ana: a pure loss of epsilon up to 1.5.'
     """
     told = []
+    if fits.get("like_last"):
+        told.append(
+            more_words(fits["like_last"]).replace(" more like it fit", " like the last one")
+        )
     if fits["epsilon"] is not None:
         told.append(f"a pure loss of epsilon up to {fits['epsilon']:g}")
     if fits["noise_multiplier"] is not None:

@@ -9,6 +9,7 @@ from rich.console import Console
 from discreet.cli.ledger import views
 from discreet.cli.ledger.fitting import fitting
 from discreet.cli.ledger.opening import reading
+from discreet.cli.ledger.questions import asked_by_charge
 from discreet.cli.options import BUDGET, FILE, JsonOption, LedgerOption
 from discreet.cli.output import echo_json, tell
 
@@ -83,9 +84,12 @@ def history(
             tell(f"The last {LONG} entries; say --last N for more.")
             entries = entries[-LONG:]
         known = {account.name: account for account in book}
+        asked = asked_by_charge(book, entries)
         facts = [
             views.history_facts(
-                entry, shares(known[entry["account"]], entry) if "after" in entry else {}
+                entry,
+                shares(known[entry["account"]], entry) if "after" in entry else {},
+                asked.get(entry["index"]),
             )
             for entry in entries
         ]

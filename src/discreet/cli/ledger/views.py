@@ -12,7 +12,7 @@ from rich.text import Text
 from discreet._words import percent
 from discreet.cli.ledger.burn_down import bar, colour, print_burn_down
 from discreet.cli.ledger.fitting import fits_words
-from discreet.cli.ledger.words import about, counted
+from discreet.cli.ledger.words import about, asked_words, counted
 from discreet.cli.numbers import for_json, shown
 from discreet.cli.output import is_plain, readable, say
 
@@ -123,8 +123,12 @@ def print_show(
     print_burn_down(console, points, of=of)
 
 
-def history_facts(entry: Mapping[str, Any], shares: Mapping[str, float]) -> Facts:
+def history_facts(
+    entry: Mapping[str, Any], shares: Mapping[str, float], asked: Mapping[str, Any] | None = None
+) -> Facts:
     """Return what ``history --json`` says of one entry: never its keys or fingerprints.
+
+    ``asked`` is the question that a charge paid for, and its epsilon and delta, where known.
 
     >>> history_facts({"index": 9, "time": "2026", "kind": "settle", "job": 5}, {})["about"]
     'job 5 ended'
@@ -133,7 +137,8 @@ def history_facts(entry: Mapping[str, Any], shares: Mapping[str, float]) -> Fact
     account = entry.get("name") if entry["kind"] == "account" else entry.get("account")
     return {name: entry.get(name) for name in names} | {
         "account": account,
-        "about": about(entry),
+        "about": asked_words(asked) if asked and "question" in asked else about(entry),
+        **{name: (asked or {}).get(name) for name in ("question", "epsilon", "delta")},
         "used_after": dict(shares),
     }
 

@@ -1,5 +1,6 @@
 """Entries and losses in words."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
@@ -50,7 +51,7 @@ def loss_words(loss: Any) -> str:
     """Say in words what was paid.
 
     >>> loss_words({"kind": "composed", "parts": [[{"kind": "pure", "epsilon": "1/3"}, 3]]})
-    '3 x pure, epsilon 1/3'
+    '3 x pure, epsilon 0.3333'
     """
     if not isinstance(loss, dict):
         return str(loss)
@@ -62,15 +63,33 @@ def loss_words(loss: Any) -> str:
     words = [str(loss.get("kind", "")).replace("_", " ")]
     for name, value in loss.items():
         if name not in ("kind", "version") and not isinstance(value, dict | list):
-            words.append(f"{name.replace('_', ' ')} {str(value).removesuffix('/1')}")
+            words.append(f"{name.replace('_', ' ')} {_readable(value)}")
     inner = [loss_words(value) for value in loss.values() if isinstance(value, dict)]
     return ", ".join(words) + "".join(f", of {one}" for one in inner)
 
 
-def _number(text: str) -> str:
+def _readable(value: object) -> str:
+    """Write a member of a loss; an exact fraction as people read numbers."""
+    return _number(value) if re.fullmatch(r"-?\d+/\d+", str(value)) else str(value)
+
+
+def asked_words(asked: Mapping[str, Any]) -> str:
+    """Say what was asked and at which price.
+
+    >>> asked_words({"epsilon": 0.5, "delta": 0, "question": "SELECT COUNT(*) FROM people"})
+    'epsilon 0.5: SELECT COUNT(*) FROM people'
+    """
+    delta = f", delta {asked['delta']:.3g}" if asked.get("delta") else ""
+    return f"epsilon {asked['epsilon']:.4g}{delta}: {' '.join(asked['question'].split())}"
+
+
+def _number(text: object) -> str:
     """Write an exact number that an entry holds as people type it."""
-    top, _, bottom = text.partition("/")
-    return f"{int(top) / int(bottom or 1):g}"
+    top, _, bottom = str(text).partition("/")
+    try:
+        return f"{int(top) / int(bottom or 1):.4g}"
+    except (OverflowError, ValueError):
+        return str(text)
 
 
 def counted(count: int, one: str, many: str) -> str:

@@ -1,1 +1,1 @@
-"""``discreet protect``, ``quote`` and ``query``."""
+"""``discreet protect``, ``unprotect``, ``quote`` and ``query``."""
