@@ -308,6 +308,7 @@ class Protected:
                     engine,
                 )  # fmt: skip
                 self._sampled = monotonic() if is_sampled else self._sampled
+                self._counted = {}  # rows may have come
         return True
 
     def save(self, path: "str | PathLike[str]") -> None:

@@ -63,9 +63,8 @@ def test_what_public_facts_show_to_be_too_little_is_refused_before_the_charge(op
     with pytest.raises(ParameterError, match=r"Nothing was spent\. Pay epsilon=.*CLAMP\(age"):
         tables.sql(asked, epsilon=0.05)
     assert tables.remaining == 1
-    assert "takes about 2,520 people; there are 1,500 at most" in str(
-        tables.quote(asked, epsilon=0.05)
-    )
+    (note,) = tables.quote(asked, epsilon=0.05).notes
+    assert "takes about 2,520 people; there are 1,500 at most" in note
     with pytest.raises(ParameterError) as refused:
         tables.plan([asked], epsilon=0.05)
     epsilon = float(str(refused.value).split("Pay epsilon=")[1].split(" ")[0])
@@ -95,10 +94,31 @@ def test_a_count_that_was_released_is_a_public_fact(opened):
     assert "refused" in str(other.quote(asked, epsilon=0.5, size=100))
 
 
+def test_a_count_of_earlier_rows_says_nothing_about_later_ones(opened, tmp_path):
+    path = tmp_path / "people.parquet"
+    ages(300).to_parquet(path)
+    tables, asked = opened(path), "SELECT AVG(age) AS a FROM t"
+    tables.sql("SELECT COUNT(*) AS n FROM t", epsilon=5)
+    assert "refused" in str(tables.quote(asked, epsilon=0.05))
+    ages(20_000).to_parquet(path)
+    tables.refresh()
+    assert "refused" not in str(tables.quote(asked, epsilon=0.05))
+    assert tables.sql(asked, epsilon=0.05)["a"][0] == pytest.approx(44, abs=20)
+
+
+def test_bounds_of_times_are_told_as_days(opened):
+    rng = np.random.default_rng(5)
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, 3000), unit="D")
+    tables = opened(pd.DataFrame({"person": range(3000), "seen": days, "day": days.date}))
+    for column in ("seen", "day"):
+        answer = tables.sql(f"SELECT MEDIAN({column}) AS m FROM t", epsilon=1)
+        assert f"{column} was clamped to 2001-09-09..2033-05-18" in answer.notes[0]
+
+
 def test_answers_say_which_bounds_were_used_and_what_they_cut(opened):
     tables = opened(ages(20_000))
     answer = tables.sql("SELECT AVG(age) AS a, COUNT(*) AS n FROM t", epsilon=1)
-    assert "age was clamped to 0..100, chosen privately" in str(answer)
+    assert "age was clamped to 0..100, chosen privately" in " ".join(answer.notes)
     assert "and allows for clipping" in str(answer)
     facts = next(one for one in answer.facts["aggregates"] if one["kind"] == "mean")
     seen, most = facts["cut"]
@@ -125,7 +145,7 @@ def test_counts_allow_for_rows_that_an_inferred_limit_cut(opened):
     )
     n, low, high = answer["n"][0], answer.lows["n"][0], answer.highs["n"][0]
     assert high - n > n - low
-    assert "a person counts with at most" in str(answer)
+    assert "a person counts with at most" in " ".join(answer.notes)
 
 
 def test_groups_without_enough_people_are_null_and_keep_their_keys(opened):

@@ -442,7 +442,7 @@ class TestExplain:
             "61.5 rows or more",
             "COUNT(*): Gaussian noise of standard deviation 29.1. ",
             "AVG(income): Gaussian noise of standard deviation 158.2 to 90,112, depending on the",
-            "does not include what bounding itself moved",
+            "wider by what inferred bounds and limits are estimated to have moved",
             "epsilon=0.5, delta=1e-08",
             "83% of the budget is left",
             "entry 7",

@@ -1,6 +1,7 @@
 """What inferred bounds and limits cut, in words and as facts."""
 
 import math
+from datetime import date, timedelta
 from typing import Any
 
 from discreet.tables.algorithms.limit_choice import ChosenBounds, ChosenLimit
@@ -26,9 +27,11 @@ def clip_notes(prepared: Prepared, released: Released, catalog: Catalog) -> list
             )
     for value, clamp in released.clamps.items():
         if clamp is not None:
+            of = prepared.query.values[value]
+            is_time = of.text in _times(prepared, catalog)
             notes.append(
-                f"{prepared.query.values[value].text} was clamped to {_ends(clamp)}, chosen "
-                f"privately: {_cut_people(clamp)}."
+                f"{of.text} was clamped to {_ends(clamp, is_time=is_time)}, chosen privately: "
+                f"{_cut_people(clamp)}."
             )
     if None in released.cuts.values() or None in released.clamps.values():
         needed = people_needed(prepared, catalog)
@@ -76,6 +79,24 @@ def _about(seen: float, most: float) -> str:
     return "fewer than 0.1%" if most < 0.001 else f"at most about {most:.1%}"
 
 
-def _ends(clamp: ChosenBounds) -> str:
-    low, high = (f"{float(end):,.6g}" for end in (clamp.low, clamp.high))
-    return f"{low}..{high}"
+def _ends(clamp: ChosenBounds, *, is_time: bool) -> str:
+    written = _day if is_time else _number
+    return f"{written(float(clamp.low))}..{written(float(clamp.high))}"
+
+
+def _number(end: float) -> str:
+    return f"{end:,.6g}"
+
+
+def _day(seconds: float) -> str:
+    """Write seconds since 1970 as a day, where the calendar reaches so far."""
+    try:
+        return (date(1970, 1, 1) + timedelta(seconds=seconds)).isoformat()
+    except OverflowError:
+        return f"{_number(seconds)} seconds after 1970"
+
+
+def _times(prepared: Prepared, catalog: Catalog) -> set[str]:
+    """Return the names of columns that hold dates or times."""
+    tables = [table for table in catalog.tables if table.name in prepared.query.tables]
+    return {column.name for table in tables for column in table.columns if column.kind == "time"}

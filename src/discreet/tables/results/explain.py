@@ -169,7 +169,7 @@ def _bars(result: "Result") -> str:
     if is_inferred(result):
         said += (
             "It is wider by what inferred bounds and limits are estimated to have moved, and open "
-            "where that cannot be told. "
+            "where that cannot be told. It does not include what declared ones moved. "
         )
     else:
         said += (
