@@ -48,6 +48,13 @@ SHAPES = {
     "a key that is aggregated too": "SELECT quantity, SUM(quantity) AS s FROM sales GROUP BY ROLLUP (quantity)",
     "a window over sets": "SELECT region, GROUPING(region) AS g, COUNT(*) AS n, RANK() OVER (PARTITION BY GROUPING(region) ORDER BY COUNT(*) DESC) AS r FROM sales GROUP BY ROLLUP (region)",
     "an inner LIMIT": "SELECT SUM(n) AS s FROM (SELECT quantity, COUNT(*) AS n FROM sales WHERE quantity > 2 GROUP BY quantity ORDER BY quantity LIMIT 3)",
+    "a schema's name": "SELECT main.sales.region, COUNT(*) AS n FROM main.sales WHERE sales.amount > 9 GROUP BY main.sales.region",
+    "a quoted schema": "SELECT COUNT(*) AS n FROM \"main\".\"sales\" AS s WHERE s.amount > 9",
+    "a table in parentheses": "SELECT COUNT(*) AS n FROM (sales)",
+    "joins in parentheses": "SELECT p.name, COUNT(*) AS n FROM (purchases s JOIN products p ON s.product = p.product) GROUP BY p.name",
+    "joins after parentheses": "SELECT p.name, COUNT(*) AS n FROM (purchases s JOIN products p USING (product)) JOIN fruits f ON f.fruit = 'fig' GROUP BY p.name",
+    "a RIGHT JOIN": "SELECT p.name, COUNT(*) AS n, COUNT(p.cost) AS k FROM products p RIGHT JOIN purchases s ON s.product = p.product AND p.cost > 12 GROUP BY p.name",
+    "a RIGHT JOIN of people": "SELECT COUNT(*) AS n, COUNT(a.amount) AS k FROM sales a RIGHT JOIN players b ON a.person = b.person AND a.amount > 50",
     "units first, groups then": "SELECT MAX(m) AS most FROM (SELECT k, COUNT(*) AS m FROM (SELECT person, COUNT(*) AS k FROM sales GROUP BY person) GROUP BY k)",
 }  # fmt: skip
 

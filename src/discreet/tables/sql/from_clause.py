@@ -100,9 +100,10 @@ def from_clause(question: ReadingContext, select: exp.Select, known: With) -> Re
     clause = select.args.get("from_")
     if clause is None:
         raise question.refuse("no_table", select)
-    first = _from_item(question, clause.this, known, alias="s0")
+    start, joins = _flat(clause.this, select.args.get("joins") or [])
+    first = _from_item(question, start, known, alias="s0")
     relation = Relation(scope=RowScope(question, [first], where="in a join condition"))
-    for join in [*(clause.this.args.get("joins") or []), *(select.args.get("joins") or [])]:
+    for join in joins:
         alias = f"s{len(relation.scope.sources)}"
         attach(question, relation, join, _from_item(question, join.this, known, alias=alias))
     where = select.args.get("where")
@@ -122,6 +123,31 @@ def from_clause(question: ReadingContext, select: exp.Select, known: With) -> Re
         if asked is not None:
             attach_semi_join(question, relation, asked, inside=inside, derive=derive)
     return relation
+
+
+def _flat(
+    node: exp.Expression, joins: list[exp.Expression]
+) -> tuple[exp.Expression, list[exp.Expression]]:
+    """Return the first table and all joins, without parentheses that change nothing.
+
+    A RIGHT JOIN of two tables is a LEFT JOIN from the other side.
+    """
+    joins = [*(node.args.get("joins") or []), *joins]
+    while isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table | exp.Subquery):
+        if node.args.get("alias") is not None:
+            break
+        node = node.this
+        joins = [*(node.args.get("joins") or []), *joins]
+    if joins and str(joins[0].args.get("side") or "").upper() == "RIGHT":
+        turned = joins[0].copy()
+        turned.set("side", "LEFT")
+        start = turned.this
+        if not start.args.get("joins"):
+            bare = node.copy()
+            bare.set("joins", None)
+            turned.set("this", bare)
+            return start, [turned, *joins[1:]]
+    return node, joins
 
 
 def where_clause(
@@ -158,10 +184,11 @@ def _from_item(
         word = short_sql(node.this).split("(")[0]
         raise question.refuse("table_function", node.this, word=word)
     question.arguments(node, "this", "alias", "joins", "db", "catalog")
-    if node.args.get("db") is not None or node.args.get("catalog") is not None:
-        raise question.refuse("qualified", node, word=short_sql(node))
     wanted = fold(node.name)
-    if wanted in known.parts:
+    is_qualified = node.args.get("db") is not None or node.args.get("catalog") is not None
+    if is_qualified and wanted not in question.tables:
+        raise question.refuse("qualified", node, word=short_sql(node))
+    if wanted in known.parts and not is_qualified:
         inner_select, before = known.parts[wanted]
         return _derived(question, inner_select, before, alias=alias, title=title or node.name)
     table = question.tables.get(wanted)

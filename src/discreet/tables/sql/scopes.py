@@ -87,7 +87,8 @@ class RowScope:
         """Return the source and the lower-case name of a column."""
         if isinstance(node.this, exp.Star):
             raise self.question.refuse("star", node, word=short_sql(node))
-        if node.args.get("db") is not None or node.args.get("catalog") is not None:
+        is_qualified = node.args.get("db") is not None or node.args.get("catalog") is not None
+        if is_qualified and fold(node.table) not in self.question.tables:
             raise self.question.refuse("nested_type", node)
         wanted, table = fold(node.name), fold(node.table)
         found = [
@@ -119,7 +120,7 @@ class RowScope:
         return self.question.refuse("unknown_column", node, word=short_sql(node), near=near)
 
     def _column(self, node: exp.Column) -> Term:
-        self.question.arguments(node, "this", "table")
+        self.question.arguments(node, "this", "table", "db", "catalog")
         source, wanted = self.find(node)
         declared, term, type_ = source.columns[wanted]
         if term is None:
