@@ -130,8 +130,8 @@ def test_digits_never_vanish():
 BAD = [
     (["epsilon", "--noise-multiplier", "4"], "--delta"),
     (["epsilon", "--delta", "1e-5"], "needs --noise-multiplier"),
-    (["epsilon", "--noise-multiplier", "-1", "--delta", "1e-5"], "noise_multiplier must be"),
-    (["epsilon", "--noise-multiplier", "much", "--delta", "1e-5"], "noise_multiplier must be"),
+    (["epsilon", "--noise-multiplier", "-1", "--delta", "1e-5"], "--noise-multiplier must be"),
+    (["epsilon", "--noise-multiplier", "much", "--delta", "1e-5"], "--noise-multiplier must be"),
     (["epsilon", "--noise-multiplier", "1", "--delta", "1.5"], "delta must be"),
     (["epsilon", "--noise-multiplier", "1", "--delta", "1e-5", "--rate", "2"], "rate must be"),
     (["epsilon", "--noise-multiplier", "1", "--delta", "1e-5", "--steps", "0"], "steps must be"),

@@ -238,7 +238,7 @@ class Result:
         >>> from discreet.tables.results.example import region_counts
         >>> print(region_counts().to_csv(errors=False))
         region,n,pay
-        north,12340.2,2875.4
+        north,12340.2,41203.7
         south,-17.9,3021.0
         <BLANKLINE>
         """
