@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from tables_data import visits
+from tables_data import LARGEST, visits
 from tables_peers import (
     Truncation,
     draws,
@@ -35,9 +35,9 @@ from tables_peers import (
 )
 
 from discreet.noise import SYSTEM
-from discreet.tables import Norm, Protected
+from discreet.tables import Norm, Protected, Totals
 from discreet.tables.algorithms.estimates import estimate
-from discreet.tables.model.bounds import Bounding
+from discreet.tables.model.bounds import AskedBounding
 from discreet.tables.model.statements import Profile, Statement
 from discreet.tables.pricing.offer import Offer
 from discreet.tables.pricing.prepared import Prepared
@@ -55,6 +55,8 @@ SIMULATED = 50_000  # numbers drawn of a peer
 WIDTH = 1.96  # standard errors of the confidence limit
 BY_ROWS = tuple(Norm(limit=limit, order=1) for limit in (20, 30, 40, 50, 60, 80, 100))
 BY_NORM = tuple(Norm(limit=limit, order=2) for limit in (2, 3, 4, 6, 8, 10, 12, 16, 20))
+# Of a person's whole sum, as many times the largest value as Qrlew may choose from.
+BY_TOTAL = tuple(Totals(limit=LARGEST * limit, order=1) for limit in (8, 10, 12, 16, 20, 30))
 LIMITS = (2, 4, 6, 8, 10, 12, 16, 20, 30, 40, 60, 80, 100)  # Qrlew's
 CUTS = (20, 40, 60, 80, 100)
 
@@ -66,7 +68,7 @@ class Case:
     name: str
     sql: str
     kind: str
-    boundings: tuple[Bounding, ...]
+    boundings: tuple[AskedBounding, ...]
     truncations: tuple[Truncation, ...]
 
     @property
@@ -106,7 +108,7 @@ CASES = (
         ),
     ),
     Case("count", "SELECT COUNT(*) AS v FROM visits", "count", BY_ROWS, (*map(Truncation, CUTS),)),
-    Case("sum", "SELECT SUM(income) AS v FROM visits", "sum", BY_ROWS, (*map(Truncation, CUTS),)),
+    Case("sum", "SELECT SUM(income) AS v FROM visits", "sum", BY_TOTAL, (*map(Truncation, CUTS),)),
     Case(
         "mean",
         "SELECT AVG(income) AS v FROM visits",
@@ -156,7 +158,7 @@ def accuracy(folder: Path, rows: int, only: str | None = None) -> dict[str, Any]
 def _compared(case: Case, path: Path, rows: int, plain: Any, table: Protected) -> dict[str, Any]:
     truth = _values(plain.sql(case.sql).to_arrow_table(), case.by)
 
-    def errors(bounding: Bounding | None) -> list[float]:
+    def errors(bounding: AskedBounding | None) -> list[float]:
         if case.by is None:
             return _drawn(table, case, truth, bounding, REPETITIONS_OF_ONE)
         answers = (ask(table, case.sql, bounding=bounding) for _ in range(REPETITIONS))
@@ -173,7 +175,7 @@ def _compared(case: Case, path: Path, rows: int, plain: Any, table: Protected) -
 
 
 def _drawn(
-    table: Protected, case: Case, truth: Answer, bounding: Bounding | None, times: int
+    table: Protected, case: Case, truth: Answer, bounding: AskedBounding | None, times: int
 ) -> list[float]:
     """Repeat only what comes after the charge: limits, sums, noise, and the estimate made of it."""
     asker = table._asker(Offer(epsilon=1, delta=DELTA, bounding=bounding), SYSTEM)
@@ -218,7 +220,8 @@ def _error(answer: Answer, truth: Answer) -> float:
 
 
 def _words(bounding: Any) -> str:
-    return f"L{bounding.order} norm {bounding.limit}"
+    what = "sum" if isinstance(bounding, Totals) else "norm"
+    return f"L{bounding.order} {what} {bounding.limit}"
 
 
 # --- peers ----------------------------------------------------------------------------------------

@@ -255,7 +255,7 @@ def prepared(case: Case, catalog: Catalog, *, epsilon: Fraction = EPSILON) -> Pr
     asked = None if case.asked is None else case.bounding
     Offer(epsilon=epsilon, delta=DELTA, bounding=asked)
     query = parse(case.sql, catalog, periods=case.periods)
-    layout = lay_out(query, rows=known_rows(query, catalog))
+    layout = lay_out(query, rows=known_rows(query, catalog), bounding=asked)
     found = price(query, layout, catalog, epsilon=epsilon, delta=DELTA, bounding=asked)
     return Prepared(question=case.sql, query=query, layout=layout, price=found, bounding=asked)
 
@@ -483,7 +483,25 @@ class _Asked:
         return len(own - {None})
 
     def total(self, name: str) -> float:
-        return float(sum(w * x for w, (x,) in self._pairs(name)))
+        if "total" not in self.case.families:
+            return float(sum(w * x for w, (x,) in self._pairs(name)))
+        low, high = (Fraction(end) for end in self.case.bounds[name])
+        limit = float(Fraction(self.case.limit or 1) * max(-low, high, 0))  # type: ignore[arg-type]
+        found, order = 0.0, 1 if self.case.noise == "laplace" else 2
+        for sums in self._whole(name).values():
+            norm = sum(abs(float(s)) ** order for s in sums.values()) ** (1 / order)
+            found += float(sums.get(self.group, 0)) * min(1.0, limit / norm if norm else 1.0)
+        return found
+
+    def _whole(self, name: str) -> dict[Any, dict[tuple[Any, ...], Fraction]]:
+        """Return the sums of each unit by group."""
+        found: dict[Any, dict[tuple[Any, ...], Fraction]] = defaultdict(dict)
+        for i in self.meaning.rows:
+            value, group = self.meaning.values[name][i], self.meaning._group(i)
+            if value is not None:
+                own = found[self.meaning.owners[i]]
+                own[group] = own.get(group, Fraction(0)) + self._clamped(name, value)
+        return found
 
     def _moments(self, *names: str) -> tuple[Fraction, list[Fraction]]:
         pairs = self._pairs(*names)

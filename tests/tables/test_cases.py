@@ -130,7 +130,7 @@ def test_answer(case, types, engine, monkeypatch):
     # An extreme may lie beyond the data with the rest of it.
     confidence = 1 - Fraction(1, 10**12)
     released = run(one, engine=engine, catalog=catalog, confidence=confidence, source=SYSTEM)
-    if one.layout.families:
+    if len(one.layout.families) > len(one.layout.totals):
         wanted = case.bounding
         got = released.bounding
         if got is not None and hasattr(got, "limit"):

@@ -20,7 +20,7 @@ from discreet.tables.declarations.column import DeclaredColumn
 from discreet.tables.declarations.declaration import Declaration, DeclaredTable
 from discreet.tables.declarations.reading import load
 from discreet.tables.engines import DuckDB
-from discreet.tables.model.bounds import Groups, Norm
+from discreet.tables.model.bounds import Groups, Norm, Totals
 from discreet.tables.model.catalog import Column, column_kind
 from discreet.tables.model.quotes import Expected, Quote
 from discreet.tables.model.resources import Resources
@@ -53,6 +53,7 @@ __all__ = [
     "Quote",
     "Resources",
     "Result",
+    "Totals",
     "Watch",
     "Workload",
     "check_excel",

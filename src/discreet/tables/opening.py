@@ -145,9 +145,10 @@ def _said(columns: Mapping[str, Any], known: list[str]) -> dict[str, dict[str, D
 def _column(given: object) -> DeclaredColumn:
     if isinstance(given, DeclaredColumn):
         return given
-    if not isinstance(given, Mapping) or set(given) - {"bounds", "keys", "type"}:
+    if not isinstance(given, Mapping) or set(given) - {"bounds", "keys", "type", "total"}:
         raise ParameterError(
-            'a column is declared as {"bounds": (low, high)} or {"keys": [...]}.',
+            'a column is declared as {"bounds": (low, high)}, also with "total": limit, or as '
+            '{"keys": [...]}.',
             parameter="columns",
         )
     bounds, keys = given.get("bounds"), given.get("keys")
@@ -155,6 +156,7 @@ def _column(given: object) -> DeclaredColumn:
         bounds=None if bounds in (None, "infer") else tuple(bounds),
         keys=None if keys is None or keys == "select" else tuple(keys),
         type=given.get("type"),
+        total=given.get("total"),
     )
 
 

@@ -76,7 +76,10 @@ keys = with_null(
     )
 )
 columns = st.builds(
-    DeclaredColumn, bounds=st.one_of(st.none(), bounds), keys=st.one_of(st.none(), keys)
+    DeclaredColumn,
+    bounds=st.one_of(st.none(), bounds),
+    keys=st.one_of(st.none(), keys),
+    total=st.one_of(st.none(), numbers.filter(lambda number: number > 0)),
 )
 units = st.one_of(
     names.map(lambda name: Unit.column(f"u{name}")),
@@ -187,6 +190,8 @@ def test_values_of_numpy_and_dates_become_plain():
         (SMALL + "age = { bounds = [true, 2] }", "tables.people.columns.age.bounds", "number"),
         (SMALL + 'age = { bounds = "guess" }', "tables.people.columns.age.bounds", "infer"),
         (SMALL + "age = { keys = [] }", "tables.people.columns.age.keys", "at least one"),
+        (SMALL + "age = { total = 0 }", "tables.people.columns.age.total", "above 0"),
+        (SMALL + 'age = { total = "much" }', "tables.people.columns.age.total", "number"),
         (SMALL + "age = { keys = [1, 1] }", "tables.people.columns.age.keys", "once"),
         (SMALL + "age = { keys = [1, 1.0] }", "tables.people.columns.age.keys", "once"),
         (SMALL + 'age = { keys = [1, "a"] }', "tables.people.columns.age.keys", "all texts"),

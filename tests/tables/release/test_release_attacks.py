@@ -30,10 +30,10 @@ from discreet.noise import SYSTEM
 from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.tables import Protected, protect
 from discreet.tables.algorithms import quantile_draw as _ranks
-from discreet.tables.algorithms.limit_choice import limit_edges, value_edges
+from discreet.tables.algorithms.limit_choice import limit_edges, total_edges, value_edges
 from discreet.tables.algorithms.noise import Noise
 from discreet.tables.engines import DuckDBEngine
-from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm, sensitivity
+from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm, Totals, sensitivity
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.model.statements import Cells, Distinct, Profile, Statement, Sums
 from discreet.tables.pricing.cell_layout import lay_out
@@ -287,7 +287,9 @@ class Trace:
     draws: int
 
 
-PROFILES = {(len(edges) + 1,) for edges in (value_edges(), limit_edges(), limit_edges(2))}
+PROFILES = {
+    (len(edges) + 1,) for edges in (value_edges(), limit_edges(), limit_edges(2), total_edges())
+}
 
 
 def peaked(size: int, turn: int) -> np.ndarray:
@@ -376,8 +378,8 @@ def check_statement(
         start += cells.count
         norm: Literal[1, 2] = 1 if statement.grid is not None or order == 1 else 2
         most = sensitivity(
-            statement.bounding or Norm(limit=1, order=1), order=norm, neighbours=known.neighbours,
-            is_signed=cells.kind == "sum" and cells.bounds[0][0] < 0,
+            cells.own or statement.bounding or Norm(limit=1, order=1), order=norm,
+            neighbours=known.neighbours, is_signed=cells.is_signed,
         )  # fmt: skip
         assert squared_norm(own, norm) <= (most * WEIGHT_STEPS) ** 2
 
@@ -394,10 +396,11 @@ def test_no_question_moves_more_than_its_noise_hides(seed: int) -> None:
         query = parse(question, known)
     except Refused:
         return
-    bounding = rng.choice(
-        [None, Groups(groups=2, rows=3), Norm(limit=2.5, order=1), Norm(limit=1.5, order=2)]
-    )
-    layout, failure = lay_out(query), Fraction(1, 10**6)
+    boundings = [None, Groups(groups=2, rows=3), Norm(limit=2.5, order=1), Norm(limit=1.5, order=2)]
+    if lay_out(query).totals:
+        boundings += [Totals(limit=7.5, order=1), Totals(limit=0.1, order=2)]
+    bounding = rng.choice(boundings)
+    layout, failure = lay_out(query, bounding=bounding), Fraction(1, 10**6)
     paid = price(query, layout, known, epsilon=Fraction(1), delta=failure, bounding=bounding)
     # The bound that accounting computes is a little above what basic composition proves.
     assert delta_of(paid.loss, epsilon=1) <= failure * Fraction(101, 100)

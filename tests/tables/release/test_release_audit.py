@@ -16,7 +16,7 @@ from discreet.privacy import Neighbours, Unit
 from discreet.tables.algorithms.noise import Noise
 from discreet.tables.algorithms.quantile_draw import Ranks
 from discreet.tables.engines import DuckDBEngine
-from discreet.tables.model.bounds import Groups, Norm
+from discreet.tables.model.bounds import Groups, Norm, Totals
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.prepared import Prepared
@@ -83,7 +83,7 @@ class Audited:
 
     def prepared(self):
         query = parse(self.sql, self.catalog)
-        layout = lay_out(query)
+        layout = lay_out(query, bounding=self.bounding)
         found = price(
             query, layout, self.catalog,
             epsilon=self.epsilon, delta=self.delta, bounding=self.bounding,
@@ -141,6 +141,42 @@ def shown(key):
 AUDITED = {
     "count": lambda: Audited("SELECT COUNT(*) AS n FROM t", (HEAVY, []), cell(0, 0)),
     "sum": lambda: Audited("SELECT SUM(CLAMP(x, -10, 10)) AS s FROM t", (HEAVY, []), cell(0, 0)),
+    "whole sum": lambda: Audited(
+        "SELECT SUM(CLAMP(x, -10, 10)) AS s FROM t",
+        (HEAVY, []),
+        cell(0, 0),
+        bounding=Totals(limit=Fraction(7, 3), order=1),
+    ),
+    "whole sum of a few rows": lambda: Audited(
+        "SELECT SUM(CLAMP(x, -10, 10)) AS s FROM t",
+        (HEAVY[:3], []),
+        cell(0, 0),
+        bounding=Totals(limit=30, order=1),
+    ),
+    "whole sum, L2": lambda: Audited(
+        "SELECT key, SUM(CLAMP(x, 0, 10)) AS s FROM t WHERE key IN ('common', 'key 0', 'key 1',"
+        " 'key 2', 'key 3') GROUP BY key",
+        (SPREAD, []),
+        lambda released: float(released.families[0].noisy[1:, 0].sum()),
+        bounding=Totals(limit=50, order=2),
+        delta=Fraction(1, 100),
+    ),
+    "whole sum, replace": lambda: Audited(
+        "SELECT SUM(CLAMP(x, -10, 10)) AS s FROM t",
+        (HEAVY, LOW),
+        cell(0, 0),
+        bounding=Totals(limit=30, order=1),
+        neighbours="replace_one",
+    ),
+    "inferred total": lambda: Audited(
+        "SELECT SUM(CLAMP(x, 0, 10)) AS s FROM t",
+        (HEAVY, []),
+        in_profile(0, 50),  # 50 rows of the largest value
+        rows=None,
+        epsilon=5,
+        share=Fraction(1, 5),
+        others=3,
+    ),
     "mean": lambda: Audited("SELECT AVG(CLAMP(x, 0, 10)) AS m FROM t", (HEAVY, []), cell(0, 1)),
     "Gaussian count": lambda: Audited(
         "SELECT COUNT(*) AS n FROM t",
@@ -271,6 +307,11 @@ def no_weights(patch):
     patch.setattr(release_context, "sensitivity", lambda *given, **named: Fraction(3))
 
 
+def no_totals(patch):
+    patch.setattr(Limits, "of_total", lambda self, value: Fraction(10**6))
+    patch.setattr(release_context, "sensitivity", lambda *given, **named: Fraction(3))
+
+
 def no_threshold(patch):
     patch.setattr(sums, "threshold", lambda *given, **named: Fraction(0))
 
@@ -281,8 +322,13 @@ def sharp_ranks(patch):
 
 BROKEN = {
     "count": little_noise,
-    "sum": no_weights,
-    "mean": little_noise,
+    "sum": no_totals,
+    "whole sum": no_totals,
+    "whole sum of a few rows": little_noise,
+    "whole sum, L2": little_noise,
+    "whole sum, replace": little_noise,
+    "inferred total": little_noise,
+    "mean": no_weights,
     "Gaussian count": little_noise,
     "private keys": no_threshold,
     "private keys, L2": no_threshold,

@@ -198,7 +198,7 @@ def engine_for(rows):
 
 def prepared_for(question, catalog, *, bounding=None, epsilon=1, delta=Fraction(1, 10**6)):
     query = parse(question, catalog)
-    layout = lay_out(query)
+    layout = lay_out(query, bounding=bounding)
     found = price(query, layout, catalog, epsilon=Fraction(epsilon), delta=delta, bounding=bounding)
     return Prepared(question=question, query=query, layout=layout, price=found, bounding=bounding)
 

@@ -109,7 +109,7 @@ def _rows(released: Noisy) -> Array:
 def _sum(released: Noisy) -> Array:
     cells, kind = released.noisy, released.cells.kind
     low, high = (float(bound) for bound in released.cells.bounds[0])
-    if kind == "sum":
+    if kind in ("sum", "total"):
         return cells[:, 0] * max(-low, high, 0.0)
     if kind == "linear":
         return low * cells[:, 0] + high * cells[:, 1]

@@ -26,6 +26,7 @@ __all__ = [
     "choose_limit",
     "good_rank",
     "limit_edges",
+    "total_edges",
     "value_edges",
 ]
 
@@ -250,6 +251,15 @@ def limit_edges(order: Literal[1, 2] = 1) -> tuple[Fraction, ...]:
     if order == 2:
         edges += [Fraction(3, 2), Fraction(5, 2)]
     return tuple(sorted(edges))
+
+
+def total_edges() -> tuple[Fraction, ...]:
+    """Return limits of whole sums to choose from, in rows of the largest value.
+
+    >>> len(total_edges()), float(total_edges()[0]), float(total_edges()[-1])
+    (90, 0.0009765625, 786432.0)
+    """
+    return tuple(Fraction(n, 4) * Fraction(2) ** k for k in range(-10, 20) for n in (4, 5, 6))
 
 
 def value_edges(*, smallest: int = -6, largest: int = 18) -> tuple[Fraction, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, time
 from typing import Any, Final, final
 
-from discreet._exact import Number, exact, plain
+from discreet._exact import Number, exact, plain, positive
 from discreet.errors import ParameterError
 from discreet.tables.model.query import KeyValue
 
@@ -21,7 +21,9 @@ _TYPE: Final = re.compile(r"[A-Z][A-Z0-9_ ]*(\(\d+(, ?\d+)?\))?")
 class DeclaredColumn:
     """Say what is public about a column: ``bounds`` of its numbers, ``keys`` it may have.
 
-    ``type`` is its type in SQL, for files that have no types: CSV.
+    ``total`` is how much of one unit's sum of it counts at most: no fact, but a limit that is
+    enforced where sums are asked for by themselves. ``type`` is its type in SQL, for files that
+    have no types: CSV.
 
     Bounds that are None are inferred privately where they are needed, keys that are None are
     selected privately. Dates are ISO texts. A None among the keys stands for NULL and comes last.
@@ -38,8 +40,12 @@ class DeclaredColumn:
     bounds: tuple[Number, Number] | None = None
     keys: tuple[KeyValue, ...] | None = None
     type: str | None = None
+    total: Number | None = None
 
     def __post_init__(self) -> None:
+        if self.total is not None:
+            positive(self.total, name="total")
+            object.__setattr__(self, "total", plain(self.total, name="total"))
         if self.type is not None and not _TYPE.fullmatch(self.type):
             raise ParameterError(
                 "type must be the name of a type, such as BIGINT or DECIMAL(10, 2).",

@@ -92,11 +92,14 @@ def _column(table: str, name: str, type_: str, facts: DeclaredColumn | None) -> 
     declared = facts or DeclaredColumn()
     path = f"tables.{table}.columns.{name}"
     kind = column_kind(type_)
-    if declared.bounds is not None and kind != "number":
-        raise ParameterError(
-            f"{path}.bounds: bounds are for numbers, and the column has the type {type_}.",
-            parameter=f"{path}.bounds",
-        )
+    for word, said in (("bounds", declared.bounds), ("total", declared.total)):
+        if said is not None and kind != "number":
+            raise ParameterError(
+                f"{path}.{word}: {word} are for numbers, and the column has the type {type_}."
+                if word == "bounds"
+                else f"{path}.{word}: a {word} is of numbers, and the column has the type {type_}.",
+                parameter=f"{path}.{word}",
+            )
     present = [key for key in declared.keys or () if key is not None]
     if present and key_kind(present[0]) != {"time": "text"}.get(kind, kind):
         raise ParameterError(
@@ -111,7 +114,9 @@ def _column(table: str, name: str, type_: str, facts: DeclaredColumn | None) -> 
         )
     bounds = declared.bounds
     exactly = None if bounds is None else (Fraction(bounds[0]), Fraction(bounds[1]))
-    return Column(name=name, type=type_, bounds=exactly, keys=_keys(path, type_, declared.keys))
+    total = None if declared.total is None else Fraction(declared.total)
+    keys = _keys(path, type_, declared.keys)
+    return Column(name=name, type=type_, bounds=exactly, keys=keys, total=total)
 
 
 def _keys(path: str, type_: str, keys: tuple[KeyValue, ...] | None) -> tuple[KeyValue, ...] | None:

@@ -217,7 +217,7 @@ def _read_tables(place: _Place) -> dict[str, DeclaredTable]:
 
 
 def _read_column(place: _Place) -> DeclaredColumn:
-    place.only(("type", "bounds", "keys", "null"))
+    place.only(("type", "bounds", "total", "keys", "null"))
     bounds, keys = place.data.get("bounds", "infer"), place.data.get("keys", "select")
     has_null = place.take("null", bool, default=False)
     if bounds != "infer" and not (isinstance(bounds, list) and len(bounds) == 2):
@@ -233,6 +233,9 @@ def _read_column(place: _Place) -> DeclaredColumn:
     if bounds != "infer":
         facts["bounds"] = tuple(_as_number(bound, place, "bounds") for bound in bounds)
         place.checked("bounds", lambda: DeclaredColumn(bounds=facts["bounds"]))
+    if "total" in place.data:
+        facts["total"] = _as_number(place.data["total"], place, "total")
+        place.checked("total", lambda: DeclaredColumn(total=facts["total"]))
     if keys != "select":
         facts["keys"] = (*keys, None) if has_null else tuple(keys)
         place.checked("keys", lambda: DeclaredColumn(keys=facts["keys"]))

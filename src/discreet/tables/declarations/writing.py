@@ -106,6 +106,8 @@ def _column(column: "DeclaredColumn", type_: str) -> str:
         parts.append('bounds = "infer"')  # the same as nothing, but a reader sees what happens
     if column.bounds is not None:
         parts.append(f"bounds = [{', '.join(number(bound) for bound in column.bounds)}]")
+    if column.total is not None:
+        parts.append(f"total = {number(column.total)}")
     if column.keys is not None:
         present = [_key(key) for key in column.keys if key is not None]
         parts.append(f"keys = [{', '.join(present)}]")

@@ -12,10 +12,12 @@ __all__ = [
     "JOINED_ROWS",
     "MOST",
     "WEIGHT_STEPS",
+    "AskedBounding",
     "Bounding",
     "Groups",
     "Norm",
     "Totals",
+    "largest",
     "root_up",
     "sensitivity",
     "squared_sensitivity",
@@ -96,6 +98,18 @@ class Totals:
 
 Bounding = Norm | Groups
 """How a unit's rows are bounded."""
+
+AskedBounding = Norm | Groups | Totals
+"""How an analyst may ask that units are bounded: their rows, or their sums."""
+
+
+def largest(bounds: tuple[Fraction, Fraction]) -> Fraction:
+    """Return the largest size of a value within bounds.
+
+    >>> largest((Fraction(-3), Fraction(2)))
+    Fraction(3, 1)
+    """
+    return max(-bounds[0], bounds[1], Fraction(0))
 
 
 def sensitivity(

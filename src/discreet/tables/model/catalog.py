@@ -15,7 +15,7 @@ __all__ = ["Catalog", "Column", "Table", "column_kind"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column: its type, its public bounds, and its public keys.
+    """A column: its type, its public bounds, its public keys, and how much of a unit's sum counts.
 
     A column without bounds has them inferred privately where they are needed; one without keys
     has them selected privately.
@@ -28,6 +28,7 @@ class Column:
     type: str
     bounds: tuple[Fraction, Fraction] | None = None
     keys: tuple[KeyValue, ...] | None = None
+    total: Fraction | None = None
 
     @property
     def kind(self) -> str:

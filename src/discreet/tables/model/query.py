@@ -48,7 +48,8 @@ class Value:
     """An expression that is aggregated: its text for people, and its public bounds, if any.
 
     ``bounds`` of None are still to be inferred privately. ``is_whole`` says that all values are
-    whole numbers, by type. ``column`` is the plain column it is, where it is one.
+    whole numbers, by type. ``column`` is the plain column it is, where it is one, and ``total`` how
+    much of one unit's sum of it counts at most, where that is declared.
 
     >>> Value(text="income", bounds=(Fraction(0), Fraction(200_000)), is_whole=True).bounds[1]
     Fraction(200000, 1)
@@ -58,6 +59,12 @@ class Value:
     bounds: tuple[Fraction, Fraction] | None
     is_whole: bool = False
     column: str | None = None
+    total: Fraction | None = None
+
+    @property
+    def form(self) -> dict[str, object]:
+        """All of it, for fingerprints, which tell nothing of what is not said."""
+        return {k: v for k, v in asdict(self).items() if k != "total" or v is not None}
 
 
 @final
@@ -137,7 +144,7 @@ def canonical(query: Query) -> str:
         "rows": rows_form(query.rows),
         # Not by asdict, which would copy each of a million values.
         "keys": [{"name": k.name, "type": k.type, "values": k.values} for k in query.keys],
-        "values": [asdict(value) for value in query.values],
+        "values": [value.form for value in query.values],
         "aggregates": [asdict(aggregate) for aggregate in query.aggregates],
         "output": query.output.form(),
         "tables": query.tables,

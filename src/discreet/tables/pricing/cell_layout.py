@@ -1,10 +1,11 @@
 """Which numbers a question needs: the fewest cells from which all its aggregates follow."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, final
 
 from discreet.tables.model.aggregates import CellsKind
+from discreet.tables.model.bounds import AskedBounding, Groups, Norm
 from discreet.tables.model.query import Aggregate, Query
 
 __all__ = ["Family", "CellLayout", "lay_out"]
@@ -53,18 +54,29 @@ class CellLayout:
         return tuple(sorted(found))
 
     @property
+    def totals(self) -> tuple[int, ...]:
+        """The values whose sums are bounded as a whole."""
+        return tuple(f.values[0] for f in self.families if f.kind == "total")
+
+    @property
     def parts(self) -> int:
         """How many releases share the price."""
         return len(self.families) + self.with_units + len(self.distinct) + len(self.ranks)
 
 
-def lay_out(query: Query, *, rows: int | None = None) -> CellLayout:
+def lay_out(
+    query: Query, *, rows: int | None = None, bounding: AskedBounding | None = None
+) -> CellLayout:
     """Return the cells for a question.
 
     A mean, a sum and a count of the same values come from the same two cells, a variance from
     three: cells that add up to one row per row cost no more than a single count does
     (docs/proofs/norm_clipping.md). The number of rows then is their sum, if rows without a value
     have a cell, too.
+
+    A sum that is asked for without a count or mean of the same values is bounded as a whole: of
+    what bounding its rows to the same sensitivity leaves, that loses nothing more of any unit
+    (docs/proofs/whole_sums.md). An analyst who asks for a ``bounding`` of rows gets that.
 
     Keys that nobody listed are selected by their number of units, whatever is asked about them:
     that moves less than their number of rows. Where at most one of a unit's ``rows`` counts, both
@@ -92,6 +104,8 @@ def lay_out(query: Query, *, rows: int | None = None) -> CellLayout:
         families.insert(0, Family(kind="rows"))
     elif counts_rows or (selector is None and "rows" in counted):
         families = _counting_rows(families)
+    if not query.unit_is_row and not isinstance(bounding, Norm | Groups):
+        families = [replace(f, kind="total") if f.kind == "sum" else f for f in families]
     distinct = {one.values[0] for one in aggregates if one.spec.counts == "distinct"}
     return CellLayout(
         families=tuple(families),

@@ -7,11 +7,11 @@ from typing import Final
 from discreet.tables.algorithms.propagation import interval_factor
 from discreet.tables.algorithms.quantile_draw import PLACES, Ranks
 from discreet.tables.model.aggregates import CELLS
-from discreet.tables.model.bounds import Bounding, Groups, Norm, root_up, sensitivity
+from discreet.tables.model.bounds import Bounding, Groups, Norm, largest, root_up, sensitivity
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Aggregate
 from discreet.tables.model.quotes import Expected
-from discreet.tables.pricing.inferences import LimitKind, declared_limit
+from discreet.tables.pricing.inferences import declared_limit, over_groups, said_total
 from discreet.tables.pricing.prepared import Prepared
 
 __all__ = ["expected_errors"]
@@ -45,6 +45,9 @@ def _expected(
     if index in prepared.layout.ranks:
         return _of_rank(text, aggregate, prepared, catalog, confidence)
     bounding, limit_is_known = _bounding(aggregate, prepared, catalog)
+    total = _total(index, aggregate, prepared, catalog)
+    if total is not None:  # the limit is in the units of the sum
+        bounding, limit_is_known = Norm(limit=1, order=prepared.price.order), total > 0
     reach = sensitivity(
         bounding,
         order=prepared.price.order,
@@ -53,6 +56,8 @@ def _expected(
         group_size=catalog.unit.size,
     )
     factor, cells = _factor(index, aggregate, prepared)
+    if total and factor is not None:
+        factor = float(total)
     width = interval_factor(prepared.price.noise.kind, confidence=confidence, cells=cells)
     deviation = prepared.price.noise.deviation(sensitivity=reach)
     if factor is None:
@@ -87,18 +92,33 @@ def _bounding(aggregate: Aggregate, prepared: Prepared, catalog: Catalog) -> tup
     query, order = prepared.query, prepared.price.order
     if query.unit_is_row:
         return Norm(limit=1, order=1), True
-    of: LimitKind = "norm" if order == 2 and query.keys else "rows"
+    of = over_groups(order, query)
     if aggregate.spec.counts == "units":
         limit = declared_limit("groups", query, catalog)
         if limit is not None and order == 2:
             limit = root_up(limit)
     elif aggregate.spec.counts == "distinct":
         limit, order = declared_limit("pairs", query, catalog), 1
-    elif prepared.bounding is not None:
+    elif isinstance(prepared.bounding, Norm | Groups):
         return prepared.bounding, True
     else:
         limit = declared_limit(of, query, catalog)
     return Norm(limit=1 if limit is None else limit, order=order), limit is not None
+
+
+def _total(
+    index: int, aggregate: Aggregate, prepared: Prepared, catalog: Catalog
+) -> Fraction | None:
+    """Return how much of a unit's whole sum counts, 0 if not known; None: it is no whole sum."""
+    source, query = prepared.layout.sources[index], prepared.query
+    if source is None or prepared.layout.families[source].kind != "total":
+        return None
+    value = query.values[aggregate.values[0]]
+    said = said_total(value, prepared.bounding)
+    if said is not None:
+        return said
+    rows = declared_limit(over_groups(prepared.price.order, query), query, catalog)
+    return Fraction(0) if rows is None or value.bounds is None else rows * largest(value.bounds)
 
 
 def _is_signed(aggregate: Aggregate, prepared: Prepared) -> bool:
@@ -121,7 +141,7 @@ def _factor(index: int, aggregate: Aggregate, prepared: Prepared) -> tuple[float
         return None, 1
     if spec.cells == "sum":
         low, high = ends[0]
-        if family.kind == "sum":
+        if family.kind in ("sum", "total"):
             return max(-low, high, 0.0), 1
         points = (low, high) if family.kind == "linear" else (low, (low + high) / 2, high)
         return math.hypot(*points), len(points)

@@ -4,14 +4,23 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal, final
 
-from discreet.tables.algorithms.limit_choice import limit_edges, value_edges
-from discreet.tables.model.bounds import Bounding, Norm
+from discreet.tables.algorithms.limit_choice import limit_edges, total_edges, value_edges
+from discreet.tables.model.bounds import AskedBounding, Norm, Totals
 from discreet.tables.model.catalog import Catalog
-from discreet.tables.model.query import Query
+from discreet.tables.model.query import Query, Value
 from discreet.tables.model.relation import most_rows
 from discreet.tables.pricing.cell_layout import CellLayout
 
-__all__ = ["Inference", "LimitKind", "NoiseKind", "declared_limit", "inferences_of", "known_rows"]
+__all__ = [
+    "Inference",
+    "LimitKind",
+    "NoiseKind",
+    "declared_limit",
+    "inferences_of",
+    "known_rows",
+    "over_groups",
+    "said_total",
+]
 
 NoiseKind = Literal["laplace", "gaussian"]
 LimitKind = Literal["rows", "norm", "groups", "pairs"]
@@ -32,17 +41,19 @@ class Inference:
     False
     """
 
-    of: Literal["rows", "norm", "groups", "pairs", "smallest", "largest", "only"]
+    of: Literal["rows", "norm", "groups", "pairs", "smallest", "largest", "only", "total"]
     value: int | None = None
 
     @property
     def is_limit(self) -> bool:
         """Whether a limit on units follows from it, or else bounds of a value."""
-        return self.of in ("rows", "norm", "groups", "pairs")
+        return self.of in ("rows", "norm", "groups", "pairs", "total")
 
     @property
     def edges(self) -> tuple[Fraction, ...]:
         """The edges of its bins."""
+        if self.of == "total":
+            return total_edges()
         return limit_edges(2 if self.of == "norm" else 1) if self.is_limit else value_edges()
 
 
@@ -84,13 +95,19 @@ def known_rows(query: Query, catalog: Catalog) -> int | None:
 
 
 def inferences_of(
-    kind: NoiseKind, query: Query, layout: CellLayout, catalog: Catalog, bounding: Bounding | None
+    kind: NoiseKind,
+    query: Query,
+    layout: CellLayout,
+    catalog: Catalog,
+    bounding: AskedBounding | None,
 ) -> tuple[Inference, ...]:
-    """Return what must be chosen privately, limits before bounds."""
+    """Return what must be chosen privately: limits, then bounds, then limits of whole sums."""
     limits: list[tuple[LimitKind, int | None]] = []
-    if layout.families and bounding is None:
-        limits.append(("norm" if kind == "gaussian" and query.keys else "rows", None))
-    if layout.ranks and (bounding is None or (isinstance(bounding, Norm) and bounding.order == 2)):
+    of = over_groups(2 if kind == "gaussian" else 1, query)
+    is_free = bounding is None or isinstance(bounding, Totals)  # to bound rows
+    if len(layout.families) > len(layout.totals) and is_free:
+        limits.append((of, None))
+    if layout.ranks and (is_free or (isinstance(bounding, Norm) and bounding.order == 2)):
         limits.append(("rows", None))
     if layout.with_units:
         limits.append(("groups", None))
@@ -107,4 +124,26 @@ def inferences_of(
             if known_rows(query, catalog) == 1:
                 ends = ("only",)
             found += [Inference(of=end, value=value) for end in ends]
+    if declared_limit(of, query, catalog) is None:
+        free = (v for v in layout.totals if said_total(query.values[v], bounding) is None)
+        found += [Inference(of="total", value=value) for value in free]
     return tuple(found)
+
+
+def over_groups(order: int, query: Query) -> LimitKind:
+    """Return which limit bounds a unit over all groups, for noise of this order.
+
+    >>> from discreet.tables.model.relation import Select
+    >>> over_groups(2, Query(rows=Select.of("people", unit="id"), tables=("people",)))
+    'rows'
+    """
+    return "norm" if order == 2 and query.keys else "rows"
+
+
+def said_total(value: Value, bounding: AskedBounding | None) -> Fraction | None:
+    """Return how much of a unit's sum of a value counts, as asked for or declared, None if neither.
+
+    >>> said_total(Value(text="x", bounds=None, total=Fraction(50)), Totals(limit=20, order=1))
+    Fraction(20, 1)
+    """
+    return Fraction(bounding.limit) if isinstance(bounding, Totals) else value.total

@@ -8,7 +8,7 @@ from typing import TypedDict, final
 from discreet._exact import Number, positive, probability, whole
 from discreet._keywords import check_keywords
 from discreet.errors import ParameterError
-from discreet.tables.model.bounds import Bounding, Groups, Norm
+from discreet.tables.model.bounds import AskedBounding
 
 __all__ = ["Offer", "OfferFields", "offered", "paid_by_epsilon"]
 
@@ -25,7 +25,7 @@ class OfferFields(TypedDict, total=False):
     of: Number | None
     confidence: Number
     size: int | None
-    bounding: Bounding | None
+    bounding: AskedBounding | None
     periods: Periods
     who: str | None
     purpose: str | None
@@ -70,7 +70,7 @@ class Offer:
     of: Number | None = None
     confidence: Number = Fraction(95, 100)
     size: int | None = None
-    bounding: Bounding | None = None
+    bounding: AskedBounding | None = None
     periods: Periods = None
     who: str | None = None
     purpose: str | None = None
@@ -93,9 +93,10 @@ class Offer:
             self._set("share", _fraction(self.share, name="share"))
         if self.size is not None:
             self._set("size", whole(self.size, name="size"))
-        if self.bounding is not None and not isinstance(self.bounding, Norm | Groups):
+        if self.bounding is not None and not isinstance(self.bounding, AskedBounding):
             raise ParameterError(
-                "bounding must be Norm(limit=, order=) or Groups(groups=, rows=).",
+                "bounding must be Norm(limit=, order=), Groups(groups=, rows=), or for sums "
+                "Totals(limit=, order=).",
                 parameter="bounding",
             )
         self._set("confidence", probability(self.confidence, name="confidence"))

@@ -8,6 +8,7 @@ from typing import Final
 from discreet.accounting import Loss
 from discreet.errors import ParameterError
 from discreet.privacy import Guarantee
+from discreet.tables.model.bounds import Totals
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query
 from discreet.tables.pricing.cell_layout import lay_out
@@ -41,7 +42,14 @@ def prepare(
     ``cost`` says what share of the budget a loss would use now, ``beside`` how much delta may go
     with one. A delta that the offer states is used in full.
     """
-    layout, delta = lay_out(query, rows=known_rows(query, catalog)), _delta(offer, guarantee)
+    rows = known_rows(query, catalog)
+    layout, delta = lay_out(query, rows=rows, bounding=offer.bounding), _delta(offer, guarantee)
+    if isinstance(offer.bounding, Totals) and not layout.totals:
+        raise ParameterError(
+            "Totals bounds the sums of a unit's rows, where they are asked for without a count or "
+            "mean of the same values, and this question has no such sum. Nothing was spent.",
+            parameter="bounding",
+        )
 
     def made(found: Price) -> Prepared:
         return Prepared(

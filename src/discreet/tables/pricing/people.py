@@ -65,7 +65,8 @@ def _declared(prepared: Prepared) -> str:
     found = []
     for one in prepared.price.inferences:
         if one.is_limit:
-            found.append("groups=" if one.of == "groups" else "rows=")
+            said = {"groups": "groups=", "total": "rows= (or total= with the column)"}
+            found.append(said.get(one.of, "rows="))
         else:
             assert one.value is not None
             found.append(f"bounds, as in CLAMP({prepared.query.values[one.value].text}, low, high)")
@@ -73,6 +74,8 @@ def _declared(prepared: Prepared) -> str:
 
 
 def _name(inference: Inference, prepared: Prepared) -> str:
+    if inference.of == "total" and inference.value is not None:
+        return f"largest sum of {prepared.query.values[inference.value].text} per person"
     if inference.is_limit:
         return {"groups": "groups", "pairs": "values"}.get(inference.of, "rows") + " per person"
     assert inference.value is not None

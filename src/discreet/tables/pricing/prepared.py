@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import final
 
 from discreet.accounting import Loss, PureLoss, compose
-from discreet.tables.model.bounds import Bounding
+from discreet.tables.model.bounds import AskedBounding
 from discreet.tables.model.composite import Composite
 from discreet.tables.model.query import Query
 from discreet.tables.pricing.cell_layout import CellLayout
@@ -23,7 +23,7 @@ class Prepared:
     query: Query
     layout: CellLayout
     price: Price
-    bounding: Bounding | None
+    bounding: AskedBounding | None
 
     @property
     def found(self) -> Query:

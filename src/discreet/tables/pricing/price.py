@@ -18,7 +18,7 @@ from discreet.accounting import (
 from discreet.errors import ParameterError
 from discreet.tables.algorithms.noise import Noise
 from discreet.tables.algorithms.quantile_draw import RANK_SHARES
-from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Groups, Norm
+from discreet.tables.model.bounds import WEIGHT_STEPS, AskedBounding, Groups, Norm, Totals
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query
 from discreet.tables.pricing.cell_layout import CellLayout
@@ -38,7 +38,7 @@ INFERENCE_SHARE: Final = Fraction(1, 10)  # of epsilon, for all undeclared limit
 # Without groups noise is small beside what a limit cuts off, so finding a good one is worth more.
 INFERENCE_SHARE_OF_TOTALS: Final = Fraction(1, 5)
 KEY_SHARE: Final = Fraction(1, 2)  # of delta, for unlisted keys beside Gaussian noise
-ALL_BUT_LITTLE: Final = 1 - Fraction(1, 10**5)  # the same, for Gaussians of different sizes
+ALL_BUT_LITTLE: Final = 1 - Fraction(1, 10**5)  # the same, for Gaussians and what is beside them
 ALL_BUT_NOTHING: Final = 1 - Fraction(1, 10**6)  # leaves accountants something to round with
 SIZE_SHARE: Final = Fraction(1, 10)  # of a quantile's price, to know how large a group is
 MOST_GROUPS: Final = 10**6
@@ -92,7 +92,7 @@ def price(
     *,
     epsilon: Fraction,
     delta: Fraction,
-    bounding: Bounding | None = None,
+    bounding: AskedBounding | None = None,
     beside: Beside | None = None,
 ) -> Price:
     """Return the price with the smaller error, by Laplace or by Gaussian noise."""
@@ -103,7 +103,7 @@ def price(
 
 
 def best(
-    found: Sequence[Price], query: Query, catalog: Catalog, bounding: Bounding | None
+    found: Sequence[Price], query: Query, catalog: Catalog, bounding: AskedBounding | None
 ) -> Price:
     """Return the price with the smallest error, where a unit's rows spread as is usual."""
     ratio = math.sqrt(_spread(query, catalog, bounding))
@@ -119,7 +119,7 @@ def prices(
     *,
     epsilon: Fraction,
     delta: Fraction,
-    bounding: Bounding | None = None,
+    bounding: AskedBounding | None = None,
     beside: Beside | None = None,
 ) -> tuple[Price, ...]:
     """Return the price for each kind of noise that is possible.
@@ -162,7 +162,7 @@ def prices(
 
 
 def _noise_kinds(
-    query: Query, layout: CellLayout, delta: Fraction, bounding: Bounding | None
+    query: Query, layout: CellLayout, delta: Fraction, bounding: AskedBounding | None
 ) -> list[NoiseKind]:
     """Return the kinds of noise that are possible; refuse a question that none is possible for."""
     if _number_of_groups(query) > MOST_GROUPS:
@@ -172,7 +172,7 @@ def _noise_kinds(
             parameter="keys",
         )
     kinds: list[NoiseKind] = ["laplace", "gaussian"]
-    if isinstance(bounding, Norm):  # whose order decides
+    if isinstance(bounding, Norm | Totals):  # whose order decides
         kinds = ["laplace"] if bounding.order == 1 else ["gaussian"]
     if layout.parts == len(layout.ranks):
         kinds = ["laplace"]
@@ -191,7 +191,7 @@ def _noise_kinds(
     return [kind for kind in kinds if kind == "laplace" or delta > 0]
 
 
-def _check_noise(price: Price, bounding: Bounding | None) -> None:
+def _check_noise(price: Price, bounding: AskedBounding | None) -> None:
     """Refuse noise that the grid of weights cannot hold, while nothing is spent."""
     least = Fraction(1)
     if isinstance(bounding, Norm):
@@ -280,8 +280,7 @@ def _noises(
         noise = Noise(kind=kind, multiplier=1 / each)
         left = epsilon - noisy * each
         return noise, Noise(kind=kind, multiplier=profiles / left) if profiles else None
-    kept = epsilon * (ALL_BUT_LITTLE if profiles else ALL_BUT_NOTHING)
-    whole = _gaussian_multiplier(kept, delta) * (1 + 1e-12)
+    whole = _gaussian_multiplier(epsilon * ALL_BUT_LITTLE, delta) * (1 + 1e-12)
     part = float(share) if profiles else 0.0
     noise = Noise(kind=kind, multiplier=whole * math.sqrt(max(1, noisy) / (1 - part)))
     if not profiles:
@@ -299,7 +298,7 @@ def _number_of_groups(query: Query) -> int:
     return math.prod(len(key.values) for key in query.keys if key.values is not None)
 
 
-def _spread(query: Query, catalog: Catalog, bounding: Bounding | None) -> int:
+def _spread(query: Query, catalog: Catalog, bounding: AskedBounding | None) -> int:
     """Return over how many groups a unit's rows are taken to spread: a guess from public facts."""
     if isinstance(bounding, Groups):
         return bounding.groups

@@ -18,7 +18,7 @@ from discreet.noise import Source
 from discreet.tables.engines.progress import time_limit
 from discreet.tables.engines.protocol import Engine
 from discreet.tables.engines.shown import plan_sql
-from discreet.tables.model.bounds import JOINED_ROWS, Bounding, Groups, Norm
+from discreet.tables.model.bounds import JOINED_ROWS, AskedBounding, Groups, Norm, Totals
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query, canonical
 from discreet.tables.model.relation import most_joined
@@ -243,7 +243,9 @@ def fingerprinted(prepared: Prepared, catalog: Catalog) -> str:
     return json.dumps(settings, sort_keys=True, separators=(",", ":"))
 
 
-def _bounding(bounding: Bounding | None) -> dict[str, Any]:
+def _bounding(bounding: AskedBounding | None) -> dict[str, Any]:
+    if isinstance(bounding, Totals):
+        return {"kind": "totals", "limit": float(bounding.limit), "order": bounding.order}
     if isinstance(bounding, Norm):
         return {"kind": "norm", "limit": float(bounding.limit), "order": bounding.order}
     if isinstance(bounding, Groups):
@@ -259,13 +261,17 @@ def facts_of(
     origin = "asked" if prepared.bounding is not None else "declared"
     if any(limit in released.limits for limit in ("rows", "norm")):
         origin = "inferred"
+    is_whole = released.bounding is None and bool(released.totals)
     facts: dict[str, Any] = {
         "unit": str(asker.catalog.unit),
         "neighbours": str(asker.catalog.neighbours),
         "data_version": asker.version,
         "plan": plan_sql(query.rows),
         "sql": "\n\n".join(released.statements),
-        "bounding": {**_bounding(released.bounding), "origin": origin},
+        "bounding": {
+            **({"kind": "totals"} if is_whole else _bounding(released.bounding)),
+            "origin": origin,
+        },
         "limits": {name: float(limit) for name, limit in released.limits.items()},
         "aggregates": [
             {**_aggregate_facts(i, prepared, released), **_shown_as(i, columns)}
@@ -303,7 +309,20 @@ def _aggregate_facts(index: int, prepared: Prepared, released: Released) -> dict
         inferred = any(query.values[v].bounds is None for v in clamped)
         facts["origin"] = "inferred" if inferred else "declared"
         facts |= clip_facts(released, aggregate.values)
+    family = prepared.layout.sources[index]
+    if family is not None and prepared.layout.families[family].kind == "total":
+        facts["total"] = _total_facts(aggregate.values[0], prepared, released)
     return facts
+
+
+def _total_facts(value: int, prepared: Prepared, released: Released) -> dict[str, Any]:
+    """Describe how a unit's whole sum was bounded, in the units of the sum."""
+    origin = "inferred" if f"total_{value}" in released.limits else "declared"
+    if isinstance(prepared.bounding, Totals):
+        origin = "asked"
+    return {
+        "limit": float(released.totals[value]), "order": prepared.price.order, "origin": origin,
+    }  # fmt: skip
 
 
 def notes_of(prepared: Prepared, released: Released, catalog: Catalog) -> tuple[str, ...]:

@@ -20,10 +20,14 @@ def clip_notes(prepared: Prepared, released: Released, catalog: Catalog) -> list
     notes = []
     for name, cut in released.cuts.items():
         if cut is not None:
-            what = _WHAT.get(name, "values")
+            limit = f"{float(released.limits[name]):g} {_WHAT.get(name, 'values')}"
+            if name.startswith("total_"):
+                value = int(name.removeprefix("total_"))
+                text, total = prepared.query.values[value].text, released.totals[value]
+                over = " (as a norm over groups)" if prepared.price.order == 2 else ""
+                limit = f"a sum of {text} of {float(total):,.6g}{over}"
             notes.append(
-                f"a person counts with at most {float(released.limits[name]):g} {what}, chosen "
-                f"privately: {_cut_rows(cut)}."
+                f"a person counts with at most {limit}, chosen privately: {_cut_rows(cut)}."
             )
     for value, clamp in released.clamps.items():
         if clamp is not None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.tables.algorithms.limit_choice import ChosenBounds, ChosenLimit
 from discreet.tables.algorithms.propagation import Array, Noisy
-from discreet.tables.model.bounds import Groups
+from discreet.tables.model.bounds import Groups, largest
 from discreet.tables.model.query import Aggregate
 from discreet.tables.release.execution.run import Released
 
@@ -66,7 +66,7 @@ def clipped(
         moved = math.inf if part + sum(shares) > _JOINT_SHARE else 0.0
         return ClippingBias(below=nothing + moved, above=nothing + moved)
     low, high = (float(end) for end in released.bounds[aggregate.values[0]])
-    rows = _rows_of_unit(released)
+    rows = _rows_of_unit(aggregate, released)
     below = rows * sum(one.below.first for one in ends)
     above = rows * sum(one.above.first for one in ends)
     if aggregate.kind == "sum":
@@ -97,15 +97,26 @@ def _clamps(aggregate: Aggregate, released: Released) -> list[ChosenBounds | Non
 def _limits(aggregate: Aggregate, released: Released) -> list[ChosenLimit | None]:
     """Return the inferred limits that an aggregate is computed with."""
     names = ["rows"] if aggregate.spec.draws is not None else ["norm", "rows"]
-    if aggregate.spec.counts == "units":
+    if _is_whole(aggregate, released):
+        names = [f"total_{aggregate.values[0]}"]
+    elif aggregate.spec.counts == "units":
         names = ["groups"]
     elif aggregate.spec.counts == "distinct":
         names = [f"pairs_{aggregate.values[0]}"]
     return [released.cuts[name] for name in names if name in released.cuts][:1]
 
 
-def _rows_of_unit(released: Released) -> float:
-    """Return how many rows of a unit count."""
+def _is_whole(aggregate: Aggregate, released: Released) -> bool:
+    """Whether units are bounded by their whole sums."""
+    return aggregate.kind == "sum" and aggregate.values[0] in released.totals
+
+
+def _rows_of_unit(aggregate: Aggregate, released: Released) -> float:
+    """Return how many rows of a unit count, of the largest value where sums are bounded."""
+    if _is_whole(aggregate, released):
+        value = aggregate.values[0]
+        row = largest(released.bounds[value])
+        return max(1.0, float(released.totals[value] / row)) if row else 1.0
     bounding = released.bounding
     if bounding is None:
         return 1.0

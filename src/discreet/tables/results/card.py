@@ -22,6 +22,7 @@ __all__ = ["card", "write_card"]
 FORMAT: Final = 1
 _PROOFS: Final = {
     "norm": "docs/proofs/norm_clipping.md",
+    "total": "docs/proofs/whole_sums.md",
     "selected": "docs/proofs/key_thresholds.md",
     "exponential": "docs/proofs/weighted_quantiles.md",
     "inferred": "docs/proofs/private_limits.md",
@@ -109,6 +110,8 @@ def _proofs(result: "Result") -> list[str]:
     traits = [bounding.get("kind"), keys.get("kind"), bounding.get("origin")]
     for aggregate in result.facts.get("aggregates", ()):
         traits += [aggregate.get("noise"), aggregate.get("origin")]
+        if aggregate.get("total"):
+            traits += ["total", aggregate["total"].get("origin")]
     used = {_PROOFS[str(trait)] for trait in traits if trait in _PROOFS}
     return ["docs/proofs/filters.md", *sorted(used)]
 

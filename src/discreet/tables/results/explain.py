@@ -94,6 +94,13 @@ def _bounded(result: "Result") -> str:
     elif bounding.get("kind") == "none":
         sentences.append("Each row is a unit of its own, so that nothing had to be weighed down.")
     for aggregate in result.facts.get("aggregates", ()):
+        total = aggregate.get("total")
+        if total:
+            norm = "sizes" if total.get("order") == 1 else "root of the squares"
+            sentences.append(
+                f"What a unit adds to {_name(aggregate)} was scaled down where the {norm} of its "
+                f"sums over groups exceeded {_number(total.get('limit'))}{_origin(total)}."
+            )
         if aggregate.get("bounds"):
             ends = [_between(aggregate[b]) for b in ("bounds", "second_bounds") if b in aggregate]
             sentences.append(

@@ -45,14 +45,15 @@ class Result:
     JSON has it; these are understood, and all may be missing:
 
     - ``unit``, ``neighbours``, ``data_version``, ``plan``, ``sql``: texts;
-    - ``bounding``: ``kind`` ("norm", "groups" or "none"), ``limit`` and ``order``, or ``groups``
-      and ``rows``, and ``origin`` ("declared", "asked" or "inferred");
+    - ``bounding``: ``kind`` ("norm", "groups", "totals" or "none"), ``limit`` and ``order``, or
+      ``groups`` and ``rows``, and ``origin`` ("declared", "asked" or "inferred");
     - ``keys``: ``kind`` ("public" or "selected") and the ``threshold`` of the selection, in rows;
     - ``aggregates``: for each its ``kind`` and ``text``, ``column`` (that shows it as it is),
       ``noise`` ("gaussian", "laplace" or "exponential"), ``deviations`` (of the noise, in the
       units of the aggregate: the least and the greatest of all groups), ``bounds`` (of the values)
-      and their ``origin``, and ``cut``, the shares of people that inferred bounds cut: as seen,
-      and at most, about. Older answers have a ``deviation`` instead, of each sum, in rows.
+      and their ``origin``, ``total`` (``limit``, ``order`` and ``origin`` of a unit's whole sum,
+      in the units of the sum), and ``cut``, the shares of people that inferred bounds cut: as
+      seen, and at most, about. Older answers have a ``deviation`` instead, of each sum, in rows.
 
     Nobody can guess the ``nonce``, so nobody can find the answer from its digest in the log.
 

@@ -251,7 +251,7 @@ def _term(question: ReadingContext, table: Table, column: Column) -> Term | None
         interval = (Fraction(column.bounds[0]), Fraction(column.bounds[1]))
     values = column.keys if column.keys is not None else term.values
     is_unit = not table.is_public and is_unit_column(question, column)
-    return replace(term, interval=interval, values=values, is_unit=is_unit)
+    return replace(term, interval=interval, values=values, is_unit=is_unit, total=column.total)
 
 
 def _derived(

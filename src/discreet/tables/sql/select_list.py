@@ -136,6 +136,7 @@ class OutputScope(GroupedScope):
             bounds=intervals.bounded(term.interval) if term.kind in ("number", "boolean") else None,
             is_whole=term.is_whole,
             column=term.column,
+            total=None if term.column is None else term.total,
         )
 
     def _value(self, node: Scalar, value: Value) -> int:

@@ -8,9 +8,16 @@ import numpy as np
 
 from discreet.tables.algorithms import limit_choice
 from discreet.tables.algorithms.noisy_profile import NoisyProfile, release_profile
-from discreet.tables.model.bounds import Bounding, Groups, Norm, root_up
+from discreet.tables.model.bounds import MOST, Bounding, Groups, Norm, largest, root_up
 from discreet.tables.model.statements import Cells, Profile
-from discreet.tables.pricing.inferences import Inference, LimitKind, declared_limit, known_rows
+from discreet.tables.pricing.inferences import (
+    Inference,
+    LimitKind,
+    declared_limit,
+    known_rows,
+    over_groups,
+    said_total,
+)
 from discreet.tables.release.execution.context import RunContext
 
 __all__ = ["Limits", "choose_limits"]
@@ -46,12 +53,35 @@ class Limits:
     def of_sums(self) -> Bounding | None:
         """Return how units are bounded in sums over rows; None: rows are units, or none."""
         asked, order = self.context.prepared.bounding, self.context.price.order
-        if self.context.query.unit_is_row or not self.context.prepared.layout.families:
+        layout = self.context.prepared.layout
+        if self.context.query.unit_is_row or len(layout.families) == len(layout.totals):
             return None
-        if asked is not None:
+        if isinstance(asked, Norm | Groups):
             return asked
-        what: LimitKind = "norm" if order == 2 and self.context.query.keys else "rows"
-        return Norm(limit=self.of(what), order=order)
+        return Norm(limit=self.of(over_groups(order, self.context.query)), order=order)
+
+    def of_total(self, value: int) -> Fraction:
+        """Return how much of a unit's sum of a value counts, in the norm over groups."""
+        query, price = self.context.query, self.context.price
+        said = said_total(query.values[value], self.context.prepared.bounding)
+        if said is not None:
+            return said
+        declared = declared_limit(over_groups(price.order, query), query, self.context.catalog)
+        rows = self.chosen[_name("total", value)] if declared is None else declared
+        return rows * largest(self.bounds[value])
+
+    def total(self, value: int) -> Cells:
+        """Return the cells of a whole sum.
+
+        No row counts more than the limit: whoever has such a row reaches it anyway, and steps are
+        all the finer.
+        """
+        limit, order = self.of_total(value), self.context.price.order
+        low, high = (min(max(end, -limit), limit) for end in self.bounds[value])
+        row = largest((low, high))
+        # More rows than anybody has are as good as any number of them.
+        own = Norm(limit=min(limit / row, Fraction(MOST)) if row else 1, order=order)
+        return Cells(kind="total", values=(value,), bounds=((low, high),), own=own)
 
     def units(self) -> Cells:
         """Return the cells that count each unit once in a group."""
@@ -82,13 +112,13 @@ def choose_limits(context: RunContext) -> Limits:
     )
     above = _good_rank(context)
     ends = dict[int, list[NoisyProfile]]()
+    totals = [one for one in context.price.inferences if one.of == "total"]
     for inference in context.price.inferences:
-        profile = _released(context, inference)
-        limits.profiles.append(profile)
+        if inference in totals:
+            continue
+        profile = _released(limits, inference)
         if inference.is_limit:
-            name = _name(inference.of, inference.value)
-            limits.cuts[name] = limit_choice.choose_limit(profile, above=above)
-            limits.chosen[name] = _limit(context, inference, limits.cuts[name])
+            _choose(limits, inference, profile, above)
         else:
             assert inference.value is not None
             ends.setdefault(inference.value, []).append(profile)
@@ -97,7 +127,15 @@ def choose_limits(context: RunContext) -> Limits:
         limits.clamps[value] = found
         # Something must be run with; what follows from it is not shown.
         limits.bounds[value] = _NO_BOUNDS if found is None else (found.low, found.high)
+    for inference in totals:  # which are measured in the largest value
+        _choose(limits, inference, _released(limits, inference), above)
     return limits
+
+
+def _choose(limits: Limits, inference: Inference, profile: NoisyProfile, above: float) -> None:
+    name = _name(inference.of, inference.value)
+    limits.cuts[name] = limit_choice.choose_limit(profile, above=above)
+    limits.chosen[name] = _limit(limits.context, inference, limits.cuts[name])
 
 
 def _limit(
@@ -110,8 +148,9 @@ def _limit(
     return chosen
 
 
-def _released(context: RunContext, inference: Inference) -> NoisyProfile:
-    of, edges, noise = inference.of, inference.edges, context.price.inference_noise
+def _released(limits: Limits, inference: Inference) -> NoisyProfile:
+    context, of, edges = limits.context, inference.of, inference.edges
+    noise, is_total = context.price.inference_noise, of == "total" and inference.value is not None
     assert noise is not None
     measured: dict[str, Measured] = {"groups": "rows", "only": "largest"}
     profile = Profile(
@@ -119,6 +158,8 @@ def _released(context: RunContext, inference: Inference) -> NoisyProfile:
         of=measured.get(of, of),  # type: ignore[arg-type]  # the others are measured as they are
         edges=edges,
         value=inference.value,
+        bounds=limits.bounds[inference.value or 0] if is_total else None,
+        order=context.price.order if is_total else 1,
         groups=context.groups,
         once=of == "groups",
         salt=context.salt,
@@ -126,13 +167,15 @@ def _released(context: RunContext, inference: Inference) -> NoisyProfile:
     found = context.aggregate(profile)
     bins = np.zeros(len(edges) + 1, dtype=np.int64)
     bins[found["bin"].to_numpy()] = found["units"].to_numpy()
-    return release_profile(
+    released = release_profile(
         bins,
         edges=edges,
         noise=noise,
         sensitivity=context.sensitivity(_ONE_BIN),
         source=context.source,
     )
+    limits.profiles.append(released)
+    return released
 
 
 def _good_rank(context: RunContext) -> float:

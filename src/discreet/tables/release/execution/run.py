@@ -32,8 +32,9 @@ class Released:
 
     ``shown`` are the groups, known or selected. ``families``, ``units`` and ``distinct``
     hold noisy cells, ``ranked`` the quantiles by aggregate. ``limits`` and ``bounds`` say what was
-    used; where they were inferred, they follow from ``profiles``, and ``cuts`` and ``clamps`` say
-    what they cut, by name and by value: None where too few people were found.
+    used, and ``totals`` how much of a unit's sum of a value counted; where they were inferred, they
+    follow from ``profiles``, and ``cuts`` and ``clamps`` say what they cut, by name and by value:
+    None where too few people were found.
     """
 
     shown: GroupIndex
@@ -45,6 +46,7 @@ class Released:
     bounds: dict[int, tuple[Fraction, Fraction]]
     threshold: Fraction | None
     bounding: Bounding | None
+    totals: dict[int, Fraction] = field(default_factory=dict)
     statements: tuple[str, ...] = field(default=())
     profiles: tuple[NoisyProfile, ...] = ()
     cuts: dict[str, ChosenLimit | None] = field(default_factory=dict)
@@ -105,6 +107,7 @@ def run(
         bounds=limits.bounds,
         threshold=added.selection.threshold,
         bounding=limits.of_sums(),
+        totals={value: limits.of_total(value) for value in layout.totals},
         statements=tuple(context.statements),
         profiles=tuple(limits.profiles),
         cuts=limits.cuts,

@@ -83,6 +83,8 @@ def add_up(limits: Limits, known: Selection | None) -> Added:
 
 
 def _cells(limits: Limits, family: Family) -> Cells:
+    if family.kind == "total":
+        return limits.total(family.values[0])
     bounds = tuple(limits.bounds[v] for v in family.values) if family.needs_bounds else ()
     return Cells(
         kind=family.kind, values=family.values, bounds=bounds, with_absent=family.with_absent

@@ -72,6 +72,7 @@ class Term:
     column: str | None = None
     is_unit: bool = False
     is_tidy: bool = False  # has no NaN already
+    total: Fraction | None = None  # of a plain column: how much of a unit's sum of it counts
     digits: int | None = None  # after the point, where it is a decimal and no mere double
     is_rounded: bool = False  # the double nearest to that decimal already
 
