@@ -52,6 +52,18 @@ LAST = datetime.max  # noqa: DTZ901
 MOMENT = datetime(2024, 2, 29, 12, 30, tzinfo=UTC)
 
 NUMBERS: Cases = [
+    ("sin", (0.5,), math.sin(0.5)),
+    ("sin", (math.inf,), None),
+    ("cos", (0.0,), 1.0),
+    ("cos", (-math.inf,), None),
+    ("tan", (0.0,), 0.0),
+    ("tan", (math.inf,), None),
+    ("asin", (1.0,), math.asin(1.0)),
+    ("asin", (1.5,), None),
+    ("acos", (1.0,), 0.0),
+    ("acos", (-2.0,), None),
+    ("atan", (math.inf,), math.pi / 2),
+    ("atan2", (0.0, 1.0), 0.0),
     ("negate", (1.5,), -1.5),
     ("negate", (-INF,), INF),
     ("negate", (NULL,), NULL),
@@ -149,6 +161,13 @@ NUMBERS: Cases = [
     ("parse_double", (NULL,), NULL),
 ]
 TRUTHS: Cases = [
+    ("like", ("50%", fixed("%!%"), fixed("!")), True),
+    ("like", ("50", fixed("%!%"), fixed("!")), False),
+    ("matches", ("harbour", fixed("b.u"), fixed("")), True),
+    ("matches", ("harbour", fixed("B.U"), fixed("")), False),
+    ("matches", ("harbour", fixed("B.U"), fixed("i")), True),
+    ("matches_whole", ("harbour", fixed("b.u"), fixed("")), False),
+    ("matches_whole", ("harbour", fixed("[a-z]+"), fixed("")), True),
     ("equal", (1.0, 1.0), True),
     ("equal", ("a", "A"), False),
     ("equal", ("é", "e"), False),
@@ -192,6 +211,22 @@ TRUTHS: Cases = [
     ("or", (False, False), False),
 ]
 TEXTS: Cases = [
+    ("split_part", ("a-b-c", fixed("-"), fixed(2)), "b"),
+    ("split_part", ("a-b-c", fixed("-"), fixed(-1)), "c"),
+    ("split_part", ("a-b-c", fixed("-"), fixed(9)), ""),
+    ("pad_left", ("ab", fixed(5), fixed("xy")), "xyxab"),
+    ("pad_left", ("ab", fixed(1), fixed(" ")), "a"),
+    ("pad_right", ("ab", fixed(5), fixed("xy")), "abxyx"),
+    ("reverse", ("abé",), "éba"),
+    ("position", ("abé", "é"), 3),
+    ("position", ("abé", "x"), 0),
+    ("byte_length", ("abé",), 4),
+    ("match", ("a1b22", fixed("[0-9]+"), fixed(0)), "1"),
+    ("match", ("a", fixed("b"), fixed(0)), ""),
+    ("match", ("k=v", fixed("(k)=(v)"), fixed(2)), "v"),
+    ("replace_matches", ("a1b2", fixed("[0-9]"), fixed("-"), fixed("")), "a-b2"),
+    ("replace_matches", ("a1b2", fixed("([0-9])"), fixed("<\\1>"), fixed("g")), "a<1>b<2>"),
+    ("replace_matches", ("x" * 9999, fixed("x"), fixed("yy"), fixed("g")), None),
     ("lower", ("ÀB",), "àb"),
     ("lower", (NULL,), NULL),
     ("upper", ("àb",), "ÀB"),
@@ -238,6 +273,11 @@ TEXTS: Cases = [
     ("tagged", ("2024", NULL), "2024|"),
 ]
 TIMES: Cases = [
+    ("from_epoch", (0.0,), datetime(1970, 1, 1)),  # noqa: DTZ001
+    ("from_epoch", (1e300,), None),
+    ("format_time", (datetime(2024, 2, 29, 12, 30), fixed("%Y/%m/%d %H:%M")), "2024/02/29 12:30"),  # noqa: DTZ001
+    ("parse_time", ("29.02.2024", fixed("%d.%m.%Y")), datetime(2024, 2, 29)),  # noqa: DTZ001
+    ("parse_time", ("30.02.2024", fixed("%d.%m.%Y")), None),
     ("date_in_range", (DAY,), DAY),
     ("date_in_range", (date.max,), date.max),
     ("date_in_range", (NULL,), NULL),
