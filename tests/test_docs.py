@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_origin
 
 import pytest
 
@@ -104,7 +105,7 @@ def test_every_public_name_is_documented_with_an_example(room):
     page = (ROOT / "docs/reference" / f"{room}.md").read_text()
     for name in module.__all__:
         value = getattr(module, name)
-        if callable(value):
+        if callable(value) and get_origin(value) is None:  # the name of a type has no text
             assert ">>>" in (value.__doc__ or ""), f"discreet.{room}.{name} has no example"
         for method, function in vars(value).items() if inspect.isclass(value) else ():
             inner = getattr(function, "__func__", function)  # of a classmethod
