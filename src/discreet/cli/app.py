@@ -19,7 +19,7 @@ from discreet.cli.accounting import commands as accounting
 from discreet.cli.demo import commands as demo
 from discreet.cli.explain import commands as explain
 from discreet.cli.ledger import commands as ledger
-from discreet.cli.output import fitted
+from discreet.cli.output import fitted, readable
 from discreet.cli.tables import commands as tables
 from discreet.cli.train import commands as train
 from discreet.errors import DiscreetError, TamperingFound
@@ -113,7 +113,8 @@ def _told(error: Exception) -> str | None:
 
 def _complain(message: str) -> None:
     line = "discreet: " + " ".join(message.split())
-    typer.echo(fitted(line, Console(stderr=True)), err=True)
+    console = Console(stderr=True)
+    typer.echo(fitted(readable(line, console), console), err=True)
 
 
 app = typer.Typer(

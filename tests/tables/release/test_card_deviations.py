@@ -69,7 +69,7 @@ def test_the_deviation_on_a_card_is_that_of_the_answers(tables, kind, others):
     least, most = stated if isinstance(stated, list) else (stated, stated)
     true = np.std(result["a"])
     assert least * (1 - TOLERANCE) <= true <= most * (1 + TOLERANCE)
-    assert most <= 2 * least  # or the pair would say nothing
+    assert most <= 3 * least  # or the pair would say nothing
     if SPECS[kind].counts is not None or kind == "sum":
         assert least == most
 
