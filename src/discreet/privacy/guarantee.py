@@ -83,13 +83,14 @@ class Guarantee:
         delta = delta_times_exp(self.delta, factor=k, exponent=(k - 1) * step)
         return Guarantee(epsilon=times_up(self.epsilon, k), delta=delta)
 
-    def warn_if_weak(self, *, n: int | None = None) -> None:
+    def warn_if_weak(self, *, n: int | None = None, stacklevel: int = 1) -> None:
         """Warn where the promise is weaker than people usually want for n units.
 
         Issues a PrivacyWarning if epsilon is above 10, and if delta exceeds 1/(10 n). A mechanism
         may publish each record with probability delta and still keep its promise, so n * delta
         units may be exposed: up to 1/(10 n) that is at most a tenth of a unit, on average. Where n
         is not public, delta is judged as for a hundred units, which nearly everybody has.
+        ``stacklevel`` is whose line is blamed, as in ``warnings.warn``.
 
         >>> Guarantee(epsilon=1, delta=1e-9).warn_if_weak(n=1000)
         >>> with warnings.catch_warnings(record=True) as caught:
@@ -101,7 +102,7 @@ class Guarantee:
         (1/n^2).
         """
         for message in weaknesses(self, n=n):
-            warnings.warn(message, PrivacyWarning, stacklevel=2)
+            warnings.warn(message, PrivacyWarning, stacklevel=stacklevel + 1)
 
 
 def advised_delta(*, n: int) -> Fraction:

@@ -115,7 +115,7 @@ def protect(
         policy=policy,
         resources=resources or Resources(),
     )
-    guarantee.warn_if_weak(n=size)
+    guarantee.warn_if_weak(n=size, stacklevel=2)
     return _protected(declaration, opened, ledger, who=who, purpose=purpose, override=override)
 
 

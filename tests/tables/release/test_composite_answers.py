@@ -213,3 +213,11 @@ def test_records_as_units_have_shapes_too():
         answer = T.sql("SELECT MAX(n) AS m FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex)",
                        epsilon=10)  # fmt: skip
         assert 900 < answer.value < 1200
+
+
+def test_what_cannot_be_computed_of_released_values_is_null():
+    """By then it is paid for, so nothing may fail: not even an integer that is too large."""
+    asked = "SELECT k * k * k AS cube, n FROM (SELECT CAST(age // 50 AS BIGINT) * 9000000000000000000 AS k, COUNT(*) AS n FROM people GROUP BY 1)"
+    with temporary_tables(epsilon=1e7) as T:
+        answer = T.sql(asked, epsilon=1e5)
+    assert len(answer) > 0

@@ -35,8 +35,15 @@ def keyring_at(location: str, key: str | os.PathLike[str] | None) -> Keyring | N
     """Return where the key of a ledger is kept: beside the file, or where the caller says."""
     if key is None and location.startswith(_SERVERS):
         said = os.environ.get(KEY_VARIABLE)
-        return None if said is None else Keyring(Path(said))
-    return Keyring(Path(f"{location}.key" if key is None else key))
+        return None if said is None else Keyring(_file(said))
+    return Keyring(_file(f"{location}.key" if key is None else key))
+
+
+def _file(key: str | os.PathLike[str]) -> Path:
+    path = Path(key)
+    if path.name in ("", "..") or path.is_dir():
+        raise LedgerError(f"a key is a file, and {path} is a folder. Name the file.")
+    return path
 
 
 def anchor_at(keyring: Keyring, origin: str) -> Anchor:

@@ -19,6 +19,8 @@ from discreet.tables.sql.question.context import DIALECT, ReadingContext, fold, 
 __all__ = ["reads_public_alone", "split"]
 
 _MOST_PARTS = 64
+_COMPUTED = (exp.Func, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg)
+_WHOLE = (exp.AggFunc, exp.Window, exp.Query, exp.Connector)  # which TRY may not hold
 Known = Mapping[str, tuple[exp.Expression, Any]]
 """What WITH names: each query, and the names that it sees itself."""
 Read = Callable[[exp.Select], Query]
@@ -60,14 +62,22 @@ def split(question: ReadingContext, tree: exp.Expression, read: Read) -> Composi
 
 
 def _tried(tree: exp.Expression) -> exp.Expression:
-    """Return the same with casts that give NULL where they fail: by then it is paid for."""
+    """Return the same with NULL where something cannot be computed: by then it is paid for.
+
+    What is computed of aggregates and windows is left alone, since these are doubles, of which
+    nothing fails.
+    """
+
+    def cast(node: exp.Expression) -> exp.Expression:
+        return exp.TryCast(**node.args) if type(node) is exp.Cast else node
 
     def safe(node: exp.Expression) -> exp.Expression:
-        if type(node) is exp.Cast:
-            return exp.TryCast(**node.args)
+        can_fail = isinstance(node, _COMPUTED) and not isinstance(node.parent, _WHOLE)
+        if can_fail and not any(isinstance(part, _WHOLE) for part in node.walk()):
+            return exp.Anonymous(this="TRY", expressions=[node])
         return node
 
-    return tree.transform(safe)
+    return tree.transform(cast).transform(safe)
 
 
 def _named(select: exp.Expression, known: Known) -> Known:
