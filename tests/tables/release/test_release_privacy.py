@@ -245,10 +245,14 @@ def _check_noise(prepared, statement, before, after, followers, released, is_fir
     one, two = _cells(before, keys), _cells(after, keys)
     width = 1 if isinstance(statement, Distinct) else sum(c.count for c in statement.cells)
     nothing = [0] * width
-    moves = [
-        [a - b for a, b in zip(one.get(g, nothing), two.get(g, nothing), strict=True)]
+    moves = {
+        g: [a - b for a, b in zip(one.get(g, nothing), two.get(g, nothing), strict=True)]
         for g in {*one, *two}
-    ]
+    }
+    # Where groups are selected by their first cells, others are released of shown groups alone,
+    # and that one is shown which only one of the tables has is what the delta of keys is for.
+    is_selecting = released.threshold is not None and is_first
+    shared = [move for g, move in moves.items() if not is_selecting or (g in one and g in two)]
     if isinstance(statement, Distinct):
         sizes, scale = [1], WEIGHT_STEPS
     else:
@@ -258,13 +262,14 @@ def _check_noise(prepared, statement, before, after, followers, released, is_fir
     start = 0
     for size, (_, positional, named) in zip(sizes, noises, strict=True):
         noise, reach = positional[0], Fraction(named["sensitivity"]) * WEIGHT_STEPS
-        flat = [abs(v) * scale for move in moves for v in move[start : start + size]]
+        compared = shared if start else moves.values()
+        flat = [abs(v) * scale for move in compared for v in move[start : start + size]]
         if noise.order == 1:
             assert sum(flat) <= reach
         else:
             assert sum(v * v for v in flat) <= reach**2
         start += size
-    if released.threshold is not None and is_first:
+    if is_selecting:
         _check_keys(prepared, one, two, noises[0], released)
 
 
