@@ -89,10 +89,10 @@ def hopeless(leaf):
 
 @pytest.mark.lengthy
 def test_lines_at_random_are_refused_or_work():
-    seed = random.SystemRandom().getrandbits(32)
-    drawing = random.Random(seed)
+    """Always the same ones: a change is blamed for what it did. The audit draws new ones."""
+    drawing = random.Random(3)
     for _ in range(60):
-        check(drawing.choice(LEAVES).drawn(drawing), note=f"random.Random({seed})")
+        check(drawing.choice(LEAVES).drawn(drawing))
 
 
 @pytest.mark.slow

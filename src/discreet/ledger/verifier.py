@@ -435,13 +435,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         if asked.json:
             sys.stdout.write(json.dumps({"proven": False, "reason": str(refusal)}) + "\n")
         else:
-            sys.stderr.write(f"NOT PROVEN: {refusal}\n")
+            sys.stderr.write(_lines(f"NOT PROVEN: {refusal}"))
         return 1
     except (OSError, UnicodeDecodeError) as trouble:
-        sys.stderr.write(f"cannot read a file: {trouble}\n")
+        sys.stderr.write(_lines(f"cannot read a file: {trouble}"))
         return 2
     sys.stdout.write(f"{report}\n")
     return 0
+
+
+def _lines(text: str) -> str:
+    return "\n  ".join(wrap(text, 78, break_long_words=False, break_on_hyphens=False)) + "\n"
 
 
 def _plain(proven: Verified) -> dict[str, object]:
