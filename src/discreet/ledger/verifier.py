@@ -250,7 +250,7 @@ def first_vkey(text: str) -> str:
     'PeterNeumann+c74f20a3'
     """
     if text.lstrip().startswith("{") and '"private"' in text:
-        raise NotProven("this file holds a secret key: give the public one, as in ledger.pub")
+        raise NotProven("this file holds a secret key: give the public key, such as ledger.pub")
     vkey = text.split("\n")[0].rstrip("\r")
     parse_vkey(vkey)
     return vkey
