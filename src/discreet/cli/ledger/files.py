@@ -5,6 +5,8 @@ from pathlib import Path
 from discreet.cli.ledger.opening import refusals
 from discreet.errors import LedgerUnavailable, ParameterError
 
+_LONGEST = 1 << 26  # characters: a device may never end, and no key or receipt is so long
+
 
 def read_file(path: Path) -> str:
     """Return the text of a file.
@@ -15,7 +17,8 @@ def read_file(path: Path) -> str:
     discreet.errors.ParameterError: /no/such/file cannot be read as text.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            return file.read(_LONGEST)
     except (OSError, UnicodeDecodeError):
         raise ParameterError(f"{path} cannot be read as text.", parameter="file") from None
 

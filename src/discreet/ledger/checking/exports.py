@@ -30,6 +30,7 @@ __all__ = ["Export", "load_into", "write"]
 
 FORM: Final = "discreet-ledger-export/1"
 _CHUNK: Final = 5_000
+_FIRST_LINE: Final = 1 << 16  # bytes, at most: another file may have no line at all
 Progress = Callable[[int, int], None]
 
 
@@ -72,7 +73,7 @@ class Export:
         self._path = Path(path)
         try:
             with self._path.open("rb") as file:
-                first = read_json(file.readline(), strict=True)
+                first = read_json(file.readline(_FIRST_LINE), strict=True)
                 self.size = int(first["size"])
                 self.origin = str(first["origin"])
                 form = first["format"]
