@@ -41,7 +41,7 @@ def merge(
     >>> [len(one.views) for one in merge(asked, catalog)]
     [2]
     """
-    from discreet.tables.sql.joint import row_signature  # loads the parser
+    from discreet.tables.sql.composites.joint import row_signature  # loads the parser
 
     queries = [parse(text, catalog, periods=periods) for text in texts]  # refuses what is unsafe
     alike: dict[str, list[int]] = {}
@@ -66,7 +66,7 @@ def _together(
     periods: Sequence[str] | None,
 ) -> Merged | None:
     """Return one question for all of these, or None where they only looked alike."""
-    from discreet.tables.sql.joint import joint_question
+    from discreet.tables.sql.composites.joint import joint_question
 
     if len(indices) == 1:
         return None

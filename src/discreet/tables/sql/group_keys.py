@@ -13,7 +13,7 @@ from discreet.tables.model.types import SQL_NAMES, Type
 from discreet.tables.sql.expressions.literals import unify
 from discreet.tables.sql.expressions.term import Term, tidy
 from discreet.tables.sql.question.context import ReadingContext
-from discreet.tables.sql.scopes import RowScope
+from discreet.tables.sql.relations.scopes import RowScope
 
 __all__ = ["GroupKey", "group_key", "listed_values"]
 

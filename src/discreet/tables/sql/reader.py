@@ -16,18 +16,20 @@ from discreet.tables.model.query import Query
 from discreet.tables.model.relation import Select
 from discreet.tables.model.scalar import ReleasedKey, Scalar
 from discreet.tables.sql.aggregate_calls import has_aggregate, is_aggregate, read_call
+from discreet.tables.sql.composites.splitting import reads_public_alone, split
 from discreet.tables.sql.expressions.arguments import need
-from discreet.tables.sql.from_clause import (
+from discreet.tables.sql.group_keys import GroupKey, group_key, listed_values
+from discreet.tables.sql.question.context import DIALECT, ReadingContext, fold, short_sql
+from discreet.tables.sql.question.dialects import normalised
+from discreet.tables.sql.relations.from_clause import (
     With,
     check_clauses,
     from_clause,
     where_clause,
     with_clause,
 )
-from discreet.tables.sql.group_keys import GroupKey, group_key, listed_values
-from discreet.tables.sql.question.context import DIALECT, ReadingContext, fold, short_sql
-from discreet.tables.sql.question.dialects import normalised
-from discreet.tables.sql.scopes import spelled, unit_column
+from discreet.tables.sql.relations.scopes import spelled, unit_column
+from discreet.tables.sql.relations.unit_subqueries import group_items
 from discreet.tables.sql.select_list import (
     HistogramKey,
     OutputScope,
@@ -35,8 +37,6 @@ from discreet.tables.sql.select_list import (
     ordering,
     row_limit,
 )
-from discreet.tables.sql.splitting import reads_public_alone, split
-from discreet.tables.sql.unit_subqueries import group_items
 
 __all__ = ["read_query", "read_question"]
 

@@ -20,11 +20,11 @@ from discreet.tables.model.scalar import (
 from discreet.tables.sql.aggregate_calls import AggregateCall, read_call
 from discreet.tables.sql.expressions import intervals
 from discreet.tables.sql.expressions.literals import number_literal
-from discreet.tables.sql.expressions.temporal import seconds
+from discreet.tables.sql.expressions.moments.temporal import seconds
 from discreet.tables.sql.expressions.term import Term, as_double, in_range, tidy, tidy_double
 from discreet.tables.sql.expressions.translate import translate
 from discreet.tables.sql.question.context import ReadingContext, fold, short_sql
-from discreet.tables.sql.scopes import GroupedScope, RowScope, spelled
+from discreet.tables.sql.relations.scopes import GroupedScope, RowScope, spelled
 
 __all__ = ["HistogramKey", "OutputScope", "histogram", "ordering", "row_limit"]
 

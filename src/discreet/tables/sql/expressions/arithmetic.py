@@ -13,7 +13,7 @@ from discreet.tables.sql.expressions import intervals
 from discreet.tables.sql.expressions.arguments import Rule, is_tidy, need
 from discreet.tables.sql.expressions.intervals import Interval
 from discreet.tables.sql.expressions.literals import number_literal
-from discreet.tables.sql.expressions.shifts import time_arithmetic
+from discreet.tables.sql.expressions.moments.shifts import time_arithmetic
 from discreet.tables.sql.expressions.term import (
     Scope,
     Term,

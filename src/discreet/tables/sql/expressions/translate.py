@@ -8,16 +8,14 @@ from discreet.errors import Refused
 from discreet.tables.sql.expressions import (
     arithmetic,
     casts,
-    formats,
     logic,
     numeric,
     patterns,
     rewrites,
-    shifts,
     strings,
-    temporal,
 )
 from discreet.tables.sql.expressions.arguments import Rule
+from discreet.tables.sql.expressions.moments import formats, shifts, temporal
 from discreet.tables.sql.expressions.term import Scope, Term
 from discreet.tables.sql.question.context import ReadingContext, nearest, short_sql
 

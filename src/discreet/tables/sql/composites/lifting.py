@@ -5,7 +5,7 @@ from typing import Final, final
 from sqlglot import exp
 
 from discreet.tables.sql.aggregate_calls import has_aggregate
-from discreet.tables.sql.grouping_sets import resolver, titled
+from discreet.tables.sql.composites.grouping_sets import resolver, titled
 from discreet.tables.sql.question.context import DIALECT, ReadingContext, fold
 
 __all__ = ["RELEASED", "lifted", "needs_lifting", "outside_windows"]

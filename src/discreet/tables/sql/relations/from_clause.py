@@ -14,12 +14,12 @@ from discreet.tables.sql.aggregate_calls import has_aggregate
 from discreet.tables.sql.expressions.arguments import need
 from discreet.tables.sql.expressions.logic import conjuncts, in_order
 from discreet.tables.sql.expressions.term import Term, tidy, total_column
-from discreet.tables.sql.joins import Relation, attach, check_units
 from discreet.tables.sql.question.context import ReadingContext, fold, nearest, short_sql
-from discreet.tables.sql.row_owner import is_unit_column, unit_of
-from discreet.tables.sql.scopes import FromItem, RowScope, inner_names, unit_column
-from discreet.tables.sql.semi_joins import attach_semi_join, semi_join
-from discreet.tables.sql.unit_subqueries import Named, grouped
+from discreet.tables.sql.relations.joins import Relation, attach, check_units
+from discreet.tables.sql.relations.row_owner import is_unit_column, unit_of
+from discreet.tables.sql.relations.scopes import FromItem, RowScope, inner_names, unit_column
+from discreet.tables.sql.relations.semi_joins import attach_semi_join, semi_join
+from discreet.tables.sql.relations.unit_subqueries import Named, grouped
 
 __all__ = ["With", "check_clauses", "from_clause", "where_clause", "with_clause"]
 

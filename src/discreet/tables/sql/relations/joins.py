@@ -12,7 +12,7 @@ from discreet.tables.model.scalar import Call, ColumnRef, Scalar
 from discreet.tables.sql.expressions.arguments import need
 from discreet.tables.sql.expressions.logic import conjuncts, in_order
 from discreet.tables.sql.question.context import ReadingContext, fold
-from discreet.tables.sql.scopes import FromItem, RowScope
+from discreet.tables.sql.relations.scopes import FromItem, RowScope
 
 __all__ = ["Relation", "attach", "check_units"]
 

@@ -15,9 +15,9 @@ from discreet.errors import Refused
 from discreet.tables.model.scalar import Call, ColumnRef
 from discreet.tables.sql.aggregate_calls import has_aggregate
 from discreet.tables.sql.expressions.logic import conjuncts
-from discreet.tables.sql.joins import Relation, attach
 from discreet.tables.sql.question.context import ReadingContext
-from discreet.tables.sql.scopes import FromItem, RowScope
+from discreet.tables.sql.relations.joins import Relation, attach
+from discreet.tables.sql.relations.scopes import FromItem, RowScope
 
 __all__ = ["SemiJoin", "attach_semi_join", "semi_join"]
 

@@ -11,9 +11,9 @@ from discreet.tables.model.catalog import Table
 from discreet.tables.model.composite import PART, ROW, Composite, released_name
 from discreet.tables.model.query import Query
 from discreet.tables.sql.aggregate_calls import has_aggregate
+from discreet.tables.sql.composites.grouping_sets import expanded_sets, has_sets, titled
+from discreet.tables.sql.composites.lifting import RELEASED, lifted, needs_lifting, outside_windows
 from discreet.tables.sql.expressions.translate import check_known
-from discreet.tables.sql.grouping_sets import expanded_sets, has_sets, titled
-from discreet.tables.sql.lifting import RELEASED, lifted, needs_lifting, outside_windows
 from discreet.tables.sql.question.context import DIALECT, ReadingContext, fold, nearest
 
 __all__ = ["reads_public_alone", "split"]

@@ -9,8 +9,8 @@ from sqlglot import exp
 from discreet.tables.model import scalar
 from discreet.tables.model.scalar import Call, Cast, Literal
 from discreet.tables.sql.expressions.arguments import Rule, need, whole_literal
-from discreet.tables.sql.expressions.formats import parsed_moment
-from discreet.tables.sql.expressions.temporal import (
+from discreet.tables.sql.expressions.moments.formats import parsed_moment
+from discreet.tables.sql.expressions.moments.temporal import (
     STEPS,
     part_name,
     seconds,

@@ -13,9 +13,9 @@ from discreet.tables.sql.aggregate_calls import AggregateCall, has_aggregate, re
 from discreet.tables.sql.expressions.arguments import need
 from discreet.tables.sql.expressions.term import Term, number, tidy, tidy_double
 from discreet.tables.sql.expressions.translate import translate
-from discreet.tables.sql.joins import Relation
 from discreet.tables.sql.question.context import ReadingContext, fold
-from discreet.tables.sql.scopes import GroupedScope, RowScope, inner_names, unit_column
+from discreet.tables.sql.relations.joins import Relation
+from discreet.tables.sql.relations.scopes import GroupedScope, RowScope, inner_names, unit_column
 
 __all__ = ["Named", "group_items", "grouped"]
 

@@ -1,0 +1,1 @@
+"""Dates and timestamps: their parts, their formats, and how they move."""
