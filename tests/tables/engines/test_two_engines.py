@@ -75,7 +75,9 @@ KEYS = [
     "REGEXP_EXTRACT(name, '[a-n]+')", "REGEXP_REPLACE(name, '(.)e', '\\1-', 'g')", "name ~ '^.n'",
     "REGEXP_FULL_MATCH(name, '\\s*B.*')", "TO_DATE(name, 'YYYY-MM-DD')", "d + 7",
     "DATEADD(day, -1, t)",
-    "CASE WHEN x > 0 THEN 'up' END",
+    "CASE WHEN x > 0 THEN 'up' END", "INITCAP(name)", "DECODE(n, 3, 'three', NULL, 'none', name)",
+    "TIME_BUCKET(INTERVAL 15 MINUTE, t)", "TIME_BUCKET(INTERVAL 2 WEEK, d)",
+    "t AT TIME ZONE 'UTC' AT TIME ZONE 'Asia/Tokyo'", "t AT TIME ZONE 'Asia/Tokyo'",
 ]  # fmt: skip
 QUESTIONS = [
     *(f"SELECT SUM({value}) FROM people" for value in VALUES),

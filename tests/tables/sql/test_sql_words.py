@@ -33,6 +33,9 @@ VALUES = {
     "t": ("TIMESTAMP", ["'2024-02-29 23:59:59.999999'", "'1969-12-31 23:59:59.5'", "'0001-01-01'",
                         "'9999-12-31 23:59:59.999999'", "'2026-11-01 08:05:03'"]),
     "ok": ("BOOLEAN", ["TRUE", "FALSE"]),
+    "z": ("TIMESTAMPTZ", ["'2024-03-31 01:00:00+00'", "'2024-10-27 00:30:00+00'",
+                          "'0001-01-01 00:00:00+00'", "'9999-12-31 23:59:59.999999+00'",
+                          "'1900-01-01 00:00:00+00'", "'2050-07-01 12:00:00.5+00'", "'infinity'"]),
 }  # fmt: skip
 CATALOG = Catalog(
     unit=Unit.column("id"),
@@ -157,6 +160,10 @@ SAME = [
     "ACOS(x)", "PI()", "RADIANS(n)", "DEGREES(n)", "CBRT(n)", "ROUND(p, 1)", "ROUND(n, -2)",
     "TRUNC(p, 1)", "DATE_TRUNC('minute', t)",
     "EXTRACT(minute FROM t)", "DATE_DIFF('day', d, t)", "MOD(n, 3)",
+    "TIME_BUCKET(INTERVAL 15 MINUTE, t)", "TIME_BUCKET(INTERVAL '7 hours', t)",
+    "TIME_BUCKET(INTERVAL 2 WEEK, d)", "TIME_BUCKET(INTERVAL '1' MONTH, d)",
+    "TIME_BUCKET(INTERVAL '3 months', t)", "TIME_BUCKET(INTERVAL 1 YEAR, t)",
+    "TIME_BUCKET(INTERVAL 13 SECOND, t)",
 ]  # fmt: skip
 MEANT = {
     "TO_CHAR(t, 'YYYY-MM-DD HH24:MI:SS')": "strftime(t, '%Y-%m-%d %H:%M:%S')",
@@ -185,6 +192,9 @@ MEANT = {
     "IFF(n > 0, 'up', s)": "CASE WHEN n > 0 THEN 'up' ELSE s END",
     "IF(n > 0, n, NULL)": "CASE WHEN n > 0 THEN n END",
     "NVL(n, 5)": "coalesce(n, 5)",
+    "DECODE(n, 0, 'none', 3, s, 'many')":
+        "CASE WHEN n = 0 THEN 'none' WHEN n = 3 THEN s ELSE 'many' END",
+    "DECODE(n, NULL, -1, 7, 1)": "CASE WHEN n IS NULL THEN -1 WHEN n = 7 THEN 1 END",
     "NVL2(n, 1, 0)": "CASE WHEN n IS NOT NULL THEN 1 ELSE 0 END",
     "ZEROIFNULL(n)": "coalesce(n, 0)",
     "NULLIFZERO(n)": "nullif(n, 0)",
@@ -258,6 +268,52 @@ def test_functions_that_people_use(
     connection: duckdb.DuckDBPyConnection, words: str, meaning: str
 ) -> None:
     compared(connection, words, meaning)
+
+
+def in_years(moment: str) -> str:
+    """Write what lies outside the years 1 to 9999 as NULL, which it is here."""
+    ends = "TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.999999'"
+    return f"CASE WHEN {moment} BETWEEN {ends} THEN {moment} END"
+
+
+ZONES = ["Europe/Berlin", "america/new_york", "Asia/Kathmandu", "Pacific/Apia", "UTC", "EST"]
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_clocks_of_other_zones_show_what_they_do_in_duckdb(
+    connection: duckdb.DuckDBPyConnection, zone: str
+) -> None:
+    at = f"AT TIME ZONE '{zone}'"
+    instant = "CASE WHEN isfinite(z) THEN z END"
+    compared(connection, f"z {at}", in_years(f"({instant} {at})"))
+    compared(connection, f"TIMEZONE('{zone}', z)", in_years(f"({instant} {at})"))
+    compared(connection, f"t {at}", in_years(f"(t {at} AT TIME ZONE 'UTC')"))
+    compared(connection, f"t AT TIME ZONE 'UTC' {at}", in_years(f"(t AT TIME ZONE 'UTC' {at})"))
+    tokyo = in_years("(t AT TIME ZONE 'Asia/Tokyo' AT TIME ZONE 'UTC')")
+    there = in_years(f"({tokyo} AT TIME ZONE 'UTC' {at})")
+    compared(connection, f"CONVERT_TIMEZONE('Asia/Tokyo', '{zone}', t)", there)
+    hour = f"DATE_TRUNC('hour', z + INTERVAL 1 HOUR) {at}"
+    is_kept = f"isfinite(z) AND year(z) < 9999 AND year({hour}) > 0"
+    meaning = f"hour(CASE WHEN {is_kept} THEN {hour} END)"
+    compared(connection, f"EXTRACT(hour FROM {hour})", meaning)
+
+
+@pytest.mark.parametrize("zone", ["'Nowhere/Else'", "s", "'+02:00'", "''", "NULL"])
+def test_zones_that_an_engine_may_not_know_are_refused(zone: str) -> None:
+    with pytest.raises(Refused) as caught:
+        parse(f"SELECT COUNT(*) FROM odd WHERE t AT TIME ZONE {zone} > '2026-01-01'", CATALOG)
+    assert caught.value.code in ("time_zone", "syntax")
+
+
+def test_initcap_makes_the_first_letter_of_each_word_a_capital(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    rows = parse("SELECT INITCAP(s) AS k, COUNT(*) FROM odd GROUP BY k", CATALOG).rows
+    found = dict(connection.execute(plan_sql(rows)).fetchall())
+    for row, text in connection.execute("SELECT id, s FROM odd").fetchall():
+        words = None if text is None else re.split(r"([\W_]+)", text)
+        assert found[row] == (None if words is None else "".join(w.capitalize() for w in words))
+    assert {"A-B-C", "North"} <= set(found.values())
 
 
 @pytest.mark.parametrize(

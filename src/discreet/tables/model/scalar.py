@@ -32,6 +32,8 @@ bytes), truth values, dates or timestamps |
 | ``in`` | whether the first argument equals one of the others |
 | ``is_null`` | never NULL |
 | ``not and or`` | with three truth values, as SQL has it |
+| ``initcap`` | a text with the first letter of each word (of letters and digits) made a capital, \
+and all others small |
 | ``lower upper trim ltrim rtrim`` | of a text; trimmed of blanks or of the second argument's \
 characters |
 | ``length`` | the number of characters, an int64 |
@@ -66,6 +68,9 @@ years 1 to 9999 |
 | ``date_diff`` | how many ends of what the first argument names lie between the others: int64 |
 | ``shift`` | the first argument moved by the second times the unit that the third names: a \
 timestamp |
+| ``to_zone`` | the timestamp that clocks of the zone (the second argument) show when those in UTC \
+show the first; no matter what if that is outside the years 1 to 9999 |
+| ``from_zone`` | the timestamp that clocks in UTC show when those of the zone show the first |
 | ``period_label`` | the label of the day, week, month or year (the second argument) of the first |
 | ``tagged`` | a label (never NULL), a bar, and a text |
 
@@ -111,11 +116,12 @@ Function = OneOf[
     "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "same", "different",
     "in", "is_null", "not", "and", "or",
     "lower", "upper", "trim", "ltrim", "rtrim", "length", "substring", "left", "right", "concat",
-    "concat_present", "replace", "starts_with", "ends_with", "contains", "like", "ilike",
+    "concat_present", "initcap", "replace", "starts_with", "ends_with", "contains", "like", "ilike",
     "split_part", "pad_left", "pad_right", "reverse", "position", "byte_length", "from_epoch",
     "format_time", "parse_time", "matches", "matches_whole", "match", "replace_matches",
     "date_in_range", "timestamp_in_range", "from_utc",
-    "epoch_microseconds", "date_part", "date_trunc", "date_diff", "shift", "period_label", "tagged",
+    "epoch_microseconds", "date_part", "date_trunc", "date_diff", "shift", "to_zone",
+    "from_zone", "period_label", "tagged",
 ]  # fmt: skip
 
 # How often an engine may have to write an argument down to guard a function: nested guards grow

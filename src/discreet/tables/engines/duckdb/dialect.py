@@ -127,6 +127,9 @@ _FUNCTIONS: Final[dict[Function, Template]] = {
     "same": "({0} IS NOT DISTINCT FROM {1})", "different": "({0} IS DISTINCT FROM {1})",
     "in": _in, "is_null": "({0} IS NULL)", "not": _not, "and": _chain("AND"), "or": _chain("OR"),
     "lower": "lower({0})", "upper": "upper({0})",
+    "initcap": "array_to_string(list_transform(regexp_extract_all({0}, "
+    "'[\\p{{L}}\\p{{N}}]+|[^\\p{{L}}\\p{{N}}]+'), "
+    "lambda w: upper(left(w, 1)) || lower(substring(w, 2))), '')",
     "trim": _function("trim"), "ltrim": _function("ltrim"), "rtrim": _function("rtrim"),
     "length": "length({0})",
     "substring": _function("substring"), "left": "left({0}, {1})", "right": "right({0}, {1})",
@@ -153,7 +156,10 @@ _FUNCTIONS: Final[dict[Function, Template]] = {
     "date_part": "CAST(date_part({0}, {1}) AS BIGINT)",
     "date_trunc": "CAST(date_trunc({0}, {1}) AS TIMESTAMP)",
     "date_diff": "date_diff({0}, {1}, {2})",
-    "shift": _shift, "period_label": _period_label, "tagged": "concat({0}, '|', {1})",
+    "shift": _shift,
+    "to_zone": "timezone({1}, timezone('UTC', {0}))",
+    "from_zone": "timezone('UTC', timezone({1}, {0}))",
+    "period_label": _period_label, "tagged": "concat({0}, '|', {1})",
 }  # fmt: skip
 
 

@@ -223,4 +223,5 @@ def joined(terms: Sequence[Term], node: Scalar) -> Term:
         values=None if values is None else tuple(v for _, v in values),
         is_tidy=all(t.is_tidy or t.is_literal or t.type != "double" for t in terms),
         digits=most,
+        is_zoned=any(t.is_zoned for t in terms),
     )

@@ -202,6 +202,20 @@ def _case(node: exp.Expression, scope: Scope) -> Term:
     return joined(same, Case(whens, last.node))
 
 
+def _decode(node: exp.Expression, scope: Scope) -> Term:
+    """Translate DECODE(x, 1, 'a', 2, 'b', 'other'): NULL is a value like others here."""
+    scope.question.arguments(node, "expressions")
+    subject, *rest = node.expressions or [exp.Null()]
+    pairs = list(zip(rest[::2], rest[1::2], strict=False))
+    if not pairs:
+        example = "DECODE(x, 1, 'a', 2, 'b', 'other')"
+        raise scope.question.refuse("arguments", node, word="DECODE", example=example)
+    same = [rewritten(node, scope, "a IS NOT DISTINCT FROM b", subject, one) for one, _ in pairs]
+    ifs = [exp.If(this=when, true=then) for when, (_, then) in zip(same, pairs, strict=True)]
+    default = rest[-1] if len(rest) % 2 else None
+    return scope.term(exp.Case(ifs=ifs, default=default))
+
+
 RULES: Final[dict[type[exp.Expression], Rule]] = {
     exp.Paren: _paren,
     **dict.fromkeys(_COMPARISONS, _comparison),
@@ -213,4 +227,5 @@ RULES: Final[dict[type[exp.Expression], Rule]] = {
     exp.Or: _logic,
     exp.Case: _case,
     exp.If: _case,
+    exp.DecodeCase: _decode,
 }

@@ -28,8 +28,12 @@ _WORDS: Final[dict[type[exp.Expression], Function]] = {
 
 
 def _case(node: exp.Expression, scope: Scope) -> Term:
+    between = node.args.get("expression")
+    if between is not None and "start" not in between.meta:  # by the parser, to INITCAP(x)
+        node.set("expression", None)
     scope.question.arguments(node, "this")
-    word: Function = "lower" if isinstance(node, exp.Lower) else "upper"
+    words: dict[type[exp.Expression], Function] = {exp.Lower: "lower", exp.Upper: "upper"}
+    word = words.get(type(node), "initcap")
     term = need(scope, node.this, "text", word=word.upper())
     return text(Call(word, (term.node,)), is_nullable=term.is_nullable)
 
@@ -232,6 +236,7 @@ def _like(node: exp.Expression, scope: Scope, *sign: Literal) -> Term:
 RULES: Final[dict[type[exp.Expression], Rule]] = {
     exp.Lower: _case,
     exp.Upper: _case,
+    exp.Initcap: _case,
     exp.Trim: _trim,
     exp.Length: _length,
     exp.StrPosition: _place,

@@ -75,6 +75,7 @@ class Term:
     total: Fraction | None = None  # of a plain column: how much of a unit's sum of it counts
     digits: int | None = None  # after the point, where it is a decimal and no mere double
     is_rounded: bool = False  # the double nearest to that decimal already
+    is_zoned: bool = False  # a moment with a time zone, as the clocks in UTC show it
 
 
 NULL: Final = Term(node=scalar.NULL, kind="null", type="null", is_literal=True, values=(None,))
@@ -173,8 +174,8 @@ def total_column(column: Scalar, declared: str) -> Term | None:
     if kind == "text":
         return text(column if plain.startswith("VARCHAR") else Cast(column, "text"))
     if plain in ZONED:
-        column = Call("from_utc", (column,))
-    elif kind == "timestamp" and plain != "TIMESTAMP":
+        return replace(in_range(Call("from_utc", (column,)), type_), is_zoned=True)
+    if kind == "timestamp" and plain != "TIMESTAMP":
         column = Cast(column, "timestamp")
     return in_range(column, type_)
 

@@ -15,7 +15,7 @@ from discreet.tables.sql.expressions import (
     strings,
 )
 from discreet.tables.sql.expressions.arguments import Rule
-from discreet.tables.sql.expressions.moments import formats, shifts, temporal
+from discreet.tables.sql.expressions.moments import formats, shifts, temporal, zones
 from discreet.tables.sql.expressions.term import Scope, Term
 from discreet.tables.sql.question.context import ReadingContext, nearest, short_sql
 
@@ -30,6 +30,7 @@ _RULES: Final[dict[type[exp.Expression], Rule]] = {
     **temporal.RULES,
     **shifts.RULES,
     **formats.RULES,
+    **zones.RULES,
     **rewrites.RULES,
     **patterns.RULES,
 }
@@ -39,6 +40,7 @@ _ANONYMOUS: Final[dict[str, Rule]] = {
     **temporal.ANONYMOUS,
     **shifts.ANONYMOUS,
     **formats.ANONYMOUS,
+    **zones.ANONYMOUS,
     **rewrites.ANONYMOUS,
     **patterns.ANONYMOUS,
 }

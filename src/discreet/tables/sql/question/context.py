@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final, final
 
 from sqlglot import ErrorLevel, exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token
 
 from discreet.errors import Refused
@@ -14,7 +16,20 @@ from discreet.tables.sql.question.refusals import refused
 
 __all__ = ["DIALECT", "ReadingContext", "fold", "nearest", "short_sql"]
 
-DIALECT: Final = "duckdb"  # what questions are written in, as the parser calls it
+
+class Questions(DuckDB):
+    """DuckDB's SQL, but for words that others use and that mean another thing in it."""
+
+    class Parser(DuckDBParser):
+        """Reads DECODE(x, 1, 'a', 2, 'b', 'other'), which is short for a CASE."""
+
+        FUNCTION_PARSERS = {  # noqa: RUF012
+            **DuckDBParser.FUNCTION_PARSERS,
+            "DECODE": lambda self: self._parse_decode(),
+        }
+
+
+DIALECT: Final = Questions  # what questions are written in
 _MOST_SOURCES = 64  # tables and subqueries in one question, each use of a WITH counted
 _MOST_TABLES = 8  # read by one question: joined with itself k times, a unit's n rows are n**k
 

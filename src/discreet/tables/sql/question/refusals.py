@@ -314,8 +314,8 @@ CATALOGUE: Final[dict[str, tuple[str, str]]] = {
         "Write for example STRFTIME(d, '%Y-%m') or TO_CHAR(d, 'YYYY-MM').",
     ),
     "time_zone": (
-        "moments are read in UTC, and only AT TIME ZONE 'UTC' is supported.",
-        "Move them by what your clocks differ, as in t + INTERVAL 2 HOUR.",
+        "{word} is no time zone that is known here; it must be written out.",
+        "Name a place, as in AT TIME ZONE 'Europe/Berlin', or move it: t + INTERVAL 2 HOUR.",
     ),
     "moments": (
         "what lies between two timestamps is an interval, and no number.",

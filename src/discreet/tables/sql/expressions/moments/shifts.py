@@ -9,6 +9,7 @@ from sqlglot import exp
 from discreet.tables.model import scalar
 from discreet.tables.model.scalar import Call, Cast, Literal
 from discreet.tables.sql.expressions.arguments import Rule, need, whole_literal
+from discreet.tables.sql.expressions.literals import as_kind
 from discreet.tables.sql.expressions.moments.formats import parsed_moment
 from discreet.tables.sql.expressions.moments.temporal import (
     STEPS,
@@ -27,6 +28,10 @@ from discreet.tables.sql.question.context import short_sql
 
 __all__ = ["ANONYMOUS", "RULES", "moved", "time_arithmetic"]
 
+_SECONDS: Final = {"week": 604_800, "day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
+_MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
+_WHOLE: Final = {1: "month", 3: "quarter", 12: "year"}  # which begin where buckets do
+_FIRST: Final = 946_857_600  # seconds from 1970 to 2000-01-03
 # Years 1 to 9999 moved by this much stay far inside what a TIMESTAMP can hold.
 _MOST: Final = {"day": 999_999, "hour": 9_999_999, "minute": 99_999_999, "second": 999_999_999}
 
@@ -64,9 +69,8 @@ def moved(
             example="INTERVAL 7 DAY",
         )  # fmt: skip
     term = need(scope, moment, "date", "timestamp", word=word)
-    return in_range(
-        Call("shift", (term.node, Literal(count, "int32"), Literal(unit, "text"))), "timestamp"
-    )
+    later = Call("shift", (term.node, Literal(count, "int32"), Literal(unit, "text")))
+    return replace(in_range(later, "timestamp"), is_zoned=term.is_zoned)
 
 
 def _day(term: Term) -> Term:
@@ -141,7 +145,38 @@ def _since_epoch(node: exp.Expression, scope: Scope) -> Term:
         steps = Call("multiply", (seconds(term).node, scalar.double(10**power)))
         return number(Call("floor", (steps,)), is_whole=True, is_nullable=term.is_nullable)
     count = Call("multiply", (tidy_double(term), scalar.double(10 ** (6 - power))))
-    return in_range(Call("from_epoch", (Call("not_nan", (count,)),)), "timestamp")
+    moment = in_range(Call("from_epoch", (Call("not_nan", (count,)),)), "timestamp")
+    return replace(moment, is_zoned=scale is None)  # TO_TIMESTAMP has a zone, EPOCH_MS has none
+
+
+def _bucket(node: exp.Expression, scope: Scope) -> Term:
+    """Translate TIME_BUCKET(INTERVAL 15 MINUTE, t): where the interval around t begins.
+
+    Intervals are counted from Monday, 2000-01-03, and those of months from 2000-01-01. Seconds
+    since then, and microseconds at the end of a whole second, are whole numbers that doubles hold
+    exactly; so is the floor of their quotient.
+    """
+    scope.question.arguments(node, "this", "expression")
+    example = "TIME_BUCKET(INTERVAL 15 MINUTE, t)"
+    if not isinstance(node.this, exp.Interval) or node.args.get("expression") is None:
+        raise scope.question.refuse("arguments", node, word="TIME_BUCKET", example=example)
+    count, unit = _interval(node.this, scope)
+    term = need(scope, node.expression, "date", "timestamp", word="TIME_BUCKET")
+    months = count * _MONTHS.get(unit, 0)
+    if count < 1 or (months and months not in _WHOLE):
+        raise scope.question.refuse("arguments", node, word="TIME_BUCKET", example=example)
+    if months:
+        found = Call("date_trunc", (Literal(_WHOLE[months], "text"), term.node))
+    else:
+        width = scalar.double(count * _SECONDS[unit])
+        stamp = (as_kind(term, "timestamp") or term).node
+        first = Literal("2000-01-03 00:00:00", "timestamp")
+        passed = Call("date_diff", (Literal("second", "text"), first, stamp))
+        steps = Call("floor", (Call("divide", (Cast(passed, "double", widens=True), width)),))
+        start = Call("add", (Call("multiply", (steps, width)), scalar.double(_FIRST)))
+        found = Call("from_epoch", (Call("multiply", (start, scalar.double(1_000_000))),))
+    made = replace(in_range(found, "timestamp"), is_zoned=term.is_zoned)
+    return _day(made) if term.kind == "date" else made
 
 
 _ADDED: Final = (
@@ -151,6 +186,7 @@ _ADDED: Final = (
 RULES: Final[dict[type[exp.Expression], Rule]] = {
     **dict.fromkeys(_ADDED, _add),
     exp.LastDay: _last_day,
+    exp.DateBin: _bucket,
     exp.TimeToUnix: _epoch,
     exp.UnixToTime: _since_epoch,
 }

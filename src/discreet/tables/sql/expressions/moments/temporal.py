@@ -179,6 +179,7 @@ def _trunc(node: exp.Expression, scope: Scope) -> Term:
         kind="timestamp",
         type="timestamp",
         is_nullable=term.is_nullable,
+        is_zoned=term.is_zoned,
     )
 
 
@@ -202,15 +203,6 @@ def _difference(node: exp.Expression, scope: Scope) -> Term:
     )
 
 
-def _in_utc(node: exp.Expression, scope: Scope) -> Term:
-    """Translate t AT TIME ZONE 'UTC', in which all moments are."""
-    scope.question.arguments(node, "this", "zone")
-    zone = node.args["zone"]
-    if not isinstance(zone, exp.Literal) or str(zone.this).upper() not in ("UTC", "GMT", "Z"):
-        raise scope.question.refuse("time_zone", node)
-    return need(scope, node.this, "timestamp", word="AT TIME ZONE")
-
-
 def _to_date(node: exp.Expression, scope: Scope) -> Term:
     scope.question.arguments(node, "this")
     return cast(scope, node, scope.term(node.this), "DATE")
@@ -225,7 +217,6 @@ RULES: Final[dict[type[exp.Expression], Rule]] = {
     exp.DateDiff: _difference,
     exp.TimestampDiff: _difference,
     exp.DatetimeDiff: _difference,
-    exp.AtTimeZone: _in_utc,
     exp.Date: _to_date,
     exp.TsOrDsToDate: _to_date,
 }

@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 from typing import Any, ClassVar, final
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
@@ -656,6 +657,10 @@ def _label(moment: datetime | date, period: str) -> str:
     }[period]  # fmt: skip
 
 
+def _in_utc(moment: datetime) -> datetime:
+    return moment.astimezone(UTC).replace(tzinfo=None)
+
+
 _OF_NULLS: dict[str, Callable[..., Any]] = {
     "least": _some(min), "greatest": _some(max), "coalesce": _some(lambda values: values[0]),
     "same": lambda x, y: x == y, "different": lambda x, y: x != y, "is_null": lambda x: x is None,
@@ -677,6 +682,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "less_equal": lambda x, y: x <= y, "greater": lambda x, y: x > y,
     "greater_equal": lambda x, y: x >= y, "in": lambda x, *listed: x in listed,
     "not": lambda x: not x,
+    "initcap": lambda x: "".join(w.capitalize() for w in re.split(r"([\W_]+)", x)),
     "lower": str.lower, "upper": str.upper, "trim": lambda x, signs=" ": x.strip(signs),
     "ltrim": lambda x, signs=" ": x.lstrip(signs), "rtrim": lambda x, signs=" ": x.rstrip(signs),
     "length": len, "substring": _substring, "left": lambda x, n: x[:n],
@@ -690,11 +696,13 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "byte_length": lambda x: len(x.encode()),
     "like": _like(re.NOFLAG), "ilike": _like(re.IGNORECASE),
     "date_in_range": lambda x: x, "timestamp_in_range": lambda x: x,
-    "from_utc": lambda x: x.astimezone(UTC).replace(tzinfo=None),
+    "from_utc": _in_utc,
     "epoch_microseconds": lambda x: (_zoned(x) - _FIRST) // timedelta(microseconds=1),
     "from_epoch": lambda x: (_FIRST + timedelta(microseconds=round(x))).replace(tzinfo=None),
     "format_time": lambda x, form: _moment(x).strftime(form), "parse_time": datetime.strptime,
     "date_part": _part, "date_trunc": _truncated,
     "date_diff": lambda step, x, y: _number_of(step, y) - _number_of(step, x),
+    "to_zone": lambda x, zone: _zoned(x).astimezone(ZoneInfo(zone)).replace(tzinfo=None),
+    "from_zone": lambda x, zone: _in_utc(x.replace(tzinfo=ZoneInfo(zone))),
     "shift": _shifted, "period_label": _label,
 }  # fmt: skip
