@@ -36,6 +36,10 @@ QUESTIONS = {
     "a table with itself": "SELECT COUNT(*) FROM a AS v JOIN a AS w ON v.id = w.id AND v.x < w.x",
     "three": "SELECT COUNT(*) FROM a JOIN b ON a.id = b.id JOIN a AS c ON c.id = b.id",
     "left": "SELECT COUNT(*), COUNT(b.x) FROM a LEFT JOIN b ON a.id = b.id AND b.x > a.x",
+    "right": "SELECT COUNT(*), COUNT(b.x) FROM a RIGHT JOIN b ON a.id = b.id AND b.x > a.x",
+    "full": "SELECT COUNT(*), SUM(b.x) FROM a FULL JOIN b ON a.id = b.id AND b.x > a.x",
+    "nested": """SELECT COUNT(*), SUM(c.x) FROM a LEFT JOIN (b FULL JOIN a AS c USING (id))
+        ON a.id = b.id AND a.x < c.x""",
     "in WITH": """WITH v AS (SELECT a.id, a.x FROM a JOIN b USING (id))
         SELECT v.x, COUNT(*) FROM v JOIN v AS w ON v.id = w.id GROUP BY v.x""",
     "in a subquery": """SELECT COUNT(DISTINCT s.n) FROM

@@ -86,6 +86,10 @@ QUESTIONS = [
     "SELECT COUNT(*) FROM people WHERE d BETWEEN '2000-01-01' AND '2024-12-31' AND n IS NOT NULL",
     "SELECT kind, SUM(x) FROM people LEFT JOIN words USING (name) GROUP BY kind",
     "SELECT SUM(cost * x) FROM people JOIN visits ON people.id = visits.id AND cost > 1",
+    "SELECT SUM(cost), SUM(x) FROM people FULL JOIN visits ON people.id = visits.id AND cost > n",
+    "SELECT SUM(cost), SUM(x) FROM people RIGHT JOIN visits USING (id)",
+    "SELECT SUM(v.cost), SUM(x) FROM visits AS w "
+    "LEFT JOIN (people FULL JOIN visits AS v USING (id)) ON v.id = w.id AND w.cost < v.cost",
     "SELECT AVG(c) FROM (SELECT id, SUM(cost) AS c, COUNT(*) AS n FROM visits GROUP BY id) AS v",
     "SELECT h, COUNT(*) FROM (SELECT id, MAX(cost) AS h FROM visits GROUP BY id "
     "HAVING COUNT(cost) > 1) AS v GROUP BY h",

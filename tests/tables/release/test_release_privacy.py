@@ -108,6 +108,11 @@ QUESTIONS = (
     " AS u",
     "SELECT SUM(x) AS s FROM t",
     "SELECT MEDIAN(n) AS q FROM t",
+    "SELECT COUNT(*) AS n, COUNT(a.x) AS m FROM t AS a FULL JOIN t AS b"
+    " ON a.person = b.person AND a.n < b.n",
+    "SELECT place, SUM(CLAMP(x, -9, 9)) AS s FROM other FULL JOIN t USING (person) GROUP BY place",
+    "SELECT COUNT(*) AS n, COUNT(age) AS m FROM other RIGHT JOIN (t JOIN public USING (place))"
+    " ON other.person = t.person AND age > 30",
 )
 RECORD_QUESTIONS = (
     "SELECT COUNT(*) AS n FROM t",

@@ -10,6 +10,7 @@ from discreet.tables.model.query import Key, Query, Value
 from discreet.tables.model.relation import (
     GroupedRows,
     Joined,
+    JoinKind,
     Rows,
     Scan,
     Select,
@@ -47,6 +48,7 @@ __all__ = [
     "Function",
     "GroupedRows",
     "Groups",
+    "JoinKind",
     "Joined",
     "Key",
     "Literal",

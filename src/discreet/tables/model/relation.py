@@ -10,6 +10,7 @@ __all__ = [
     "UNIT",
     "Columns",
     "GroupedRows",
+    "JoinKind",
     "Joined",
     "Rows",
     "Scan",
@@ -25,6 +26,9 @@ UNIT: Final = "unit"
 """The column that says whose row it is."""
 
 Columns = tuple[tuple[str, Scalar], ...]
+
+JoinKind = Literal["inner", "left", "right", "full"]
+"""Which rows without a partner a join keeps: none, those before it, its own, or both."""
 
 
 @final
@@ -45,7 +49,8 @@ class Joined:
     """Rows under the name ``alias``, joined to those before them; the first one to nothing.
 
     Columns are named with this alias as their source. A ``left`` join keeps the rows before that
-    have no partner, with NULLs; without conditions, ``on``, all pairs are partners.
+    have no partner, with NULLs, a ``right`` join its own, and a ``full`` join both; without
+    conditions, ``on``, all pairs are partners.
 
     >>> Joined(alias="s0", rows=Select(Scan("people"), (("age", ColumnRef("age")),))).kind
     'inner'
@@ -53,7 +58,7 @@ class Joined:
 
     alias: str
     rows: "Rows"
-    kind: Literal["inner", "left"] = "inner"
+    kind: JoinKind = "inner"
     on: tuple[Scalar, ...] = ()
 
 
@@ -63,19 +68,24 @@ class Select:
     """Columns of the rows that meet all conditions, ``where``; without columns, bare rows.
 
     ``most`` limits how many rows of one unit a join makes, before they are made. Let a unit have
-    n_i rows in the i-th of the k joined parts with a column :data:`UNIT` (1 where it has none), and
-    let m be the most partners that rows can have in the other, public parts: the product, over
-    these, of the largest number of rows that agree in all :func:`partner_keys`. A unit with
-    m n_1 ... n_k > ``most`` is crowded: of its rows in part i only c_i are joined, those of lowest
-    salted hash. c_i is the largest of 1, the k-th root of floor(``most`` / m), and ``most`` over
-    m times all n_j but n_i; both are rounded down.
+    n_i rows in the i-th of the k joined parts with a column :data:`UNIT` (1 where it has none), let
+    m be the most partners that rows can have in the other, public parts: the product, over these,
+    of the largest number of rows that agree in all :func:`partner_keys`; and let l be ``most``
+    halved for each ``full`` join, rounded down, and at least 1. A unit with m n_1 ... n_k > l is
+    crowded: of its rows in part i only c_i are joined, those of lowest salted hash. c_i is the
+    largest of 1, the k-th root of floor(l / m), and l over m times all n_j but n_i; both are
+    rounded down.
 
-    Claim: a unit has at most max(``most``, m) joined rows whatever anybody's rows are, and these
-    are a function of its own rows, the public tables and the salt. So sensitivities stay the same.
+    Claim: a unit has at most max(``most``, 2^f m) joined rows, with f full joins, whatever
+    anybody's rows are, and these are a function of its own rows, the public tables and the salt. So
+    sensitivities stay the same.
 
     Why: where a c_i is the third of these, what the unit has in all other parts times m times c_i
-    is at most ``most``. Otherwise all are the k-th root, and so is their product times m; or all
-    are 1. What is bounded, weighed and added up comes afterwards, unit by unit.
+    is at most l. Otherwise all are the k-th root, and so is their product times m; or all are 1.
+    Of a and b rows of the unit, at least 1 each, an inner, left or right join makes at most a b: a
+    row that is kept without a partner stands for one pair that is not made. A full join makes at
+    most max(a b, a + b) <= 2 a b. What is bounded, weighed and added up comes afterwards, unit by
+    unit.
 
     >>> Select.of("people", unit="user_id", value_0="age").names
     ('unit', 'value_0')
@@ -130,7 +140,9 @@ def partner_keys(parts: tuple[Joined, ...], index: int) -> tuple[Scalar, ...]:
     """Return what of a public part its partners fix: rows that agree in it are all they can have.
 
     That is what conditions equate with something of the parts that have units, or of public parts
-    before it: were they to fix each other, nobody would fix either.
+    before it: were they to fix each other, nobody would fix either. Conditions count where every
+    row of the part meets them: those of inner joins, its own if it is not kept without a partner,
+    and those of right joins after it.
 
     >>> day = Call("equal", (ColumnRef("day", "s0"), ColumnRef("day", "s1")))
     >>> late = Call("less", (ColumnRef("hour", "s0"), ColumnRef("hour", "s1")))
@@ -143,8 +155,8 @@ def partner_keys(parts: tuple[Joined, ...], index: int) -> tuple[Scalar, ...]:
     given = {p.alias for i, p in enumerate(parts) if i < index or UNIT in p.rows.names}
     found: list[Scalar] = []
     for part in parts:
-        # A left join keeps rows that do not meet its conditions, but for those that it adds.
-        for node in part.on if part is own or part.kind == "inner" else ():
+        kinds = ("inner", "left") if part is own else ("inner", "right")
+        for node in part.on if part.kind in kinds else ():
             if isinstance(node, Call) and node.function in ("equal", "same"):
                 one, other = node.arguments
                 for mine, theirs in ((one, other), (other, one)):
@@ -178,9 +190,9 @@ def most_joined(rows: Rows) -> int | None:
 def most_rows(rows: Rows) -> int | None:
     """Return how many rows of one unit there are at most by how they are made, None if unknown.
 
-    Grouping by the unit leaves one; joins on the unit multiply, and so do public parts unless their
-    partners fix all that they are grouped by. It is enforced like every other limit, so that no
-    guarantee rests on it.
+    Grouping by the unit leaves one; joins on the unit multiply (full ones may add up instead), and
+    so do public parts unless their partners fix all that they are grouped by. It is enforced like
+    every other limit, so that no guarantee rests on it.
 
     >>> visits = Select.of("visits", unit="id")
     >>> most_rows(visits), most_rows(GroupedRows(visits, by=("unit",), columns=(), per_unit=1))
@@ -197,9 +209,9 @@ def most_rows(rows: Rows) -> int | None:
             most = most_rows(part.rows)
         else:
             most = 1 if _is_one(part, partner_keys(rows.source, index)) else None
-        if most is None or part.kind not in ("inner", "left"):
+        if most is None:
             return None
-        product *= most
+        product = max(product * most, product + most if part.kind == "full" else 0)
     return product
 
 

@@ -323,7 +323,7 @@ class _Reader:
         if self.histogram is not None:
             keys.append(self.histogram.node)
         columns = [
-            *unit_column(self.rows.unit()),
+            *unit_column(self.rows.unit),
             *((f"key_{i}", node) for i, node in enumerate(keys)),
             *((f"value_{i}", node) for i, node in enumerate(self.scope.value_nodes)),
         ]

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from discreet.tables.engines import Call, ColumnRef, Joined, Select
+from discreet.tables.engines import Call, ColumnRef, Joined, JoinKind, Select
 from discreet.testing.engines.comparison import Comparison
 
 if TYPE_CHECKING:
@@ -26,14 +26,15 @@ def _tables(*units: int) -> "dict[str, pa.Table]":
         "a": table({1: 30, 2: 3, 3: 2}),
         "b": table({1: 40, 2: 5, 3: 70}),
         "same": table({1: 40, 2: 5, 3: 70}, is_same=True),
+        "nobody": pa.table({"unit": pa.array([], pa.int64()), "x": pa.array([], pa.int64())}),
         "days": pa.table({"x": [0, 0, 0, 0, 1, 2], "day": list("abcdef")}),
     }
 
 
-def _part(alias: str, table: str, *on: "Scalar", is_left: bool = False) -> Joined:
+def _part(alias: str, table: str, *on: "Scalar", kind: JoinKind = "inner") -> Joined:
     rows = Select.of(table, day="day", x="x") if table == "days" else None
     rows = rows or Select.of(table, unit="unit", x="x")
-    return Joined(alias=alias, rows=rows, kind="left" if is_left else "inner", on=on)
+    return Joined(alias=alias, rows=rows, kind=kind, on=on)
 
 
 def _equal(column: str, one: str, other: str) -> Call:
@@ -89,10 +90,39 @@ class Crowds(Comparison):
     def test_crowds_in_left_joins(self) -> None:
         """A unit without partners keeps all of its rows; one row without partners counts one."""
         on = (_equal("unit", "s0", "s1"), _equal("x", "s0", "s1"))
-        left = _joined(_part("s0", "b"), _part("s1", "a", *on, is_left=True))
+        left = _joined(_part("s0", "b"), _part("s1", "a", *on, kind="left"))
         found = self.joined_rows(left, 1, 2, 3)
         counts = Counter(row[0] for row in found.elements())
         assert counts == {1: 10, 2: 5, 3: 50}
+
+    def test_crowds_in_right_and_full_joins(self) -> None:
+        """Units that only the right side has are cut as well; a full join may add rows up."""
+        on = (_equal("unit", "s0", "s1"), _equal("x", "s0", "s1"))
+        unit = Call("coalesce", (ColumnRef("unit", "s0"), ColumnRef("unit", "s1")))
+        kinds: dict[JoinKind, dict[int, int]] = {
+            "right": {1: 10, 2: 5, 3: 50},
+            "full": {1: 14, 2: 5, 3: 27},
+        }
+        for kind, counts in kinds.items():
+            parts = (_part("s0", "a"), _part("s1", "b", *on, kind=kind))
+            columns = (("unit", unit), ("x", ColumnRef("x", "s1")))
+            self.check_most(Select(parts, columns, (), _MOST), counts)
+        parts = (
+            Joined(alias="s0", rows=Select.of("nobody", unit="unit", x="x")),
+            _part("s1", "b", *on, kind="right"),
+        )
+        one = Select(parts, (("unit", ColumnRef("unit", "s1")),), (), 20)
+        self.check_most(one, {1: 20, 2: 5, 3: 20})
+
+    def check_most(self, select: Select, most: dict[int, int]) -> None:
+        """Check that no unit has more rows, and that each has the same alone."""
+        found = self.joined_rows(select, 1, 2, 3)
+        counts = Counter(row[0] for row in found.elements())
+        assert all(0 < counts[unit] <= most[unit] for unit in most)
+        alone: Counter[tuple[Any, ...]] = Counter()
+        for unit in (1, 2, 3):
+            alone += self.joined_rows(select, unit)
+        assert found == alone, "which rows are joined depends on other units"
 
     def test_crowds_of_public_partners(self) -> None:
         """A row has at most 4 partners of the same x, and 6 of any."""

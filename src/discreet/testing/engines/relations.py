@@ -56,7 +56,7 @@ class Relations(Comparison):
         self.check_rows(Select(Scan("visits"), columns, (is_small, is_a)), (1,), (1,))
 
     def test_joins(self) -> None:
-        """An inner join drops rows without a partner, a left join keeps them; NULL has none."""
+        """Rows without a partner are kept on the left, the right, both or none; NULL has none."""
         left = Joined(alias="s0", rows=Select.of("visits", id="id", day="day"))
         on = (Call("equal", (ColumnRef("day", "s0"), ColumnRef("day", "s1"))),)
         days = Select.of("days", day="day", name="name")
@@ -66,6 +66,10 @@ class Relations(Comparison):
         self.check_rows(inner, *partners)
         outer = Select((left, Joined(alias="s1", rows=days, kind="left", on=on)), columns)
         self.check_rows(outer, *partners, (1, None), (None, None))
+        kept = Select((left, Joined(alias="s1", rows=days, kind="right", on=on)), columns)
+        self.check_rows(kept, *partners, (None, "C"), (None, "none"))
+        both = Select((left, Joined(alias="s1", rows=days, kind="full", on=on)), columns)
+        self.check_rows(both, *partners, (1, None), (None, None), (None, "C"), (None, "none"))
 
     def test_joins_without_a_condition(self) -> None:
         """All pairs are partners."""

@@ -28,6 +28,7 @@ def cut(
     ``texts`` are the parts' own SELECTs.
     """
     steps, whole = [], list(texts)
+    most = max(1, most >> sum(part.kind == "full" for part in parts))
     for index, part in enumerate(parts):
         if not _is_scan(part.rows):
             # It is read three times: joins inside joins would be carried out over and over.
@@ -40,8 +41,11 @@ def cut(
         for index in range(len(parts))
         if index not in units
     }
-    steps.append(f"{_BUSY} AS MATERIALIZED ({_busy(whole, units, public, most, dialect)})")
-    steps.append(f"{_CROWDS} AS MATERIALIZED ({_crowds(whole, units, public, most, dialect)})")
+    # Rows before a right or full join are not needed for a row of it.
+    ids = "FULL" if any(part.kind in ("right", "full") for part in parts) else "LEFT"
+    own = (whole, units, public, ids, most, dialect)
+    steps.append(f"{_BUSY} AS MATERIALIZED ({_busy(*own)})")
+    steps.append(f"{_CROWDS} AS MATERIALIZED ({_crowds(*own)})")
     for index in units:
         whole[index] = _kept(whole[index], parts[index].rows.names, index, dialect)
     return f"WITH {', '.join(steps)} ", whole
@@ -57,7 +61,12 @@ def _is_scan(rows: Rows) -> bool:
 
 
 def _busy(
-    texts: Sequence[str], units: list[int], public: Mapping[int, str], most: int, dialect: Dialect
+    texts: Sequence[str],
+    units: list[int],
+    public: Mapping[int, str],
+    ids: str,
+    most: int,
+    dialect: Dialect,
 ) -> str:
     """Write the buckets of units that could have too many rows together: nearly always none.
 
@@ -68,14 +77,17 @@ def _busy(
         index: f"SELECT {bucket} AS id, {_COUNT} FROM ({texts[index]}) AS r GROUP BY 1"  # noqa: S608
         for index in units
     }
-    source, sizes = _sizes(counts, public)
-    return (
-        f"SELECT c{units[0]}.id FROM {source} WHERE {' * '.join(sizes.values())} > {number(most)}"  # noqa: S608
-    )
+    source, id_, sizes = _sizes(counts, public, ids)
+    return f"SELECT {id_} AS id FROM {source} WHERE {' * '.join(sizes.values())} > {number(most)}"  # noqa: S608
 
 
 def _crowds(
-    texts: Sequence[str], units: list[int], public: Mapping[int, str], most: int, dialect: Dialect
+    texts: Sequence[str],
+    units: list[int],
+    public: Mapping[int, str],
+    ids: str,
+    most: int,
+    dialect: Dialect,
 ) -> str:
     """Write the units that could have too many rows, with how many to keep in each part."""
     busy = f"WHERE {_bucket(most, dialect)} IN (SELECT id FROM {_BUSY})"  # noqa: S608
@@ -83,7 +95,7 @@ def _crowds(
         index: f"SELECT unit AS id, {_COUNT} FROM ({texts[index]}) AS r {busy} GROUP BY unit"  # noqa: S608
         for index in units
     }
-    source, sizes = _sizes(counts, public)
+    source, id_, sizes = _sizes(counts, public, ids)
     root = _root(most, [sizes[index] for index in public], len(units))
     caps = []
     for index in units:
@@ -91,7 +103,7 @@ def _crowds(
         share = f"FLOOR({number(most)} / ({others}))"
         caps.append(f"GREATEST({root}, {share}) AS c{index}")
     return (
-        f"SELECT {column_list([f'c{units[0]}.id AS unit', *caps])} FROM {source} "  # noqa: S608
+        f"SELECT {column_list([f'{id_} AS unit', *caps])} FROM {source} "  # noqa: S608
         f"WHERE {' * '.join(sizes.values())} > {number(most)}"
     )
 
@@ -102,14 +114,22 @@ def _bucket(most: int, dialect: Dialect) -> str:
     return f"CAST(FLOOR({dialect.hash(['r.unit'])} / {number(width)}) AS INTEGER)"
 
 
-def _sizes(counts: Mapping[int, str], public: Mapping[int, str]) -> tuple[str, dict[int, str]]:
-    """Put counts of the same id side by side; return that, and each part's count."""
+def _sizes(
+    counts: Mapping[int, str], public: Mapping[int, str], ids: str
+) -> tuple[str, str, dict[int, str]]:
+    """Put counts of the same id side by side; return that, the id, and each part's count.
+
+    The ids are those of the first part (LEFT), or of any (FULL).
+    """
     first, *others = (f"({text}) AS c{index}" for index, text in counts.items())
-    left, *rights = (f"c{index}.id" for index in counts)
+    id_, *rights = (f"c{index}.id" for index in counts)
     items = [first]
-    items += [f"LEFT JOIN {c} ON {left} = {right}" for c, right in zip(others, rights, strict=True)]
+    for other, right in zip(others, rights, strict=True):
+        items.append(f"{ids} JOIN {other} ON {id_} = {right}")
+        id_ = f"COALESCE({id_}, {right})" if ids == "FULL" else id_
     items += [f"CROSS JOIN {text} AS c{index}" for index, text in public.items()]
-    return " ".join(items), {index: f"COALESCE(c{index}.n, 1e0)" for index in (*counts, *public)}
+    sizes = {index: f"COALESCE(c{index}.n, 1e0)" for index in (*counts, *public)}
+    return " ".join(items), id_, sizes
 
 
 def _partners(parts: tuple[Joined, ...], texts: Sequence[str], index: int, dialect: Dialect) -> str:

@@ -49,7 +49,7 @@ def _named(name: str, node: Scalar, dialect: Dialect) -> str:
 def _join(one: Joined, item: str, dialect: Dialect) -> str:
     if not one.on and one.kind == "inner":
         return f"CROSS JOIN {item}"
-    word = "LEFT JOIN" if one.kind == "left" else "JOIN"
+    word = "JOIN" if one.kind == "inner" else f"{one.kind.upper()} JOIN"
     condition = " AND ".join(scalar_sql(node, dialect) for node in one.on) or "TRUE"
     return f"{word} {item} ON {condition}"
 

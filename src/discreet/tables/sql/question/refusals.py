@@ -155,16 +155,16 @@ CATALOGUE: Final[dict[str, tuple[str, str]]] = {
     ),
     # Joins.
     "join_kind": (
-        "{word} is not supported: rows without a partner belong to nobody, or rows get mixed.",
-        "Use INNER JOIN or LEFT JOIN with ON or USING.",
+        "{word} is not supported: rows of different units could get mixed.",
+        "Use INNER JOIN, LEFT JOIN, RIGHT JOIN or FULL JOIN with ON or USING.",
     ),
     "join_unit": (
         "two protected tables can only be joined where both rows are of the same {word}.",
         "Add the unit's column to the condition: USING ({word}), or ON a.{word} = b.{word} AND ...",
     ),
-    "join_left": (
-        "a protected table stands to the right of a public one in a LEFT JOIN.",
-        "Write the protected table first, or use INNER JOIN.",
+    "join_public": (
+        "this {word} keeps public rows without a partner, which belong to nobody.",
+        "Keep those of the protected table, as in protected LEFT JOIN public, or use INNER JOIN.",
     ),
     "many_tables": (
         "this joins more than {most} tables, each use of a part of WITH counted.",

@@ -17,7 +17,13 @@ from discreet.tables.sql.expressions.term import Term, tidy, total_column
 from discreet.tables.sql.question.context import ReadingContext, fold, nearest, short_sql
 from discreet.tables.sql.relations.joins import Relation, attach, check_units
 from discreet.tables.sql.relations.row_owner import is_unit_column, unit_of
-from discreet.tables.sql.relations.scopes import FromItem, RowScope, inner_names, unit_column
+from discreet.tables.sql.relations.scopes import (
+    FromItem,
+    JoinSide,
+    RowScope,
+    inner_names,
+    unit_column,
+)
 from discreet.tables.sql.relations.semi_joins import attach_semi_join, semi_join
 from discreet.tables.sql.relations.unit_subqueries import Named, grouped
 
@@ -101,11 +107,7 @@ def from_clause(question: ReadingContext, select: exp.Select, known: With) -> Re
     if clause is None:
         raise question.refuse("no_table", select)
     start, joins = _flat(clause.this, select.args.get("joins") or [])
-    first = _from_item(question, start, known, alias="s0")
-    relation = Relation(scope=RowScope(question, [first], where="in a join condition"))
-    for join in joins:
-        alias = f"s{len(relation.scope.sources)}"
-        attach(question, relation, join, _from_item(question, join.this, known, alias=alias))
+    relation = _joined(question, start, joins, known)
     where = select.args.get("where")
     parts = [] if where is None else conjuncts(where.this)
     check_units(question, relation, parts)
@@ -116,7 +118,7 @@ def from_clause(question: ReadingContext, select: exp.Select, known: With) -> Re
         question.read, question.uses = tables, uses  # read once more, when it is joined
         return scope
 
-    def derive(inner: exp.Select, alias: str, title: str) -> FromItem:
+    def derive(inner: exp.Select, alias: str, title: str) -> JoinSide:
         return _derived(question, inner, known, alias=alias, title=title)
 
     for asked in (semi_join(part) for part in parts):
@@ -128,26 +130,32 @@ def from_clause(question: ReadingContext, select: exp.Select, known: With) -> Re
 def _flat(
     node: exp.Expression, joins: list[exp.Expression]
 ) -> tuple[exp.Expression, list[exp.Expression]]:
-    """Return the first table and all joins, without parentheses that change nothing.
-
-    A RIGHT JOIN of two tables is a LEFT JOIN from the other side.
-    """
+    """Return the first table and all joins, without parentheses that change nothing."""
     joins = [*(node.args.get("joins") or []), *joins]
     while isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table | exp.Subquery):
         if node.args.get("alias") is not None:
             break
         node = node.this
         joins = [*(node.args.get("joins") or []), *joins]
-    if joins and str(joins[0].args.get("side") or "").upper() == "RIGHT":
-        turned = joins[0].copy()
-        turned.set("side", "LEFT")
-        start = turned.this
-        if not start.args.get("joins"):
-            bare = node.copy()
-            bare.set("joins", None)
-            turned.set("this", bare)
-            return start, [turned, *joins[1:]]
     return node, joins
+
+
+def _joined(
+    question: ReadingContext, start: exp.Expression, joins: list[exp.Expression], known: With
+) -> Relation:
+    """Translate tables and subqueries, joined from left to right."""
+    relation = Relation.of(question, _side(question, start, known, alias="s0"))
+    for join in joins:
+        alias = relation.next_alias
+        inner, others = _flat(join.this, [])
+        if others:  # joined among themselves before
+            nested = _joined(question, inner, others, known)
+            check_units(question, nested, [])
+            side = nested.nested(alias)
+        else:
+            side = _side(question, inner, known, alias=alias)
+        attach(question, relation, join, side)
+    return relation
 
 
 def where_clause(
@@ -163,9 +171,7 @@ def where_clause(
     return in_order([*terms, *relation.conditions]), parts
 
 
-def _from_item(
-    question: ReadingContext, node: exp.Expression, known: With, *, alias: str
-) -> FromItem:
+def _side(question: ReadingContext, node: exp.Expression, known: With, *, alias: str) -> JoinSide:
     question.count_source(node)
     if isinstance(node, exp.Lateral):
         raise question.refuse("lateral", node)
@@ -216,30 +222,23 @@ def _title(question: ReadingContext, node: exp.Expression) -> str:
 
 def _base(
     question: ReadingContext, table: Table, node: exp.Expression, *, alias: str, title: str
-) -> FromItem:
+) -> JoinSide:
     question.count_table(node)
     unit, where = (None, ()) if table.is_public else unit_of(question, table, node)
     if not table.is_public:
         question.read.add(table.name)
     columns = {fold(c.name): (c.name, _term(question, table, c), c.type) for c in table.columns}
-    inner = inner_names([c.name for c in table.columns])
+    item = FromItem(alias=alias, title=title, columns=columns, is_private=not table.is_public)
 
-    def rows(used: set[str]) -> Select:
+    def rows() -> Select:
         needed = tuple(
-            (inner[lower], term.node)
+            (item.names[lower], term.node)
             for lower, (_, term, _) in columns.items()
-            if lower in used and term is not None
+            if lower in item.used and term is not None
         )
         return Select(Scan(table.name), (*unit_column(unit), *needed), where)
 
-    return FromItem(
-        alias=alias,
-        title=title,
-        columns=columns,
-        is_private=not table.is_public,
-        has_unit=unit is not None,
-        rows=rows,
-    )
+    return JoinSide(alias=alias, items=[item], rows=rows, has_unit=unit is not None)
 
 
 def _term(question: ReadingContext, table: Table, column: Column) -> Term | None:
@@ -256,7 +255,7 @@ def _term(question: ReadingContext, table: Table, column: Column) -> Term | None
 
 def _derived(
     question: ReadingContext, select: exp.Select, known: With, *, alias: str, title: str
-) -> FromItem:
+) -> JoinSide:
     """Translate a subquery or a part of WITH."""
     check_clauses(question, select)
     known = with_clause(question, select, known)
@@ -274,15 +273,9 @@ def _derived(
         if is_grouped
         else _plain(question, items, relation, where)
     )
-    has_unit = relation.scope.unit() is not None
-    return FromItem(
-        alias=alias,
-        title=title,
-        columns=columns,
-        is_private=relation.is_private,
-        has_unit=has_unit,
-        rows=lambda used: rows,
-    )
+    item = FromItem(alias=alias, title=title, columns=columns, is_private=relation.is_private)
+    has_unit = relation.scope.unit is not None
+    return JoinSide(alias=alias, items=[item], rows=lambda: rows, has_unit=has_unit)
 
 
 def _plain(
@@ -294,7 +287,7 @@ def _plain(
     scope = relation.scope.at("in a subquery without GROUP BY")
     columns: Named = {}
     inner = inner_names([title for title, _ in items])
-    parts = [*unit_column(scope.unit())]
+    parts = [*unit_column(scope.unit)]
     for title, node in items:
         if fold(title) in columns:
             raise question.refuse("duplicate", node, word=title)
@@ -349,7 +342,7 @@ def _star(
                 continue
             column = exp.column(declared, table=source.title or None, quoted=True)
             column.meta.update({"start": question.positions.offset(item), "from_star": True})
-            if not source.title:
+            if not source.title or (not table and lower in source.shared):
                 column.set("table", None)
             found.append((declared, column))
     return found

@@ -9,37 +9,84 @@ from sqlglot import ErrorLevel, exp
 
 from discreet.errors import Refused
 from discreet.tables.model.relation import UNIT, Columns, Rows
-from discreet.tables.model.scalar import ColumnRef, Scalar
+from discreet.tables.model.scalar import Call, ColumnRef, Scalar
 from discreet.tables.sql.aggregate_calls import (
     expanded,
     has_aggregate,
     is_aggregate,
     is_supported,
 )
-from discreet.tables.sql.expressions.term import Term
+from discreet.tables.sql.expressions.literals import joined, unify
+from discreet.tables.sql.expressions.term import Term, tidy
 from discreet.tables.sql.expressions.translate import translate
 from discreet.tables.sql.question.context import DIALECT, ReadingContext, fold, nearest, short_sql
 
-__all__ = ["FromItem", "GroupedScope", "RowScope", "inner_names", "spelled", "unit_column"]
+__all__ = [
+    "FromItem",
+    "GroupedScope",
+    "JoinSide",
+    "RowScope",
+    "SharedColumn",
+    "inner_names",
+    "spelled",
+    "unit_column",
+]
 
 
 @final
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class FromItem:
     """One table or subquery in FROM. ``columns`` are by lower-case name, None if unusable.
 
-    ``rows`` makes its rows from the names of the columns that turned out to be needed.
+    Columns are read from the part ``alias`` of a plan, under their ``names`` there. Where USING
+    shows a column once, it is ``merged`` in all items but one, in which it may be ``shared``.
     """
 
     alias: str
     title: str
     columns: dict[str, tuple[str, Term | None, str]]  # name as declared, term, type
     is_private: bool
-    has_unit: bool
-    rows: Callable[[set[str]], Rows]
+    names: dict[str, str] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
-    is_optional: bool = False  # the right side of a LEFT JOIN
-    merged: set[str] = field(default_factory=set)  # columns that USING shows only once, elsewhere
+    is_optional: bool = False  # a join may put NULLs in the place of its rows
+    merged: set[str] = field(default_factory=set)
+    shared: dict[str, "SharedColumn"] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.names = self.names or inner_names([name for name, _, _ in self.columns.values()])
+
+
+@final
+@dataclass(slots=True, kw_only=True)
+class SharedColumn:
+    """A column of USING in an outer join: the first of some items' values that is not NULL."""
+
+    items: tuple[FromItem, ...]
+    is_optional: bool = False
+
+
+@final
+@dataclass(slots=True, kw_only=True)
+class JoinSide:
+    """What a join adds: one part of a plan, and the items whose columns are read from it.
+
+    ``rows`` makes its rows, once it is known which columns of the items are used.
+    """
+
+    alias: str
+    items: list[FromItem]
+    rows: Callable[[], Rows]
+    has_unit: bool
+
+    @property
+    def is_private(self) -> bool:
+        """Whether any of it is protected."""
+        return any(item.is_private for item in self.items)
+
+    @property
+    def unit(self) -> ColumnRef | None:
+        """Whose row it is, None where rows are units or all tables public."""
+        return ColumnRef(UNIT, self.alias) if self.has_unit else None
 
 
 def inner_names(columns: Sequence[str]) -> dict[str, str]:
@@ -63,13 +110,19 @@ class RowScope:
     """The columns of the rows of FROM."""
 
     def __init__(
-        self, question: ReadingContext, sources: Sequence[FromItem], *, where: str
+        self,
+        question: ReadingContext,
+        sources: Sequence[FromItem],
+        *,
+        where: str,
+        unit: Scalar | None = None,
     ) -> None:
         self.question, self.sources, self.where = question, list(sources), where
+        self.unit = unit  # whose row it is, None where rows are units or all tables public
 
     def at(self, where: str) -> "RowScope":
         """Return the same scope for another clause, named in refusals."""
-        return RowScope(self.question, self.sources, where=where)
+        return RowScope(self.question, self.sources, where=where, unit=self.unit)
 
     def term(self, node: exp.Expression, /) -> Term:
         """Translate an expression over rows."""
@@ -122,25 +175,37 @@ class RowScope:
     def _column(self, node: exp.Column) -> Term:
         self.question.arguments(node, "this", "table", "db", "catalog")
         source, wanted = self.find(node)
+        shared = None if node.table else source.shared.get(wanted)
+        if shared is None:
+            return self._of_item(node, source, wanted)
+        terms = [self._of_item(node, item, wanted) for item in shared.items]
+        if len(terms) == 1:
+            return terms[0]
+        same = unify(terms)
+        assert same is not None  # USING compared them
+        known = [item.columns[wanted][1] for item in shared.items]
+        return replace(
+            joined(same, Call("coalesce", tuple(tidy(term) for term in same))),
+            is_nullable=shared.is_optional or any(one is None or one.is_nullable for one in known),
+            is_unit=not shared.is_optional and all(one and one.is_unit for one in known),
+            is_tidy=True,
+            column=terms[0].column,
+        )
+
+    def _of_item(self, node: exp.Column, source: FromItem, wanted: str) -> Term:
         declared, term, type_ = source.columns[wanted]
         if term is None:
             raise self.question.refuse("column_type", node, word=declared, type=type_)
         source.used.add(wanted)
-        inner = inner_names([d for d, _, _ in source.columns.values()])[wanted]
         return replace(
             term,
-            node=ColumnRef(inner, source.alias),
+            node=ColumnRef(source.names[wanted], source.alias),
             is_literal=False,
             is_nullable=term.is_nullable or source.is_optional,
             is_unit=term.is_unit and not source.is_optional,
             is_tidy=True,
             column=declared,
         )
-
-    def unit(self) -> ColumnRef | None:
-        """Return the row's unit, None where rows are units or all tables public."""
-        first = next((source for source in self.sources if source.has_unit), None)
-        return None if first is None else ColumnRef(UNIT, first.alias)
 
 
 class GroupedScope(ABC):

@@ -17,7 +17,7 @@ from discreet.tables.sql.aggregate_calls import has_aggregate
 from discreet.tables.sql.expressions.logic import conjuncts
 from discreet.tables.sql.question.context import ReadingContext
 from discreet.tables.sql.relations.joins import Relation, attach
-from discreet.tables.sql.relations.scopes import FromItem, RowScope
+from discreet.tables.sql.relations.scopes import JoinSide, RowScope
 
 __all__ = ["SemiJoin", "attach_semi_join", "semi_join"]
 
@@ -68,7 +68,7 @@ def attach_semi_join(
     asked: SemiJoin,
     *,
     inside: Callable[[exp.Select], RowScope],
-    derive: Callable[[exp.Select, str, str], FromItem],
+    derive: Callable[[exp.Select, str, str], JoinSide],
 ) -> None:
     """Join the distinct values that a condition compares with.
 
@@ -76,8 +76,8 @@ def attach_semi_join(
     under an alias and a title.
     """
     query, pairs = _correlated(question, relation, asked, inside)
-    number = len(relation.scope.sources)
-    title = f" {number}"  # which no question can write as a plain name
+    alias = relation.next_alias
+    title = f" {alias}"  # which no question can write as a plain name
     start = question.positions.offset(asked.node)
     select = _distinct(query, [own for own, _ in pairs])
     on = exp.and_(*(
@@ -86,13 +86,14 @@ def attach_semi_join(
     ))  # fmt: skip
     for part in (*select.walk(), *on.walk()):
         part.meta.setdefault("start", start)
-    source = derive(select, f"s{number}", title)
+    side = derive(select, alias, title)
+    (source,) = side.items
     source.merged.update(source.columns)  # seen by nobody who does not name its title
     join = exp.Join(this=exp.to_identifier("t"), on=on, side="LEFT" if asked.is_negated else None)
     join.this.meta["start"] = start
     if asked.is_negated and asked.subject is not None and not source.is_private:
         raise question.refuse("not_in", asked.node)  # a NULL among the values would say no to all
-    attach(question, relation, join, source, is_semi=True)
+    attach(question, relation, join, side, is_semi=True)
     if asked.is_negated:
         source.used.update(source.columns)
         relation.conditions.append(Call("is_null", (ColumnRef("k0", source.alias),)))

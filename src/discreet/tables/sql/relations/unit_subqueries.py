@@ -98,7 +98,7 @@ def grouped(
     groups = _UnitScope(scope, [(key.node, new) for key, new in zip(keys, inner, strict=True)])
     columns: Named = {}
     names = inner_names([title for title, _ in items])
-    unit = unit_column(scope.unit())
+    unit = unit_column(scope.unit)
     shown: list[tuple[str, Scalar]] = [(UNIT, ColumnRef(UNIT)) for _ in unit]
     for title, node in items:
         if fold(title) in columns:

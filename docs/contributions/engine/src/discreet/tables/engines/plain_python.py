@@ -161,24 +161,32 @@ class PlainPythonEngine:
         elif isinstance(rows.source, Scan):
             kept = self._tables[rows.source.table]
         else:
-            kept = [{}]
+            kept, nothing = [{}], Row()
             parts = {one.alias: self._rows(one.rows, salt) for one in rows.source}
             if rows.most is not None:
                 parts = _uncrowded(rows.source, parts, rows.most, salt)
             for one in rows.source:
-                kept = self._joined(kept, one, parts[one.alias])
+                kept = self._joined(kept, one, parts[one.alias], nothing)
+                nothing |= {f"{one.alias}.{name}": None for name in one.rows.names}
         where = rows.where if isinstance(rows, Select) else ()
         kept = [row for row in kept if all(_value(node, row) is True for node in where)]
         return [{name: _value(node, row) for name, node in rows.columns} for row in kept]
 
-    def _joined(self, before: list[Row], one: Joined, found: list[Row]) -> list[Row]:
+    def _joined(self, before: list[Row], one: Joined, found: list[Row], nothing: Row) -> list[Row]:
         others = [{f"{one.alias}.{name}": row[name] for name in row} for row in found]
         nobody = {f"{one.alias}.{name}": None for name in one.rows.names}
-        made = []
+        made, met = [], set()
         for row in before:
-            pairs = [{**row, **other} for other in others]
-            partners = [p for p in pairs if all(_value(node, p) is True for node in one.on)]
-            made += partners or ([{**row, **nobody}] if one.kind == "left" else [])
+            partners = []
+            for i, other in enumerate(others):
+                pair = {**row, **other}
+                if all(_value(node, pair) is True for node in one.on):
+                    partners.append(pair)
+                    met.add(i)
+            keeps = one.kind in ("left", "full")
+            made += partners or ([{**row, **nobody}] if keeps else [])
+        if one.kind in ("right", "full"):
+            made += [{**nothing, **other} for i, other in enumerate(others) if i not in met]
         return made
 
 
@@ -187,6 +195,7 @@ def _uncrowded(
 ) -> dict[str, list[Row]]:
     """Return the rows of each part without those of crowded units that are not joined."""
     units = [part.alias for part in parts if "unit" in part.rows.names]
+    most = max(1, most >> sum(part.kind == "full" for part in parts))
     partners = 1
     for index, part in enumerate(parts):
         if part.alias not in units:
