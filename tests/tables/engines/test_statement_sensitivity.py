@@ -48,6 +48,9 @@ SCHEMA = pa.schema(
         "value_1": pa.float64(),
     }
 )
+ENDS = st.sampled_from(
+    [(Fraction(low), Fraction(high)) for low, high in ((-3, 7), (0, 5), (-9, -1), (0, 0))]
+)
 BOUNDS = ((Fraction(-3), Fraction(7)), (Fraction(1, 3), Fraction(1, 3) + Fraction(10)))
 FAMILIES = {
     "rows": Cells(kind="rows"),
@@ -286,6 +289,18 @@ def test_one_unit_moves_distinct_counts_by_at_most_its_values(rest, before, afte
     ((without, one, two),) = answers(worlds, statement)
     assert moved(without, one)[0] <= most
     assert moved(one, two)[0] <= 2 * most
+
+
+@pytest.mark.lengthy
+@few
+@given(rest=others, before=own, after=own, most=st.integers(1, 3), keys=st.booleans(), ends=ENDS)
+def test_one_unit_moves_distinct_sums_by_at_most_its_values(rest, before, after, most, keys, ends):
+    query = QUERY if keys else without_keys()
+    statement = Distinct(query=query, value=0, most=most, salt="s", bounds=ends)
+    worlds = [table(rest, []), table(rest, before), table(rest, after)]
+    ((without, one, two),) = answers(worlds, statement)
+    assert moved(without, one)[0] <= most * WEIGHT_STEPS
+    assert moved(one, two)[0] <= (2 if ends[0] < 0 < ends[1] or keys else 1) * most * WEIGHT_STEPS
 
 
 def without_keys():

@@ -26,7 +26,7 @@ CATALOG = Catalog(
 def test_every_kind_is_released_in_one_way():
     assert set(SPECS) == set(get_args(AggregateKind))
     for spec in SPECS.values():
-        ways = [spec.counts, spec.cells, spec.draws]
+        ways = [spec.counts, spec.adds, spec.cells, spec.draws]
         if spec.counts == "values":  # the one count that shares the cells of its values
             ways.remove("present")
         assert sum(way is not None for way in ways) == 1, spec

@@ -17,6 +17,7 @@ QUESTIONS = {
     "count_units": "COUNT(DISTINCT person)",
     "count_distinct": "COUNT(DISTINCT k)",
     "sum": "SUM(x)",
+    "sum_distinct": "SUM(DISTINCT x)",
     "mean": "AVG(x)",
     "variance": "VARIANCE(x)",
     "deviation": "STDDEV(x)",

@@ -370,7 +370,8 @@ def check_statement(
         assert sum(abs(move[0]) for move in moves) <= factor
         return
     if isinstance(statement, Distinct):
-        assert sum(abs(move[0]) for move in moves) <= factor * statement.most
+        one = 1 if statement.bounds is None else WEIGHT_STEPS
+        assert sum(abs(move[0]) for move in moves) <= factor * statement.most * one
         return
     start = 0
     for cells in statement.cells:

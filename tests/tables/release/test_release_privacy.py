@@ -113,12 +113,17 @@ QUESTIONS = (
     "SELECT place, SUM(CLAMP(x, -9, 9)) AS s FROM other FULL JOIN t USING (person) GROUP BY place",
     "SELECT COUNT(*) AS n, COUNT(age) AS m FROM other RIGHT JOIN (t JOIN public USING (place))"
     " ON other.person = t.person AND age > 30",
+    "SELECT COUNT(DISTINCT place, n, x) AS n FROM t",
+    "SELECT SUM(DISTINCT CLAMP(x, -10, 10)) AS s FROM t",
+    "SELECT AVG(DISTINCT CLAMP(n, 0, 9)) AS s FROM t",
+    "SELECT place, SUM(DISTINCT CLAMP(n, -3, 9)) AS n FROM t GROUP BY place",
 )
 RECORD_QUESTIONS = (
     "SELECT COUNT(*) AS n FROM t",
     "SELECT SUM(CLAMP(x, -10, 10)) AS s, COUNT(x) AS k FROM t",
     "SELECT place, AVG(CLAMP(x, -1, 3)) AS m FROM t GROUP BY place",
     "SELECT COUNT(DISTINCT x) AS k FROM t",
+    "SELECT SUM(DISTINCT CLAMP(x, -1, 3)) AS k FROM t",
     "SELECT MEDIAN(CLAMP(x, -10, 10)) AS q FROM t",
     "SELECT SUM(x) AS s FROM t",
 )
@@ -259,7 +264,7 @@ def _check_noise(prepared, statement, before, after, followers, released, is_fir
     is_selecting = released.threshold is not None and is_first
     shared = [move for g, move in moves.items() if not is_selecting or (g in one and g in two)]
     if isinstance(statement, Distinct):
-        sizes, scale = [1], WEIGHT_STEPS
+        sizes, scale = [1], WEIGHT_STEPS if statement.bounds is None else 1
     else:
         sizes, scale = [c.count for c in statement.cells], 1
     noises = [event for event in followers if event[0] == "noise"]

@@ -103,6 +103,8 @@ def plainly(aggregate: Aggregate) -> str:
             return "count(DISTINCT unit)"
         case "count_distinct":
             return f"count(DISTINCT {values})"
+        case "sum_distinct":
+            return f"sum(DISTINCT {values})"
         case "variance":
             return f"var_{ending}({values})"
         case "deviation":
@@ -162,6 +164,9 @@ MEANINGS = [
     "SELECT DATE_TRUNC('year', seen) AS y, SUM(cost), AVG(cost) FROM visits GROUP BY y ORDER BY y",
     "SELECT COUNT(*) FILTER (WHERE ok), SUM(age) FILTER (WHERE age > 40), "
     "COUNT(DISTINCT city) FILTER (WHERE NOT ok) FROM people",
+    "SELECT SUM(DISTINCT CLAMP(age, 0, 99)), AVG(DISTINCT CLAMP(income, 0, 1e5)), "
+    "SUM(DISTINCT CLAMP(age, -5, 40)) FILTER (WHERE ok), COUNT(*) FROM people",
+    "SELECT city, AVG(DISTINCT CLAMP(age, 0, 99)) AS a FROM people GROUP BY city ORDER BY city",
     "SELECT DISTINCT city FROM people ORDER BY city DESC",
     "SELECT city FROM people GROUP BY city ORDER BY city",
     "SELECT SUM(ok::INTEGER), AVG(CAST(ok AS INTEGER)), SUM(CASE WHEN ok THEN age END) FROM people",
@@ -279,6 +284,16 @@ WORDS = {
     "SELECT APPROX_QUANTILES(age, 100)[OFFSET(90)], APPROX_QUANTILES(age, 4)[SAFE_OFFSET(0)], "
     "APPROX_QUANTILES(age, 4)[ORDINAL(2)] FROM people":
         "SELECT QUANTILE_CONT(age, 0.9), MIN(age), QUANTILE_CONT(age, 0.25) FROM people",
+    "SELECT COUNT(DISTINCT city, ok, age) FROM people":
+        "SELECT COUNT(*) FROM (SELECT DISTINCT city, ok, age FROM people "
+        "WHERE city IS NOT NULL AND ok IS NOT NULL AND age IS NOT NULL)",
+    "SELECT COUNT(DISTINCT city, age) FILTER (WHERE ok) FROM people":
+        "SELECT COUNT(*) FROM (SELECT DISTINCT city, age FROM people "
+        "WHERE city IS NOT NULL AND age IS NOT NULL AND ok)",
+    "SELECT SUM(n) FROM (SELECT user_id, COUNT(DISTINCT city, cost) AS n FROM visits "
+    "GROUP BY user_id)":
+        "SELECT COUNT(*) FROM (SELECT DISTINCT user_id, city, cost FROM visits "
+        "WHERE user_id IS NOT NULL AND city IS NOT NULL AND cost IS NOT NULL)",
     "SELECT APPROX_MEDIAN(age), APPROX_PERCENTILE(age, 0.9), COVAR(age, income) FROM people":
         "SELECT MEDIAN(age), QUANTILE_CONT(age, 0.9), COVAR_SAMP(age, income) FROM people",
     "SELECT IFF(SUM(age) > 0, 1, 0), SAFE_DIVIDE(SUM(age), COUNT(*)), ZEROIFNULL(SUM(income)), "

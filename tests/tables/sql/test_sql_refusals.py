@@ -10,7 +10,8 @@ import pytest
 from discreet.errors import Refused
 from discreet.privacy import Neighbours, Unit
 from discreet.tables.model.catalog import Catalog, Column, Table
-from discreet.tables.sql.parse import parse
+from discreet.tables.model.composite import Composite
+from discreet.tables.sql.parse import parse, parse_question
 from discreet.tables.sql.question.refusals import CATALOGUE
 
 CASES = Path(__file__).parents[1] / "cases" / "refusals"
@@ -94,9 +95,10 @@ REMEDIES = {
     "SELECT BOOL_OR(age > 3) FROM people": "SELECT COUNT_IF(age > 3), COUNT(*) FROM people",
     "SELECT MODE(region) FROM people":
         "SELECT region, COUNT(*) FROM people GROUP BY region ORDER BY 2 DESC LIMIT 1",
-    "SELECT SUM(DISTINCT age) FROM people": "SELECT age FROM people GROUP BY age",
-    "SELECT COUNT(DISTINCT region, ok) FROM people":
-        "SELECT COUNT(DISTINCT region || '-' || ok) FROM people",
+    "SELECT SUM(DISTINCT age) FROM people": "SELECT SUM(DISTINCT CLAMP(age, 0, 100)) FROM people",
+    "SELECT AVG(DISTINCT age) FROM people": "SELECT AVG(DISTINCT CLAMP(age, 0, 100)) FROM people",
+    "SELECT STDDEV(DISTINCT age) FROM people":
+        "SELECT STDDEV(age) FROM (SELECT age, COUNT(*) FROM people GROUP BY age)",
     "SELECT AVG(born) FROM people": "SELECT AVG(EPOCH(born)) FROM people",
     "SELECT SUM(region) FROM people": "SELECT SUM(CAST(region AS DOUBLE)) FROM people",
     "SELECT AVG(at - TIMESTAMP '2026-01-01') FROM visits":
@@ -117,7 +119,9 @@ REMEDIES = {
 def test_what_a_refusal_advises_is_answered(sql: str, instead: str) -> None:
     refusal({"sql": sql})
     known, _ = CATALOGS["plain"]
-    assert parse(instead, known).aggregates
+    found = parse_question(instead, known)
+    parts = found.parts if isinstance(found, Composite) else (found,)
+    assert all(part.aggregates for part in parts)
 
 
 def test_every_entry_of_the_catalogue_has_a_case_and_there_are_many() -> None:

@@ -161,6 +161,7 @@ _TOTALS: Final[dict[AggregateKind, Callable[[Noisy], Array]]] = {
     "count_units": _rows,
     "count_distinct": _rows,
     "sum": _sum,
+    "sum_distinct": _sum,
 }
 """Numbers of rows and sums: linear in the cells."""
 

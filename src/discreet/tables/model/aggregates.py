@@ -16,6 +16,7 @@ AggregateKind = Literal[
     "count_units",  # COUNT(DISTINCT unit)
     "count_distinct",  # COUNT(DISTINCT x)
     "sum",
+    "sum_distinct",  # SUM(DISTINCT x)
     "mean",
     "variance",
     "deviation",
@@ -46,8 +47,9 @@ class AggregateSpec:
     ``names`` are those in SQL, the usual one first; where ``names`` divide by n - 1,
     ``population_names`` divide by n. ``text`` is how people write it, around its arguments.
 
-    It is released in one of three ways. As a number of what it ``counts``; from ``cells``, of
-    which these are the fewest that it follows from; or as one value that it ``draws``.
+    It is released in one of four ways. As a number of what it ``counts``; as a sum of the distinct
+    values that it ``adds``; from ``cells``, of which these are the fewest that it follows from; or
+    as one value that it ``draws``.
 
     ``range_power`` tells the error of a ratio: the noise of a row, times the range of the values to
     this power, divided by the number of rows. None: only the data would tell it.
@@ -62,6 +64,7 @@ class AggregateSpec:
     text: str
     population_names: tuple[str, ...] = ()
     counts: Literal["rows", "values", "units", "distinct"] | None = None
+    adds: Literal["distinct"] | None = None
     cells: CellsKind | None = None
     draws: Literal["quantile", "minimum", "maximum"] | None = None
     range_power: int | None = None
@@ -110,6 +113,10 @@ AGGREGATES: Final[tuple[AggregateSpec | Rewrite, ...]] = (
     AggregateSpec(
         kind="count_distinct", names=("COUNT",), text="COUNT(DISTINCT {})",
         counts="distinct", sign="never_negative",
+    ),
+    AggregateSpec(
+        kind="sum_distinct", names=("SUM_DISTINCT",), text="SUM(DISTINCT {})", adds="distinct",
+        sign="as_values",
     ),
     AggregateSpec(kind="sum", names=("SUM",), text="SUM({})", cells="sum", sign="as_values"),
     AggregateSpec(

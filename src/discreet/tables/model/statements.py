@@ -126,7 +126,16 @@ class Distinct:
     """Count the distinct values in each group, each unit naming at most ``most`` of them in all.
 
     Of a unit's distinct pairs (group, value) those with the lowest salted hash count. The result
-    has the columns key_0, ..., cell_0 (int64, plain counts, not in WEIGHT_STEPS).
+    has the columns key_0, ..., cell_0 (int64, plain counts, not in WEIGHT_STEPS). With ``bounds``
+    the distinct values are added up instead, in WEIGHT_STEPS of the largest, each clamped and
+    rounded as in cells of kind ``sum``.
+
+    Claim: a unit moves the counts, over all groups together, by at most ``most``, and the sums by
+    at most ``most`` times WEIGHT_STEPS.
+
+    Why: which pairs a unit names depends on its own rows and the salt alone. So a unit that comes
+    or goes adds or takes at most ``most`` pairs from those that anybody names, and each of them
+    is 1 in one count, and at most WEIGHT_STEPS in one sum.
 
     >>> from discreet.tables.model.relation import Select
     >>> visits = Query(rows=Select.of("visits", unit="user_id", value_0="page"), tables=("visits",))
@@ -138,6 +147,7 @@ class Distinct:
     value: int
     most: int
     salt: str
+    bounds: tuple[Fraction, Fraction] | None = None
     groups: tuple[tuple[object, ...], ...] | None = None
 
 

@@ -35,7 +35,8 @@ class CellLayout:
     """What is released for a question.
 
     ``families`` are weighted sums over rows. ``with_units`` asks for the number of units,
-    ``distinct`` for the number of distinct values, ``ranks`` are the aggregates that are quantiles.
+    ``distinct`` for the number of distinct values and ``distinct_sums`` for their sum, ``ranks``
+    are the aggregates that are quantiles.
     ``sources`` says for each aggregate which family it follows from, None if it is none of these.
     Where keys are secret, ``selector`` is what decides which of them are shown.
     """
@@ -43,6 +44,7 @@ class CellLayout:
     families: tuple[Family, ...]
     with_units: bool
     distinct: tuple[int, ...]
+    distinct_sums: tuple[int, ...]
     ranks: tuple[int, ...]
     sources: tuple[int | None, ...]
     selector: Literal["rows", "units"] | None = None
@@ -61,7 +63,8 @@ class CellLayout:
     @property
     def parts(self) -> int:
         """How many releases share the price."""
-        return len(self.families) + self.with_units + len(self.distinct) + len(self.ranks)
+        named = len(self.distinct) + len(self.distinct_sums)
+        return len(self.families) + self.with_units + named + len(self.ranks)
 
 
 def lay_out(
@@ -107,10 +110,12 @@ def lay_out(
     if not query.unit_is_row and not isinstance(bounding, Norm | Groups):
         families = [replace(f, kind="total") if f.kind == "sum" else f for f in families]
     distinct = {one.values[0] for one in aggregates if one.spec.counts == "distinct"}
+    added = {one.values[0] for one in aggregates if one.spec.adds == "distinct"}
     return CellLayout(
         families=tuple(families),
         with_units="units" in counted or selector == "units",
         distinct=tuple(sorted(distinct)),
+        distinct_sums=tuple(sorted(added)),
         ranks=tuple(i for i, one in enumerate(aggregates) if one.spec.draws),
         sources=tuple(_source(one, families) for one in aggregates),
         selector=selector,

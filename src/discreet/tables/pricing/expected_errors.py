@@ -97,7 +97,7 @@ def _bounding(aggregate: Aggregate, prepared: Prepared, catalog: Catalog) -> tup
         limit = declared_limit("groups", query, catalog)
         if limit is not None and order == 2:
             limit = root_up(limit)
-    elif aggregate.spec.counts == "distinct":
+    elif "distinct" in (aggregate.spec.counts, aggregate.spec.adds):
         limit, order = declared_limit("pairs", query, catalog), 1
     elif isinstance(prepared.bounding, Norm | Groups):
         return prepared.bounding, True
@@ -123,21 +123,25 @@ def _total(
 
 def _is_signed(aggregate: Aggregate, prepared: Prepared) -> bool:
     bounds = prepared.query.values[aggregate.values[0]].bounds if aggregate.values else None
-    return aggregate.spec.cells == "sum" and bounds is not None and bounds[0] < 0
+    is_sum = aggregate.kind in ("sum", "sum_distinct")
+    return is_sum and bounds is not None and bounds[0] < 0
 
 
 def _factor(index: int, aggregate: Aggregate, prepared: Prepared) -> tuple[float | None, int]:
     """Return the error in deviations of one cell, and over how many cells it adds up."""
     source, spec = prepared.layout.sources[index], aggregate.spec
+    if spec.adds is not None:
+        bounds = prepared.query.values[aggregate.values[0]].bounds
+        return None if bounds is None else float(largest(bounds)), 1
     if source is None:
         return 1.0, 1
     family = prepared.layout.families[source]
     if spec.counts is not None:
         cells = CELLS[family.kind] + (family.with_absent and spec.counts == "rows")
         return math.sqrt(cells), cells
-    bounds = [prepared.query.values[v].bounds for v in aggregate.values]
-    ends = [(float(one[0]), float(one[1])) for one in bounds if one is not None]
-    if len(ends) < len(bounds):
+    given = [prepared.query.values[v].bounds for v in aggregate.values]
+    ends = [(float(one[0]), float(one[1])) for one in given if one is not None]
+    if len(ends) < len(given):
         return None, 1
     if spec.cells == "sum":
         low, high = ends[0]

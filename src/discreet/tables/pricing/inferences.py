@@ -111,7 +111,7 @@ def inferences_of(
         limits.append(("rows", None))
     if layout.with_units:
         limits.append(("groups", None))
-    limits += [("pairs", value) for value in layout.distinct]
+    limits += [("pairs", value) for value in (*layout.distinct, *layout.distinct_sums)]
     found = [
         Inference(of=of, value=value)
         for of, value in dict.fromkeys(limits)

@@ -69,7 +69,7 @@ def clipped(
     rows = _rows_of_unit(aggregate, released)
     below = rows * sum(one.below.first for one in ends)
     above = rows * sum(one.above.first for one in ends)
-    if aggregate.kind == "sum":
+    if aggregate.kind in ("sum", "sum_distinct"):
         shares_of = size / max(float(size.sum()), 1e-300)
         more = part * size
         return ClippingBias(
@@ -101,7 +101,7 @@ def _limits(aggregate: Aggregate, released: Released) -> list[ChosenLimit | None
         names = [f"total_{aggregate.values[0]}"]
     elif aggregate.spec.counts == "units":
         names = ["groups"]
-    elif aggregate.spec.counts == "distinct":
+    elif "distinct" in (aggregate.spec.counts, aggregate.spec.adds):
         names = [f"pairs_{aggregate.values[0]}"]
     return [released.cuts[name] for name in names if name in released.cuts][:1]
 

@@ -111,7 +111,7 @@ class Estimates:
     def _least(self, index: int) -> float:
         """Return an error that is small beside what an aggregate could be, if not beside itself."""
         aggregate = self.prepared.query.aggregates[index]
-        if aggregate.spec.counts is not None or aggregate.kind == "sum":
+        if aggregate.spec.counts is not None or aggregate.kind in ("sum", "sum_distinct"):
             return 0.0
         ends = [self.released.bounds[v] for v in aggregate.values]
         ranges = [float(high - low) for low, high in ends]
@@ -168,6 +168,8 @@ class Estimates:
                 found[i] = self.released.families[family]
             elif aggregate.spec.counts == "distinct":
                 found[i] = self.released.distinct[aggregate.values[0]]
+            elif aggregate.spec.adds == "distinct":
+                found[i] = self.released.distinct_sums[aggregate.values[0]]
             elif aggregate.spec.counts is not None:  # also rows that nobody asked to see
                 assert self.released.units is not None
                 found[i] = self.released.units

@@ -53,6 +53,9 @@ _REWRITES: Final[dict[Function, Rewrite]] = {
 }
 
 
+_DISTINCT_MEAN: Final = Rewrite(names=("AVG",), sql="SUM(DISTINCT x) / COUNT(DISTINCT x)")
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregateCall:
@@ -110,6 +113,10 @@ def read_call(node: exp.Expression, scope: Scope) -> AggregateCall | None:
         return AggregateCall(word="histogram", arguments=tuple(node.expressions))
     if isinstance(node, exp.WithinGroup):
         return _quantile(node, scope)
+    if _is_distinct_mean(node):
+        return None  # it is expanded
+    if isinstance(node, exp.Sum) and isinstance(node.this, exp.Distinct):
+        return AggregateCall(word="sum_distinct", arguments=(_only(node, question, "SUM"),))
     spec, is_sample = _NATIVE.get(_function_of(node), (None, True))
     if spec is None:
         return None
@@ -126,6 +133,8 @@ def expanded(node: exp.Expression, question: ReadingContext) -> exp.Expression |
         question.arguments(node, "this", "expression")
         call, condition = node.this, node.expression
     rewrite = _REWRITES.get(_function_of(call))
+    if _is_distinct_mean(call):
+        rewrite, call = _DISTINCT_MEAN, exp.Avg(this=_only(call, question, "AVG"))
     if rewrite is None:
         return None
     given = _arguments(call, question, rewrite.names[0], rewrite.parameters)
@@ -159,10 +168,21 @@ def _count(node: exp.Count, question: ReadingContext) -> AggregateCall:
         return AggregateCall(word="count")
     if isinstance(inner, exp.Distinct):
         question.arguments(inner, "expressions")
-        if len(inner.expressions) != 1:
-            raise _bad(node, question, "COUNT(DISTINCT ...)", "COUNT(DISTINCT x || '-' || y)")
-        return AggregateCall(word="count", arguments=(inner.expressions[0],), is_distinct=True)
+        return AggregateCall(word="count", arguments=tuple(inner.expressions), is_distinct=True)
     return AggregateCall(word="count", arguments=(inner,))
+
+
+def _is_distinct_mean(node: exp.Expression) -> bool:
+    return isinstance(node, exp.Avg) and isinstance(node.this, exp.Distinct)
+
+
+def _only(node: exp.Expression, question: ReadingContext, word: str) -> exp.Expression:
+    """Return the one value of which SUM(DISTINCT x) or AVG(DISTINCT x) is."""
+    question.arguments(node, "this")
+    question.arguments(node.this, "expressions")
+    if len(node.this.expressions) != 1:
+        raise _bad(node, question, word, f"{word}(DISTINCT x)")
+    return node.this.expressions[0]  # type: ignore[no-any-return]
 
 
 def _arguments(

@@ -21,7 +21,14 @@ from discreet.tables.sql.aggregate_calls import AggregateCall, read_call
 from discreet.tables.sql.expressions import intervals
 from discreet.tables.sql.expressions.literals import number_literal
 from discreet.tables.sql.expressions.moments.temporal import seconds
-from discreet.tables.sql.expressions.term import Term, as_double, in_range, tidy, tidy_double
+from discreet.tables.sql.expressions.term import (
+    Term,
+    as_double,
+    in_range,
+    tidy,
+    tidy_double,
+    together,
+)
 from discreet.tables.sql.expressions.translate import translate
 from discreet.tables.sql.question.context import ReadingContext, fold, short_sql
 from discreet.tables.sql.relations.scopes import GroupedScope, RowScope, spelled
@@ -86,6 +93,8 @@ class OutputScope(GroupedScope):
         assert call.word != "histogram"
         if call.word == "count":
             return self._count(call)
+        if call.word == "sum_distinct":
+            return self._sum_distinct(node, call)
         places = tuple(self._number(argument, node, call) for argument in call.filtered())
         return Aggregate(
             kind=call.word, values=places, quantile=call.quantile, is_sample=call.is_sample
@@ -93,10 +102,13 @@ class OutputScope(GroupedScope):
 
     def _count(self, call: AggregateCall) -> Aggregate:
         rows = self.rows.at("inside another aggregate")
-        (argument,) = call.filtered()
         if not call.arguments and call.condition is None:
             return Aggregate(kind="count")
+        argument, *others = call.filtered()
         term = rows.term(argument)
+        if others:
+            term = together([term, *(rows.term(other) for other in others)])
+            argument = exp.Tuple(expressions=[one.copy() for one in call.arguments])
         if call.is_distinct:
             if term.is_unit:
                 return Aggregate(kind="count_units")
@@ -115,6 +127,14 @@ class OutputScope(GroupedScope):
             self._described(argument, term), bounds=(Fraction(0), Fraction(1)), is_whole=True
         )
         return Aggregate(kind="count_values", values=(self._value(present, described),))
+
+    def _sum_distinct(self, node: exp.Expression, call: AggregateCall) -> Aggregate:
+        place = self._number(call.filtered()[0], node, call)
+        if self.values[place].bounds is None:
+            # A few rare values are a few units' but may be most of the sum: what clipping takes of
+            # units does not tell what it takes of distinct values.
+            raise self.question.refuse("distinct_bounds", node, subject=self.values[place].text)
+        return Aggregate(kind="sum_distinct", values=(place,))
 
     def _number(self, argument: exp.Expression, node: exp.Expression, call: AggregateCall) -> int:
         term = self.rows.at("inside another aggregate").term(argument)

@@ -18,7 +18,7 @@ __all__ = ["distinct", "profile"]
 
 
 def distinct(statement: Distinct, dialect: Dialect) -> Compiled:
-    """Write a count of distinct values."""
+    """Write a count or a sum of distinct values."""
     query, most = statement.query, whole(statement.most, name="most")
     value = f"value_{statement.value}"
     chain = start(query, statement.groups, dialect, conditions=[f"{value} IS NOT NULL"])
@@ -30,7 +30,12 @@ def distinct(statement: Distinct, dialect: Dialect) -> Compiled:
             keep=True,
         )
         keep_lowest(chain, ["unit", *keys, value], most, dialect)
-    return chain.answer([f"COUNT(DISTINCT {value})"], chain.last)
+    if statement.bounds is None:
+        return chain.answer([f"COUNT(DISTINCT {value})"], chain.last)
+    chain.add("named", f"SELECT DISTINCT {column_list([*keys, value])}\nFROM {chain.last}")
+    steps = signed_steps(value, statement.bounds, "sum")
+    total = f"COALESCE(SUM(CAST({steps} AS BIGINT)), 0)"
+    return chain.answer([f"CAST({total} AS BIGINT)"], chain.last)
 
 
 def profile(statement: Profile, dialect: Dialect) -> Compiled:

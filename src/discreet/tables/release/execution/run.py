@@ -20,7 +20,12 @@ from discreet.tables.release.execution.context import RunContext
 from discreet.tables.release.execution.group_index import Group, GroupIndex
 from discreet.tables.release.execution.limits import choose_limits
 from discreet.tables.release.execution.quantiles import Ranked, draw_ranked
-from discreet.tables.release.execution.sums import Selection, add_up, count_distinct
+from discreet.tables.release.execution.sums import (
+    Selection,
+    add_up,
+    add_up_distinct,
+    count_distinct,
+)
 
 __all__ = ["Released", "known_groups", "run"]
 
@@ -30,17 +35,18 @@ __all__ = ["Released", "known_groups", "run"]
 class Released:
     """Everything that left the data: post-processing alone comes after it.
 
-    ``shown`` are the groups, known or selected. ``families``, ``units`` and ``distinct``
-    hold noisy cells, ``ranked`` the quantiles by aggregate. ``limits`` and ``bounds`` say what was
-    used, and ``totals`` how much of a unit's sum of a value counted; where they were inferred, they
-    follow from ``profiles``, and ``cuts`` and ``clamps`` say what they cut, by name and by value:
-    None where too few people were found.
+    ``shown`` are the groups, known or selected. ``families``, ``units``, ``distinct`` and
+    ``distinct_sums`` hold noisy cells, ``ranked`` the quantiles by aggregate. ``limits`` and
+    ``bounds`` say what was used, and ``totals`` how much of a unit's sum of a value counted; where
+    they were inferred, they follow from ``profiles``, and ``cuts`` and ``clamps`` say what they
+    cut, by name and by value: None where too few people were found.
     """
 
     shown: GroupIndex
     families: tuple[Noisy, ...]
     units: Noisy | None
     distinct: dict[int, Noisy]
+    distinct_sums: dict[int, Noisy]
     ranked: dict[int, Ranked]
     limits: dict[str, Fraction]
     bounds: dict[int, tuple[Fraction, Fraction]]
@@ -102,6 +108,7 @@ def run(
         families=added.families,
         units=added.units,
         distinct={value: count_distinct(limits, value, shown) for value in layout.distinct},
+        distinct_sums={v: add_up_distinct(limits, v, shown) for v in layout.distinct_sums},
         ranked=draw_ranked(limits, shown),
         limits=limits.chosen,
         bounds=limits.bounds,

@@ -22,7 +22,7 @@ from discreet.tables.release.execution.limits import Limits
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Added", "Selection", "add_up", "count_distinct"]
+__all__ = ["Added", "Selection", "add_up", "add_up_distinct", "count_distinct"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -100,6 +100,26 @@ def count_distinct(limits: Limits, value: int, shown: GroupIndex) -> Noisy:
     steps = shown.aligned(context.aggregate(statement)) * WEIGHT_STEPS
     reach = context.sensitivity(Norm(limit=most, order=1))
     return _noised(context, Cells(kind="rows"), steps, reach)
+
+
+def add_up_distinct(limits: Limits, value: int, shown: GroupIndex) -> Noisy:
+    """Add up distinct values; a unit names so many, each at most the largest value.
+
+    Claim: the noise is that of a sum of as many rows, and so is the guarantee.
+
+    Why: see :class:`Distinct`. Where a unit takes the place of another, pairs go and others come:
+    of values of one sign the two pull apart, as for sums of rows.
+    """
+    context, most = limits.context, int(limits.of("pairs", value))
+    bounds = limits.bounds[value]
+    statement = Distinct(
+        query=context.query, value=value, most=most, salt=context.salt, bounds=bounds,
+        groups=context.groups,
+    )  # fmt: skip
+    cells = Cells(kind="sum", values=(value,), bounds=(bounds,))
+    steps = shown.aligned(context.aggregate(statement))
+    reach = context.sensitivity(Norm(limit=most, order=1), is_signed=cells.is_signed)
+    return _noised(context, cells, steps, reach)
 
 
 def _selected(

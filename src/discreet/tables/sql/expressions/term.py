@@ -1,6 +1,7 @@
 """Typed expressions: each is total, so whatever the data, evaluating it never raises."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Protocol, final
@@ -41,6 +42,7 @@ __all__ = [
     "text",
     "tidy",
     "tidy_double",
+    "together",
     "total_column",
 ]
 
@@ -234,6 +236,23 @@ def tidy(term: Term) -> Scalar:
     if term.kind != "number" or term.type != "double" or term.is_literal:
         return term.node
     return rounded(term) if term.is_tidy else Call("not_nan", (rounded(term),))
+
+
+def together(terms: Sequence[Term]) -> Term:
+    """Return one text for several values, another one for other values; NULL where one of them is.
+
+    The length of each stands before it, so that none can be taken for a part of the next.
+
+    >>> together([text(scalar.ColumnRef("a")), text(scalar.ColumnRef("b"))]).type
+    'text'
+    """
+    parts: list[Scalar] = []
+    for term in terms:
+        plain = Call("plus_zero", (tidy(term),)) if term.type == "double" else tidy(term)
+        written = plain if term.kind == "text" else Cast(plain, "text", widens=True)
+        size = Cast(Call("length", (written,)), "text", widens=True)
+        parts += [size, Literal(":", "text"), written]
+    return text(Call("concat", tuple(parts)))
 
 
 def as_double(term: Term) -> Scalar:

@@ -223,7 +223,13 @@ CATALOGUE: Final[dict[str, tuple[str, str]]] = {
     ),
     "aggregate_distinct": (
         "{word}(DISTINCT ...) is not supported.",
-        "Leave DISTINCT out, or add the released keys of GROUP BY {subject} up yourself.",
+        "Ask {word} of the groups: SELECT {word}({subject}) FROM (SELECT {subject}, COUNT(*) "
+        "FROM ... GROUP BY {subject}).",
+    ),
+    "distinct_bounds": (
+        "the bounds of {subject} are not declared, and choosing them privately cannot tell how "
+        "much of a sum of distinct values lies beyond them.",
+        "State them: SUM(DISTINCT CLAMP({subject}, 0, 100)), with bounds of your own.",
     ),
     "aggregate_arguments": (
         "{word} does not take these arguments.",

@@ -11,7 +11,7 @@ from discreet.tables.model.relation import UNIT, GroupedRows
 from discreet.tables.model.scalar import Call, Cast, ColumnRef, Fold, Scalar
 from discreet.tables.sql.aggregate_calls import AggregateCall, has_aggregate, read_call
 from discreet.tables.sql.expressions.arguments import need
-from discreet.tables.sql.expressions.term import Term, number, tidy, tidy_double
+from discreet.tables.sql.expressions.term import Term, number, tidy, tidy_double, together
 from discreet.tables.sql.expressions.translate import translate
 from discreet.tables.sql.question.context import ReadingContext, fold
 from discreet.tables.sql.relations.joins import Relation
@@ -165,7 +165,8 @@ class _UnitScope(GroupedScope):
         if call.word not in ("count", "sum", "mean", "minimum", "maximum"):
             raise self.question.refuse("aggregate_rows", node, word=call.shown)
         rows = self.rows.at("inside another aggregate")
-        term = rows.term(call.filtered()[0])
+        given = [rows.term(one) for one in call.filtered()]
+        term = given[0] if len(given) == 1 else together(given)
         if call.word == "count":
             return self._count(call, term)
         if call.word in ("minimum", "maximum"):

@@ -369,7 +369,15 @@ def _distinct(statement: Distinct, units: Mapping[Any, list[Row]]) -> pa.Table:
         pairs = sorted(_pairs(statement, rows), key=lambda pair: _rank(statement.salt, unit, pair))
         for group, value in pairs[: statement.most]:
             kept[group].add(value)
-    return _table(statement, {group: [len(values)] for group, values in kept.items()}, 1)
+    bounds = statement.bounds
+    if bounds is None:
+        return _table(statement, {group: [len(values)] for group, values in kept.items()}, 1)
+    cells = Cells(kind="sum", values=(statement.value,), bounds=(bounds,))
+    sums = {
+        group: [sum(_row_cells(cells, value)[0] for value in values)]
+        for group, values in kept.items()
+    }
+    return _table(statement, sums, 1)
 
 
 def _pairs(statement: Distinct | Profile, rows: list[Row]) -> set[tuple[Group, Any]]:
