@@ -90,6 +90,9 @@ QUESTIONS = [
     "SELECT SUM(cost), SUM(x) FROM people RIGHT JOIN visits USING (id)",
     "SELECT SUM(v.cost), SUM(x) FROM visits AS w "
     "LEFT JOIN (people FULL JOIN visits AS v USING (id)) ON v.id = w.id AND w.cost < v.cost",
+    "SELECT k, SUM(c) FROM (SELECT id, cost AS c, 'v' AS k FROM visits UNION ALL "
+    "SELECT id, n, name FROM people UNION ALL SELECT id, NULL, NULL FROM visits) AS u GROUP BY k",
+    "SELECT SUM(c) FROM (SELECT id, cost AS c FROM visits UNION SELECT id, x FROM people) AS u",
     "SELECT AVG(c) FROM (SELECT id, SUM(cost) AS c, COUNT(*) AS n FROM visits GROUP BY id) AS v",
     "SELECT h, COUNT(*) FROM (SELECT id, MAX(cost) AS h FROM visits GROUP BY id "
     "HAVING COUNT(cost) > 1) AS v GROUP BY h",

@@ -117,6 +117,10 @@ QUESTIONS = (
     "SELECT SUM(DISTINCT CLAMP(x, -10, 10)) AS s FROM t",
     "SELECT AVG(DISTINCT CLAMP(n, 0, 9)) AS s FROM t",
     "SELECT place, SUM(DISTINCT CLAMP(n, -3, 9)) AS n FROM t GROUP BY place",
+    "SELECT COUNT(*) AS n, SUM(CLAMP(x, 0, 10)) AS s FROM (SELECT person, x FROM t UNION ALL"
+    " SELECT person, age FROM other UNION ALL SELECT person, n FROM t WHERE n > 0) AS u",
+    "SELECT place, COUNT(*) AS n FROM (SELECT person, place FROM t UNION SELECT person, 'home'"
+    " FROM other) AS u GROUP BY place",
 )
 RECORD_QUESTIONS = (
     "SELECT COUNT(*) AS n FROM t",

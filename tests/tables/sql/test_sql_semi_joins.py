@@ -1,5 +1,7 @@
 """Conditions on subqueries: nobody's rows decide about another unit's rows."""
 
+from dataclasses import replace
+
 import duckdb
 import pytest
 
@@ -103,6 +105,14 @@ def test_what_would_ask_other_units_is_refused(condition, code):
     with pytest.raises(Refused) as caught:
         parse(f"SELECT COUNT(*) FROM people WHERE {condition}", PEOPLE)
     assert caught.value.code == code
+
+
+def test_a_table_may_have_any_name():
+    named = replace(PEOPLE, tables=(*PEOPLE.tables, replace(PEOPLE.tables[0], name="t")))
+    for inner in ("SELECT id FROM t GROUP BY id HAVING COUNT(*) > 1", "SELECT id FROM t UNION "
+                  "SELECT id FROM visits"):  # fmt: skip
+        asked = f"SELECT COUNT(*) FROM people WHERE id IN ({inner})"
+        assert "t" in parse(asked, named).tables
 
 
 def test_rows_that_are_units_may_be_looked_up_in_public_tables_only():

@@ -14,6 +14,7 @@ from discreet.tables.model.relation import (
     Rows,
     Scan,
     Select,
+    UnionRows,
     partner_keys,
 )
 from discreet.tables.model.scalar import (
@@ -65,6 +66,7 @@ __all__ = [
     "Statement",
     "Sums",
     "Type",
+    "UnionRows",
     "Value",
     "WEIGHT_STEPS",
     "engine_named",

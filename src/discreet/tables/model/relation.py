@@ -15,6 +15,7 @@ __all__ = [
     "Rows",
     "Scan",
     "Select",
+    "UnionRows",
     "most_joined",
     "most_rows",
     "partner_keys",
@@ -133,7 +134,24 @@ class GroupedRows:
         return tuple(name for name, _ in self.columns)
 
 
-Rows = Select | GroupedRows
+@final
+@dataclass(frozen=True, slots=True)
+class UnionRows:
+    """The rows of all parts, which have the same columns of the same types; none is left out.
+
+    >>> UnionRows((Select.of("visits", unit="id"), Select.of("calls", unit="id"))).names
+    ('unit',)
+    """
+
+    parts: tuple["Rows", ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self.parts[0].names
+
+
+Rows = Select | GroupedRows | UnionRows
 
 
 def partner_keys(parts: tuple[Joined, ...], index: int) -> tuple[Scalar, ...]:
@@ -182,17 +200,20 @@ def most_joined(rows: Rows) -> int | None:
     """
     if isinstance(rows, GroupedRows):
         return most_joined(rows.rows)
+    if isinstance(rows, UnionRows):
+        inside = [most_joined(part) for part in rows.parts]
+        return next((one for one in inside if one is not None), None)
     parts = () if isinstance(rows.source, Scan) else rows.source
-    inside = [most_joined(part.rows) for part in parts]
-    return next((one for one in (rows.most, *inside) if one is not None), None)
+    inside = [rows.most, *(most_joined(part.rows) for part in parts)]
+    return next((one for one in inside if one is not None), None)
 
 
 def most_rows(rows: Rows) -> int | None:
     """Return how many rows of one unit there are at most by how they are made, None if unknown.
 
-    Grouping by the unit leaves one; joins on the unit multiply (full ones may add up instead), and
-    so do public parts unless their partners fix all that they are grouped by. It is enforced like
-    every other limit, so that no guarantee rests on it.
+    Grouping by the unit leaves one; unions add up; joins on the unit multiply (full ones may add up
+    instead), and so do public parts unless their partners fix all that they are grouped by. It is
+    enforced like every other limit, so that no guarantee rests on it.
 
     >>> visits = Select.of("visits", unit="id")
     >>> most_rows(visits), most_rows(GroupedRows(visits, by=("unit",), columns=(), per_unit=1))
@@ -201,6 +222,9 @@ def most_rows(rows: Rows) -> int | None:
     if isinstance(rows, GroupedRows):
         known = [n for n in (rows.per_unit, most_rows(rows.rows)) if n is not None]
         return min(known, default=None)
+    if isinstance(rows, UnionRows):
+        counts = [most_rows(part) for part in rows.parts]
+        return None if None in counts else sum(n for n in counts if n is not None)
     if isinstance(rows.source, Scan):
         return None
     product = 1
@@ -236,6 +260,8 @@ def rows_form(rows: Rows) -> list[object]:
     >>> rows_form(Select.of("people", unit="id"))
     ['select', ['people'], [['unit', ['column', '', 'id']]], []]
     """
+    if isinstance(rows, UnionRows):
+        return ["union", *(rows_form(part) for part in rows.parts)]
     columns = [[name, form(node)] for name, node in rows.columns]
     if isinstance(rows, GroupedRows):
         having = None if rows.having is None else form(rows.having)

@@ -11,6 +11,7 @@ from discreet.tables.engines import (
     Literal,
     Scan,
     Select,
+    UnionRows,
 )
 from discreet.testing.engines.comparison import Comparison
 
@@ -85,6 +86,15 @@ class Relations(Comparison):
         right = Joined(alias="s1", rows=Select.of("days", day="day", name="name"), on=on)
         joined = Select((left, right), (_column("s0", "id"), _column("s1", "name")))
         self.check_rows(joined, (1, "A"), (1, "A"), (2, "A"), (1, "none"))
+
+    def test_unions(self) -> None:
+        """Rows of all parts stay, however often they are there."""
+        days = Select.of("days", day="day")
+        some = UnionRows((days, Select.of("visits", day="day"), UnionRows((days, days))))
+        shown = Select((Joined(alias="s0", rows=some),), (_column("s0", "day"),))
+        self.check_rows(
+            shown, *((day,) for day in ("a", "c", None) * 3), *((day,) for day in "aaab"), (None,)
+        )
 
     def test_groups(self) -> None:
         """NULL is a key like others; folds leave NULLs out, and are NULL or 0 of nothing."""

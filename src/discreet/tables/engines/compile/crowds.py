@@ -7,7 +7,7 @@ from typing import Final
 from discreet.tables.engines.compile.dialect import Dialect
 from discreet.tables.engines.compile.scalars import scalar_sql
 from discreet.tables.engines.compile.text import column_list, identifier, number, quoted
-from discreet.tables.model.relation import UNIT, Joined, Rows, Scan, Select, partner_keys
+from discreet.tables.model.relation import UNIT, Joined, Rows, Scan, Select, UnionRows, partner_keys
 
 __all__ = ["cut"]
 
@@ -52,7 +52,9 @@ def cut(
 
 
 def _is_scan(rows: Rows) -> bool:
-    """Whether rows are those of one table, perhaps not all of them."""
+    """Whether rows are those of one table or of several, perhaps not all of them."""
+    if isinstance(rows, UnionRows):
+        return all(map(_is_scan, rows.parts))
     if not isinstance(rows, Select):
         return False
     if isinstance(rows.source, Scan):

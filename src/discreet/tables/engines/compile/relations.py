@@ -7,7 +7,7 @@ from discreet.tables.engines.compile.dialect import Dialect
 from discreet.tables.engines.compile.scalars import scalar_sql
 from discreet.tables.engines.compile.text import identifier, quoted
 from discreet.tables.model.output import Output
-from discreet.tables.model.relation import GroupedRows, Joined, Rows, Scan
+from discreet.tables.model.relation import GroupedRows, Joined, Rows, Scan, UnionRows
 from discreet.tables.model.scalar import ColumnRef, Scalar
 
 __all__ = ["output_sql", "rows_sql"]
@@ -21,6 +21,10 @@ def rows_sql(rows: Rows, dialect: Dialect) -> str:
     >>> rows_sql(Select.of("people", unit="user_id", key_0="sex"), DUCKDB)
     'SELECT "user_id" AS unit, "sex" AS key_0 FROM "people"'
     """
+    if isinstance(rows, UnionRows):
+        names = ", ".join(map(identifier, rows.names)) or "1 AS one"
+        texts = [rows_sql(part, dialect) for part in rows.parts]
+        return " UNION ALL ".join(f"SELECT {names} FROM ({text}) AS r" for text in texts)  # noqa: S608
     columns = ", ".join(_named(name, node, dialect) for name, node in rows.columns) or "1 AS one"
     if isinstance(rows, GroupedRows):
         by = f" GROUP BY {', '.join(map(identifier, rows.by))}" if rows.by else ""

@@ -14,7 +14,7 @@ from discreet.tables.model.catalog import Catalog, Table
 from discreet.tables.sql.question.positions import Positions
 from discreet.tables.sql.question.refusals import refused
 
-__all__ = ["DIALECT", "ReadingContext", "fold", "nearest", "short_sql"]
+__all__ = ["DIALECT", "UNWRITTEN", "ReadingContext", "fold", "nearest", "short_sql"]
 
 
 class Questions(DuckDB):
@@ -30,6 +30,7 @@ class Questions(DuckDB):
 
 
 DIALECT: Final = Questions  # what questions are written in
+UNWRITTEN: Final = " t"  # a name for a subquery that no question can write as a plain name
 _MOST_SOURCES = 64  # tables and subqueries in one question, each use of a WITH counted
 _MOST_TABLES = 8  # read by one question: joined with itself k times, a unit's n rows are n**k
 

@@ -174,6 +174,15 @@ CATALOGUE: Final[dict[str, tuple[str, str]]] = {
         "this join has no condition.",
         "Add ON or USING, or write CROSS JOIN for a public table.",
     ),
+    # Unions.
+    "union_public": (
+        "this UNION puts rows of a public table, which belong to nobody, among protected ones.",
+        "Unite protected tables, or ask of each by itself.",
+    ),
+    "union_columns": (
+        "the queries of this UNION have different numbers of columns.",
+        "Give each the same columns in the same order, NULL where there is none.",
+    ),
     # Grouping.
     "grouping_sets": (
         "{word} asks for several groupings at once.",

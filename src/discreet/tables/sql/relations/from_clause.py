@@ -25,6 +25,7 @@ from discreet.tables.sql.relations.scopes import (
     unit_column,
 )
 from discreet.tables.sql.relations.semi_joins import attach_semi_join, semi_join
+from discreet.tables.sql.relations.unions import plain_query, retitled, union
 from discreet.tables.sql.relations.unit_subqueries import Named, grouped
 
 __all__ = ["With", "check_clauses", "from_clause", "where_clause", "with_clause"]
@@ -40,7 +41,7 @@ _CLAUSES = {
 class With:
     """The subqueries named by WITH that a place in the question can see."""
 
-    parts: Mapping[str, tuple[exp.Select, "With"]] = field(default_factory=dict)
+    parts: Mapping[str, tuple[exp.Query, "With"]] = field(default_factory=dict)
 
 
 def check_clauses(question: ReadingContext, select: exp.Select, *allowed: str) -> None:
@@ -60,7 +61,7 @@ def check_clauses(question: ReadingContext, select: exp.Select, *allowed: str) -
         raise question.refuse_at("clause", *question.positions.word(word), word=word)
 
 
-def with_clause(question: ReadingContext, select: exp.Select, outer: With) -> With:
+def with_clause(question: ReadingContext, select: exp.Query, outer: With) -> With:
     """Read WITH; its parts are translated wherever they are used, and once to be checked."""
     clause = select.args.get("with_")
     if clause is None:
@@ -79,7 +80,7 @@ def with_clause(question: ReadingContext, select: exp.Select, outer: With) -> Wi
             raise question.refuse("shadow", title, word=title.name)
         if wanted in known.parts:
             raise question.refuse("duplicate", title, word=title.name)
-        inner = _select(question, part.this)
+        inner = _query(question, part.this)
         tables, uses = set(question.read), question.uses
         _derived(question, inner, known, alias="s0", title=title.name)
         # A part that is never used is checked, but not read.
@@ -88,15 +89,16 @@ def with_clause(question: ReadingContext, select: exp.Select, outer: With) -> Wi
     return known
 
 
-def _select(question: ReadingContext, node: exp.Expression) -> exp.Select:
+def _query(question: ReadingContext, node: exp.Expression) -> exp.Query:
     while isinstance(node, exp.Subquery) and not node.args.get("alias"):
         question.arguments(node, "this")
         node = node.this
-    if isinstance(node, exp.SetOperation):
+    node = plain_query(question, node)
+    if isinstance(node, exp.SetOperation) and not isinstance(node, exp.Union):
         raise question.refuse("set_operation", node, word=type(node).__name__.upper())
     if isinstance(node, exp.Table):
         raise question.refuse("clause", node, word="A join in parentheses")
-    if not isinstance(node, exp.Select):
+    if not isinstance(node, exp.Select | exp.Union):
         raise question.refuse("table_function", node, word=short_sql(node))
     return node
 
@@ -185,7 +187,7 @@ def _side(question: ReadingContext, node: exp.Expression, known: With, *, alias:
     title = _title(question, node)
     if isinstance(node, exp.Subquery):
         question.arguments(node, "this", "alias", "joins")
-        return _derived(question, _select(question, node.this), known, alias=alias, title=title)
+        return _derived(question, _query(question, node.this), known, alias=alias, title=title)
     if not isinstance(node.this, exp.Identifier):
         word = short_sql(node.this).split("(")[0]
         raise question.refuse("table_function", node.this, word=word)
@@ -254,9 +256,13 @@ def _term(question: ReadingContext, table: Table, column: Column) -> Term | None
 
 
 def _derived(
-    question: ReadingContext, select: exp.Select, known: With, *, alias: str, title: str
+    question: ReadingContext, query: exp.Query, known: With, *, alias: str, title: str
 ) -> JoinSide:
     """Translate a subquery or a part of WITH."""
+    if isinstance(query, exp.Union):
+        return _union(question, query, known, alias=alias, title=title)
+    assert isinstance(query, exp.Select)
+    select = query
     check_clauses(question, select)
     known = with_clause(question, select, known)
     relation = from_clause(question, select, known)
@@ -276,6 +282,29 @@ def _derived(
     item = FromItem(alias=alias, title=title, columns=columns, is_private=relation.is_private)
     has_unit = relation.scope.unit is not None
     return JoinSide(alias=alias, items=[item], rows=lambda: rows, has_unit=has_unit)
+
+
+def _union(
+    question: ReadingContext, query: exp.Union, known: With, *, alias: str, title: str
+) -> JoinSide:
+    """Translate UNION ALL."""
+    for word in ("order", "limit", "offset"):
+        if query.args.get(word) is not None:
+            told = "ORDER BY" if word == "order" else word.upper()
+            raise question.refuse("inner_order", query.args[word], word=told)
+    known = with_clause(question, query, known)
+    before, sides = question.read, []
+    parts = _query(question, query.this), retitled(_query(question, query.expression))
+    for part in parts:
+        question.read = set()
+        sides.append(_derived(question, part, known, alias="s0", title=""))
+        if question.catalog.unit.kind == "record" and question.read & before:
+            # A row that is there twice would count twice.
+            twice = "UNION ALL of a table with itself"
+            raise question.refuse("unit_is_row", query.expression, what=twice)
+        before = before | question.read
+    question.read = before
+    return union(question, query, sides, alias=alias, title=title)
 
 
 def _plain(

@@ -15,7 +15,7 @@ from discreet.errors import Refused
 from discreet.tables.model.scalar import Call, ColumnRef
 from discreet.tables.sql.aggregate_calls import has_aggregate
 from discreet.tables.sql.expressions.logic import conjuncts
-from discreet.tables.sql.question.context import ReadingContext
+from discreet.tables.sql.question.context import UNWRITTEN, ReadingContext
 from discreet.tables.sql.relations.joins import Relation, attach
 from discreet.tables.sql.relations.scopes import JoinSide, RowScope
 
@@ -57,9 +57,24 @@ def semi_join(part: exp.Expression) -> SemiJoin | None:
         query = part.this
     while isinstance(query, exp.Subquery):
         query = query.this
+    if isinstance(query, exp.Union) and subject is not None:
+        query = _of_union(query)
     if not isinstance(query, exp.Select):
         return None
     return SemiJoin(node=part, query=query, subject=subject)
+
+
+def _of_union(query: exp.Union) -> exp.Select | None:
+    """Return the one column of a union as a SELECT, None where it has no name or is not one."""
+    first: exp.Expression = query
+    while isinstance(first, exp.SetOperation | exp.Subquery):
+        first = first.this
+    items = first.expressions if isinstance(first, exp.Select) else []
+    if len(items) != 1 or not isinstance(items[0], exp.Alias | exp.Column) or items[0].is_star:
+        return None
+    named = exp.TableAlias(this=exp.to_identifier(UNWRITTEN, quoted=True))
+    column = exp.column(items[0].alias_or_name, quoted=True)
+    return exp.select(column).from_(exp.Subquery(this=query.copy(), alias=named))
 
 
 def attach_semi_join(
@@ -153,7 +168,6 @@ def _distinct(query: exp.Select, items: list[exp.Expression]) -> exp.Select:
     if not is_grouped and not any(has_aggregate(item) for item in items):
         query.set("distinct", exp.Distinct())
         return query
-    names = [exp.column(f"k{i}", table="t") for i in range(len(items))]
-    return (
-        exp.select(*names).distinct().from_(exp.Subquery(this=query, alias=exp.to_identifier("t")))
-    )
+    names = [exp.column(f"k{i}", table=UNWRITTEN, quoted=True) for i in range(len(items))]
+    alias = exp.TableAlias(this=exp.to_identifier(UNWRITTEN, quoted=True))
+    return exp.select(*names).distinct().from_(exp.Subquery(this=query, alias=alias))

@@ -39,6 +39,7 @@ from discreet.tables.engines import (
     Select,
     Statement,
     Sums,
+    UnionRows,
     ValueGrid,
     partner_keys,
 )  # fmt: skip
@@ -149,6 +150,8 @@ class PlainPythonEngine:
         return self._known[rows, salt]
 
     def _made(self, rows: Rows, salt: str) -> list[Row]:
+        if isinstance(rows, UnionRows):
+            return [row for part in rows.parts for row in self._made(part, salt)]
         if isinstance(rows, GroupedRows):
             groups: dict[Group, list[Row]] = defaultdict(list)
             for row in self._rows(rows.rows, salt):
