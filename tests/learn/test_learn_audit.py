@@ -555,7 +555,7 @@ BUGS = {
         },
     ),
 }
-IN_SHORT = {"nothing is clipped": 200, "a fifth too little noise": 400, "rows are shuffled": 40}
+IN_SHORT = {"nothing is clipped": 600, "a fifth too little noise": 400, "rows are shuffled": 40}
 
 
 @pytest.mark.parametrize("name", IN_SHORT)

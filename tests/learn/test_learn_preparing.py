@@ -191,8 +191,8 @@ class TestAdaptive:
         class Failing(Items):
             def __getitem__(self, index):
                 reads.append(index)
-                if len(reads) == 16:  # nine of them to learn the shapes, before the step
-                    raise RuntimeError("the disk is gone")
+                if len(reads) == 20:  # thirteen of them to learn the shapes, before the step
+                    raise ConnectionError("the disk is gone")
                 return super().__getitem__(index)
 
         release = AdaptiveState.release

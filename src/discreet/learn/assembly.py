@@ -17,11 +17,11 @@ from discreet.learn.fixing import check
 from discreet.learn.gradients.cuda_graph import Replaying
 from discreet.learn.gradients.engine import GradientEngine
 from discreet.learn.noise.grid_noise import GridNoise
+from discreet.learn.reading.rows import Making, Rows, rows_of
 from discreet.learn.run.diagnostics import Monitor
 from discreet.learn.run.optimizer_guard import check_optimizer
 from discreet.learn.run.payment import Charges, check_account
 from discreet.learn.run.promise import Promise
-from discreet.learn.run.rows import Collate, Rows, rows_of
 from discreet.learn.run.settings import Execution
 from discreet.learn.run.state import RunState
 from discreet.learn.run.step import Stepping
@@ -66,7 +66,7 @@ def gather(
     *,
     units: object,
     rows_per_unit: int,
-    collate: Collate | None,
+    making: Making,
 ) -> Parts:
     """Check a model, its optimiser and its data; no value of the data is looked at."""
     if not isinstance(model, nn.Module):
@@ -78,7 +78,7 @@ def gather(
     check(inner)
     check_optimizer(optimizer, inner)
     by = units if isinstance(units, str) else None
-    rows = rows_of(dataset, collate, without=by)
+    rows = rows_of(dataset, making, without=by)
     each = whole(rows_per_unit, name="rows_per_unit")
     people, by = units_of(dataset, units, rows=rows.count, rows_each=each)
     team = Team.of(next(inner.parameters()).device)

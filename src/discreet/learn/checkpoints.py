@@ -77,7 +77,7 @@ def resume(
         dataset,
         units=units,
         rows_per_unit=1 if units is None else promise.rows_per_unit,
-        collate=execution.collate,
+        making=execution.making,
     )
     _check_data(parts, promise)
     _load(document, promise, parts.model, optimizer)

@@ -7,7 +7,7 @@ batch normalisation breaks both.
 
 import copy
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import final
 
@@ -289,3 +289,35 @@ def _parameter_problems(model: nn.Module) -> Iterator[str]:
 
 def _dtype(parameter: nn.Parameter) -> str:
     return str(parameter.dtype).removeprefix("torch.")
+
+
+@final
+class CheckedModel:
+    """A model that is checked anew whenever it was changed between steps.
+
+    >>> checked = CheckedModel(nn.Linear(2, 1), ())
+    >>> checked.look()
+    Traceback (most recent call last):
+        ...
+    discreet.errors.ParameterError: the model's trainable parameters are not those ...
+    """
+
+    def __init__(self, model: nn.Module, parameters: Iterable[nn.Parameter]) -> None:
+        self._model, self._parameters = model, tuple(parameters)
+        self._modes: list[bool] = []
+
+    def look(self) -> bool:
+        """Return whether something changed that matters, and refuse what must not change."""
+        trained = [id(p) for p in self._model.parameters() if p.requires_grad]
+        if trained != [id(p) for p in self._parameters]:
+            raise ParameterError(
+                "the model's trainable parameters are not those that the run was prepared with: "
+                "some were frozen, unfrozen or replaced. Nothing was spent. Prepare a new run.",
+                parameter="model",
+            )
+        modes = [module.training for module in self._model.modules()]
+        if modes == self._modes:
+            return False
+        check(self._model)  # after train() or eval()
+        self._modes = modes
+        return True

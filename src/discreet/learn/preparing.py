@@ -98,7 +98,7 @@ def prepare(
         dataset,
         units=units,
         rows_per_unit=asked.rows_per_unit,
-        collate=asked.collate,
+        making=asked.making,
     )
     chosen, is_rounded = _sampling(sampling, parts, asked)
     steps = asked.steps_of(chosen)

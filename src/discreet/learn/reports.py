@@ -8,6 +8,7 @@ from typing import Any, final
 
 from discreet._exact import Number, show
 from discreet.errors import MissingExtra
+from discreet.learn.run.promise import Promise
 
 __all__ = ["Report", "Spent"]
 
@@ -129,3 +130,25 @@ class Report:
         if path is not None:
             figure.savefig(path, dpi=150)
         return figure
+
+
+def described(
+    promise: Promise, *, model: str, optimizer: str, taken: int, is_secure: bool
+) -> list[tuple[str, str]]:
+    """Return the settings of a run, line by line: none depends on the data."""
+    sampling = promise.sampling
+    origin = "from the operating system's entropy" if is_secure else "SEEDED: protects nobody"
+    return [
+        ("model", model),
+        ("optimiser", optimizer),
+        ("unit", promise.unit),
+        ("neighbours", str(sampling.neighbours)),
+        ("sampling", repr(sampling)),
+        ("divided by", f"{sampling.expected:g}, the expected batch size"),
+        ("clipping", repr(promise.clipping)),
+        ("noise", f"{promise.noise_multiplier:.6g} times the clip, {origin}"),
+        ("steps", f"{taken} taken of {promise.steps}"),
+        ("step costs", repr(promise.step_loss)),
+        ("proofs", f"{sampling.proof}; composed by privacy loss distributions"),
+        ("account", promise.account or "none: nobody else counts what this run spends"),
+    ]

@@ -2,27 +2,29 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
 from types import TracebackType
 from typing import Final, Never, SupportsIndex, final
 
 from torch import nn
 from torch.optim import Optimizer
 
+from discreet._exact import Number, whole
 from discreet.errors import NotCopyable, ParameterError, SessionOver
 from discreet.learn.choices.adaptive import Adaptive
-from discreet.learn.fixing import check
+from discreet.learn.fixing import CheckedModel
 from discreet.learn.gradients.loss_function import LossFunction
-from discreet.learn.reports import Report, Spent
+from discreet.learn.reports import Report, Spent, described
 from discreet.learn.run.checkpoint_file import write
 from discreet.learn.run.diagnostics import Diagnostics, bar
 from discreet.learn.run.optimizer_guard import Guard
 from discreet.learn.run.payment import Charges
 from discreet.learn.run.promise import Promise
 from discreet.learn.run.state import RunState
-from discreet.learn.run.step import Stepping
+from discreet.learn.run.step import Drawing, Stepping
 from discreet.learn.run.team import Team
 from discreet.learn.run.ticket import Batch, require_ticket
-from discreet.noise import Source
 
 __all__ = ["Private"]
 
@@ -81,9 +83,10 @@ class Private:
         self._team, self._state, self._show = team, state, progress
         self._guard = Guard(optimizer)
         self._current: Batch | None = None
+        self._drawing: Drawing | None = None  # the next step's batch, paid for and being read
         self._is_open = True
-        self._modes: list[bool] = []
-        self._epsilons: dict[int, float] = {0: 0.0}
+        self._checked = CheckedModel(model, stepping.engine.flat.parameters)
+        self._epsilons: dict[int, float] = {}
         self._tell_noise()
 
     @property
@@ -115,6 +118,7 @@ class Private:
     def spent(self) -> Spent:
         """What the steps begun so far cost: certified, also counting steps that failed.
 
+        With ``workers``, the batch of the next step is paid for and drawn during the last one.
         After resuming with an account it counts the steps that a crash lost, as the ledger does.
         """
         begun = self._state.begun
@@ -166,14 +170,81 @@ class Private:
                 yield self._current
                 up(self._state.done)
 
+    def epochs(self) -> Iterator[Iterator[Batch]]:
+        """Yield the batches of one epoch after the other; look at *public* data in between.
+
+        An epoch is as many steps as draw each unit once on average.
+
+        >>> import torch
+        >>> from discreet.learn.preparing import prepare
+        >>> model = nn.Linear(2, 1)
+        >>> private = prepare(model, torch.optim.SGD(model.parameters(), lr=0.1),
+        ...                   (torch.randn(100, 2),), noise_multiplier=1, delta=1e-5, epochs=2,
+        ...                   batch_size=25, clip=1.0)
+        >>> for epoch in private.epochs():
+        ...     for batch in epoch:
+        ...         private.step(batch, lambda model, rows: model(rows[0]).squeeze(1))
+        ...     print(private.steps_taken)
+        4
+        8
+        """
+        each = max(1, round(self._promise.sampling.population / self._promise.sampling.expected))
+        batches, done = self.batches(), self._state.done
+        while done < self.steps_planned:
+            size = min(each - done % each, self.steps_planned - done)
+            yield islice(batches, size)
+            done += size
+
+    def epsilon(self, *, delta: Number) -> float:
+        """Return what the steps begun so far cost at another delta: a certified upper bound.
+
+        >>> import torch
+        >>> from discreet.learn.preparing import prepare
+        >>> model = nn.Linear(2, 1)
+        >>> private = prepare(model, torch.optim.SGD(model.parameters(), lr=0.1),
+        ...                   (torch.randn(100, 2),), noise_multiplier=1, delta=1e-5, steps=3,
+        ...                   batch_size=10, clip=1.0)
+        >>> private.step(next(private.batches()), lambda model, rows: model(rows[0]).squeeze(1))
+        >>> private.epsilon(delta=1e-7) > private.spent.epsilon
+        True
+        """
+        return self._promise.epsilon_after(self._state.begun, delta=delta)
+
+    def extend(self, *, steps: int) -> None:
+        """Go on past the plan by ``steps`` more, at the same noise; reserved first, if paid for.
+
+        ``spent`` then counts up to the new plan, which is what to quote once it was extended: that
+        the model made somebody go on is covered, since a plan of all these steps would have shown
+        no less. Who extends again and again should have an account, whose budget ends it.
+
+        >>> import torch
+        >>> from discreet.learn.preparing import prepare
+        >>> model = nn.Linear(2, 1)
+        >>> private = prepare(model, torch.optim.SGD(model.parameters(), lr=0.1),
+        ...                   (torch.randn(100, 2),), noise_multiplier=1, delta=1e-5, steps=3,
+        ...                   batch_size=10, clip=1.0)
+        >>> private.extend(steps=2)
+        >>> private.steps_planned, len(list(private.batches()))
+        (5, 5)
+        """
+        self._require_open()
+        more = whole(steps, name="steps")
+        promise, charges, source = self._promise, self._charges, self._stepping.source
+        if charges is not None:
+            self._team.lead(lambda: charges.extend(promise, steps=more, source=source))
+        # The noise was chosen for the first plan; what the new one costs is worked out.
+        self._promise = replace(promise, steps=promise.steps + more, epsilon=None)
+        self._epsilons.clear()
+
     def step(self, batch: Batch, loss_fn: LossFunction) -> None:
         """Pay for a step, draw its batch, and change the model by the noisy clipped gradient.
 
         ``loss_fn(model, rows)`` is called with the rows of a micro-batch on the model's device and
         returns one loss for each row. A model or a loss that can not be handled is refused before
         the first step is paid for; a step that fails after it was paid for stays paid, and raises
-        a :class:`DataError` that says no more, since errors of ``loss_fn``, the model, the dataset
-        or ``collate`` may show data: try them on made-up rows, or ``prepare(..., debug=True)``.
+        a :class:`DataError` that says no more, since errors of ``loss_fn`` or the model may show
+        data: try them on made-up rows, or ``prepare(..., debug=True)``. A row that cannot be read
+        counts nothing.
 
         >>> import torch
         >>> from discreet.learn.preparing import prepare
@@ -199,13 +270,13 @@ class Private:
             )
         self._stepping.try_out(loss_fn)
         batch.is_used = True
-        # Paid before the batch is drawn: a crash behind this line wastes budget, while the opposite
-        # order could change the model by a batch that nobody paid for.
-        self._team.lead(self._pay)
+        drawing = self._drawing or self._draw()
+        self._drawing = None
         self._state.done += 1
-        self._state.begun += 1
         try:
-            self._stepping.sum_up(loss_fn)
+            if self._stepping.rows.is_ahead and self._state.done < self.steps_planned:
+                self._drawing = self._draw()
+            self._stepping.sum_up(loss_fn, drawing)
             self.optimizer.zero_grad(set_to_none=True)  # of whoever left something there
             self._stepping.hand_over()
             self._guard.step(self.optimizer)
@@ -237,24 +308,14 @@ class Private:
             sampling    Poisson(rate=Fraction(1, 10), population=100)
             ...
         """
-        promise, sampling = self._promise, self._promise.sampling
-        source = self._stepping.source
-        size = self._stepping.size
-        rows = [
-            ("model", f"{type(self.model).__name__}, {size} trainable parameters"),
-            ("optimiser", type(self.optimizer).__name__),
-            ("unit", promise.unit),
-            ("neighbours", str(sampling.neighbours)),
-            ("sampling", repr(sampling)),
-            ("divided by", f"{sampling.expected:g}, the expected batch size"),
-            ("clipping", repr(promise.clipping)),
-            ("noise", f"{promise.noise_multiplier:.6g} times the clip, {_secured(source)}"),
-            ("steps", f"{self.steps_taken} taken of {self.steps_planned}"),
-            ("step costs", repr(promise.step_loss)),
-            ("proofs", f"{sampling.proof}; composed by privacy loss distributions"),
-            ("account", promise.account or "none: nobody else counts what this run spends"),
-        ]
-        if isinstance(promise.clipping, Adaptive):
+        rows = described(
+            self._promise,
+            model=f"{type(self.model).__name__}, {self._stepping.size} trainable parameters",
+            optimizer=type(self.optimizer).__name__,
+            taken=self.steps_taken,
+            is_secure=self._stepping.source.is_secure,
+        )
+        if isinstance(self._promise.clipping, Adaptive):
             rows.append(("clip now", f"{self.clip:.6g}"))
         if self._stepping.monitor is not None:
             rows.append(("last step", str(self._stepping.monitor.last)))
@@ -336,6 +397,16 @@ class Private:
             "private.save(path) and discreet.learn.resume."
         )
 
+    def _draw(self) -> Drawing:
+        """Pay for a step and draw its batch: the next one's, too, if rows are read ahead.
+
+        In this order: a crash in between wastes budget, while the opposite order could change the
+        model by a batch that nobody paid for.
+        """
+        self._team.lead(self._pay)
+        self._state.begun += 1
+        return self._stepping.begin()
+
     def _pay(self) -> None:
         """Put the step on record. In the first process only."""
         if self._charges is not None:
@@ -348,21 +419,8 @@ class Private:
 
     def _look_again(self) -> None:
         """Check the model whenever it was changed, and now and then in case a loss was."""
-        engine = self._stepping.engine
-        trained = [id(p) for p in self.model.parameters() if p.requires_grad]
-        if trained != [id(p) for p in engine.flat.parameters]:
-            raise ParameterError(
-                "the model's trainable parameters are not those that the run was prepared with: "
-                "some were frozen, unfrozen or replaced. Nothing was spent. Prepare a new run.",
-                parameter="model",
-            )
-        modes = [module.training for module in self.model.modules()]
-        if modes != self._modes:  # train() or eval()
-            check(self.model)
-            self._modes = modes
-            engine.try_again()
-        elif _is_power_of_eight(self._state.done):
-            engine.try_again()
+        if self._checked.look() or _is_power_of_eight(self._state.done):
+            self._stepping.engine.try_again()
 
     def _epsilon(self, steps: int) -> float:
         if steps not in self._epsilons:
@@ -378,6 +436,7 @@ class Private:
 
     def _leave(self) -> None:
         self._is_open = False
+        self._drawing = None
         self._guard.release()
 
     def _require_open(self) -> None:
@@ -385,10 +444,6 @@ class Private:
             raise SessionOver("this run was closed. Prepare another one to train on.")
         if not self._guard.is_held:
             raise SessionOver("another run was prepared with this optimiser. Go on with that one.")
-
-
-def _secured(source: Source) -> str:
-    return "from the operating system's entropy" if source.is_secure else "SEEDED: protects nobody"
 
 
 def _is_power_of_eight(number: int) -> bool:

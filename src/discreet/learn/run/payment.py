@@ -85,8 +85,20 @@ class Charges:
         Steps that were paid for after the checkpoint was written are lost: their batches were
         drawn, so they stay paid, and repeating them is paid again.
         """
-        step, run = promise.step_loss, promise.run
-        prefix = f"key/{account.name}/learn/{run}/"
+        reserved, over, begun = cls._found(account, promise)
+        jobs = [account.resume(index) for index in reserved if index not in over]
+        found = cls(account, promise.step_loss, jobs, begun)
+        missing = steps - sum(job.left for job in jobs)
+        if missing > 0:
+            found.extend(promise, steps=missing, source=source)
+        return found
+
+    @staticmethod
+    def _found(
+        account: Account, promise: Promise
+    ) -> tuple[dict[int, dict[str, Any]], set[int], int]:
+        """Return a run's reservations, those of them that are over, and the steps begun."""
+        prefix = f"key/{account.name}/learn/{promise.run}/"
         reserved: dict[int, dict[str, Any]] = {}
         over: set[int] = set()
         begun = 0
@@ -103,20 +115,20 @@ class Charges:
                 f"account {account.name!r} has no reservation of this run. Pass the account, in "
                 "the ledger, that the run was begun with."
             )
-        jobs = [account.resume(index) for index in reserved if index not in over]
-        found = cls(account, step, jobs, begun)
-        missing = steps - sum(job.left for job in jobs)
-        if missing > 0:
-            first = next(iter(reserved.values()))
-            extra = account.reserve(
-                step * missing,
-                who=first["who"],
-                purpose=first["purpose"],
-                key=f"learn/{run}/{len(reserved)}",
-                source=source,
-            )
-            jobs.append(extra)
-        return found
+        return reserved, over, begun
+
+    def extend(self, promise: Promise, *, steps: int, source: Source) -> None:
+        """Set aside further steps, for whom and what the first ones were."""
+        reserved, _, _ = self._found(self.account, promise)
+        first = next(iter(reserved.values()))
+        job = self.account.reserve(
+            promise.step_loss * steps,
+            who=first["who"],
+            purpose=first["purpose"],
+            key=f"learn/{promise.run}/{len(reserved)}",
+            source=source,
+        )
+        self._jobs.append(job)
 
     @property
     def indices(self) -> list[int]:

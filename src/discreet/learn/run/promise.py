@@ -61,10 +61,12 @@ class Promise:
             return self.clipping.gradient_noise(self.noise_multiplier)
         return self.noise_multiplier
 
-    def epsilon_after(self, steps: int) -> float:
-        """Return what so many steps cost at delta: a certified upper bound."""
-        found = epsilon(self.step_loss * steps, delta=self.delta)
-        if self.epsilon is not None and steps <= self.steps:
+    def epsilon_after(self, steps: int, *, delta: Number | None = None) -> float:
+        """Return what so many steps cost at delta, or at another one: a certified upper bound."""
+        if not steps:
+            return 0.0
+        found = epsilon(self.step_loss * steps, delta=self.delta if delta is None else delta)
+        if self.epsilon is not None and steps <= self.steps and delta is None:
             # The noise was chosen so that this is proved, too; the last digits may differ.
             found = min(found, float_up(Fraction(self.epsilon)))
         return found

@@ -9,7 +9,8 @@ from discreet._exact import Number, float_up, positive, probability, whole
 from discreet.accounting import calibrate
 from discreet.errors import ParameterError
 from discreet.learn.choices.sampling import Sampling
-from discreet.learn.run.rows import Collate
+from discreet.learn.reading.making import Collate, Transform
+from discreet.learn.reading.rows import Making
 from discreet.ledger import Account
 from discreet.noise import SYSTEM, Source
 
@@ -29,11 +30,13 @@ class ExecutionOptions(TypedDict, total=False):
 
     None of them changes what is promised.
 
-    ``account``: where every step is charged. ``collate``: from a list of the dataset's items to a
-    batch. ``micro_batch_size``: how many units are computed at a time. ``graphs``: replay CUDA
-    graphs. ``progress``: show a bar; by default on a terminal. ``diagnostics``: look at raw data,
-    NOT PRIVATE. ``debug``: let errors of ``loss_fn``, the model and the dataset through, which may
-    show data. ``source``: of all randomness.
+    ``account``: where every step is charged. ``transform``: from an item of the dataset to a row.
+    ``collate``: from a list of one item to a batch of one row, as a DataLoader's has it; it never
+    sees two. ``workers``: processes that read rows ahead of their use. ``micro_batch_size``: how
+    many units are computed at a time. ``graphs``: replay CUDA graphs. ``progress``: show a bar; by
+    default on a terminal. ``diagnostics``: look at raw data, NOT PRIVATE. ``debug``: let errors of
+    ``loss_fn``, the model and the dataset through, which may show data. ``source``: of all
+    randomness.
 
     >>> import torch
     >>> from discreet.learn import prepare
@@ -47,7 +50,9 @@ class ExecutionOptions(TypedDict, total=False):
     """
 
     account: Account | None
+    transform: Transform | None
     collate: Collate | None
+    workers: int
     micro_batch_size: int | None
     graphs: bool
     progress: bool | None
@@ -91,7 +96,9 @@ class Execution:
     """How the work of a run is done and who pays for it: :class:`ExecutionOptions`, checked."""
 
     account: Account | None = None
+    transform: Transform | None = None
     collate: Collate | None = None
+    workers: int = 0
     micro_batch_size: int | None = None
     graphs: bool = False
     progress: bool | None = None
@@ -109,6 +116,13 @@ class Execution:
         if self.micro_batch_size is not None:  # 8.0 is a whole number, too, but no size of a slice
             size = whole(self.micro_batch_size, name="micro_batch_size")
             object.__setattr__(self, "micro_batch_size", size)
+
+    @property
+    def making(self) -> Making:
+        """How rows are made."""
+        return Making(
+            transform=self.transform, collate=self.collate, workers=self.workers, debug=self.debug
+        )
 
 
 @final

@@ -2,29 +2,51 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 import torch
 
-from discreet.errors import DataError, ParameterError
+from discreet.errors import DataError
 from discreet.learn.choices.adaptive import AdaptiveState
 from discreet.learn.choices.clipping import Clipping
 from discreet.learn.choices.draws import Indices
-from discreet.learn.following.batch_tree import blank, leaves
+from discreet.learn.following.batch_tree import blank
 from discreet.learn.gradients.cuda_graph import Replaying
 from discreet.learn.gradients.engine import GradientEngine
 from discreet.learn.gradients.loss_function import LossFunction, WeightedLoss, checked_losses
 from discreet.learn.noise.grid_noise import add_noise_
+from discreet.learn.reading.rows import Rows, moved
+from discreet.learn.reading.taking import Taking
 from discreet.learn.run.diagnostics import Monitor
 from discreet.learn.run.promise import Promise
-from discreet.learn.run.rows import Rows, moved
 from discreet.learn.run.team import Team
 from discreet.learn.run.units import EachRow, UnitRows, Weights
 from discreet.noise import Source
 from discreet.privacy import Sensitive, quietly
 
-__all__ = ["Stepping"]
+__all__ = ["Drawing", "Stepping"]
+
+_TRIED: Final = 3  # units whose shapes a model is tried out on
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Part:
+    """A micro-batch that is being read: of how many units, and what each row's loss counts."""
+
+    units: int
+    take: Taking
+    weights: Weights | None
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Drawing:
+    """A batch that was drawn: its micro-batches, or how drawing it failed. It shows neither."""
+
+    parts: list[Part]
+    failure: Exception | None = None
 
 
 @final
@@ -66,7 +88,7 @@ class Stepping:
         of these rows, so that an error may show one of them: it is told if rows of zeros, which
         show nothing, make it happen as well.
         """
-        count = min(3, self.units.count)
+        count = min(_TRIED, self.units.count)
         function = loss_fn if isinstance(self.units, EachRow) else WeightedLoss(loss_fn)
         if not count or self.engine.is_tried(function):
             return
@@ -75,7 +97,7 @@ class Stepping:
         )
         known = quiet(lambda: Sensitive(self._first(loss_fn, count)), what="reading the dataset")
         try:
-            quiet(lambda: self._try_on(known, count), what="loss_fn, or the model,")
+            quiet(lambda: self._try_on(known), what="loss_fn, or the model,")
             return
         except DataError as error:
             if self.debug:
@@ -83,18 +105,19 @@ class Stepping:
             failure = error
         raise failure from self._failure_on_zeros(known)
 
-    def _first(self, loss_fn: LossFunction, count: int) -> tuple[Any, LossFunction]:
+    def _first(self, loss_fn: LossFunction, count: int) -> tuple[Any, LossFunction, int]:
         rows, weights = self.units.rows(np.arange(count), self.source)
-        self._check_shapes(rows)
-        return self._micro_batch(loss_fn, rows, weights)
+        return self._micro_batch(loss_fn, Part(count, self.rows.begin(rows), weights))
 
-    def _try_on(self, known: Sensitive[tuple[Any, LossFunction]], count: int) -> None:
-        data, function = known.reveal_without_noise()
-        self.engine.try_out(function, data, units=count)
+    def _try_on(self, known: Sensitive[tuple[Any, LossFunction, int]]) -> None:
+        data, function, units = known.reveal_without_noise()
+        self.engine.try_out(function, data, units=units)
 
-    def _failure_on_zeros(self, known: Sensitive[tuple[Any, LossFunction]]) -> Exception | None:
+    def _failure_on_zeros(
+        self, known: Sensitive[tuple[Any, LossFunction, int]]
+    ) -> Exception | None:
         """Return how the loss function fails on rows that show nothing, if it does."""
-        data, function = known.reveal_without_noise()
+        data, function, _ = known.reveal_without_noise()
         try:
             data = blank(data)
         except Exception:  # something in it has no zero
@@ -106,27 +129,21 @@ class Stepping:
             return error
         return None
 
-    def _check_shapes(self, rows: Indices) -> None:
-        """Refuse rows whose form depends on which others they are put together with."""
-        whole = [tensor.shape[1:] for tensor in leaves(self.rows.take(rows))]
-        for row in rows:
-            own = [tensor.shape[1:] for tensor in leaves(self.rows.take(np.array([row])))]
-            if own != whole:
-                raise ParameterError(
-                    "collate gives a row another shape when other rows are with it, by padding to "
-                    "the longest of them, say; then one row can change everybody's gradient. Pad "
-                    "to one fixed length. Nothing was spent.",
-                    parameter="collate",
-                )
+    def begin(self) -> Drawing:
+        """Draw a batch that is paid for, and begin to read it; a failure is told at its use."""
+        try:
+            return Drawing(self._parts(*self.team.share(self.team.lead(self.draw))))
+        except Exception as error:
+            return Drawing([], error)
 
-    def sum_up(self, loss_fn: LossFunction) -> None:
-        """Draw a batch and leave its noisy mean gradient in the buffer.
+    def sum_up(self, loss_fn: LossFunction, drawing: Drawing) -> None:
+        """Leave the noisy mean gradient of a batch in the buffer.
 
         What fails on the way may tell who was drawn, or a row.
         """
         quietly(
-            lambda: self.compute(loss_fn, *self.team.share(self.team.lead(self.draw))),
-            what="this step (loss_fn, the model, the dataset or collate; or memory ran out, which "
+            lambda: self.compute(loss_fn, drawing),
+            what="this step (loss_fn, the model or the dataset; or memory ran out, which "
             "prepare(..., micro_batch_size=) bounds)",
             outcome="The step stays paid for, since a batch was drawn.",
             debug=self.debug,
@@ -137,13 +154,16 @@ class Stepping:
         drawn = self.promise.sampling.draw(self.units.count, source=self.source)
         return self.units.rows(drawn, self.source)
 
-    def compute(self, loss_fn: LossFunction, rows: Indices, weights: Weights | None) -> None:
+    def compute(self, loss_fn: LossFunction, drawing: Drawing) -> None:
         """Leave the noisy mean gradient in the buffer. The batch may be empty: noise alone."""
-        self._sum(loss_fn, rows, weights, is_careful=False)
+        if drawing.failure is not None:
+            raise drawing.failure
+        parts = drawing.parts
+        self._sum(loss_fn, parts, is_careful=False)
         self._add_noise()
         if self._is_spoilt():
             # Rare, and unseen: the sum was thrown away, with the noise on it.
-            self._sum(loss_fn, rows, weights, is_careful=True)
+            self._sum(loss_fn, parts, is_careful=True)
             self._add_noise()
 
     def _is_spoilt(self) -> bool:
@@ -152,23 +172,28 @@ class Stepping:
         self.engine.is_spoilt.zero_()
         return self.team.any(bool(flag.item()))
 
-    def _sum(
-        self, loss_fn: LossFunction, rows: Indices, weights: Weights | None, *, is_careful: bool
-    ) -> None:
+    def _parts(self, rows: Indices, weights: Weights | None) -> list[Part]:
+        """Return the micro-batches of this process, which are being read."""
+        each = self.units.rows_each
+        mine = self.team.part(rows.size // each)
+        size = self.micro_batch_size or max(1, len(mine))
+        parts = []
+        for start in range(mine.start, mine.stop, size):
+            stop = min(mine.stop, start + size)
+            own = slice(start * each, stop * each)
+            counts = None if weights is None else weights[own]
+            parts.append(Part(stop - start, self.rows.begin(rows[own]), counts))
+        return parts
+
+    def _sum(self, loss_fn: LossFunction, parts: list[Part], *, is_careful: bool) -> None:
         """Add up the clipped gradients of this process's part of the batch."""
         self.clear()
         if isinstance(self.clipping, AdaptiveState):
             self.clipping.tally = None  # nobody is counted twice: a failed step's is forgotten
         if self.monitor is not None:
             self.monitor.begin()
-        each = self.units.rows_each
-        mine = self.team.part(rows.size // each)
-        size = self.micro_batch_size or max(1, len(mine))
-        for start in range(mine.start, mine.stop, size):
-            stop = min(mine.stop, start + size)
-            part = slice(start * each, stop * each)
-            count = None if weights is None else weights[part]
-            self._add(loss_fn, rows[part], count, stop - start, is_careful=is_careful)
+        for part in parts:
+            self._add(loss_fn, part, is_careful=is_careful)
 
     def hand_over(self) -> None:
         """Give the buffer to the parameters as their gradients."""
@@ -195,31 +220,30 @@ class Stepping:
         adapting.update(self.team.agree([share])[0])
         return True
 
-    def _add(
-        self,
-        loss_fn: LossFunction,
-        rows: Indices,
-        weights: Weights | None,
-        units: int,
-        *,
-        is_careful: bool,
-    ) -> None:
+    def _add(self, loss_fn: LossFunction, part: Part, *, is_careful: bool) -> None:
         """Add the clipped gradients of a micro-batch to the buffer."""
-        data, function = self._micro_batch(loss_fn, rows, weights)
+        data, function, units = self._micro_batch(loss_fn, part)
+        if not units:
+            return
         clipped = self.adder.accumulate(function, data, units=units, is_careful=is_careful)
         if isinstance(self.clipping, AdaptiveState):
             self.clipping.observe(clipped.norms)
         if self.monitor is not None:
             self.monitor.see(clipped, units)
 
-    def _micro_batch(
-        self, loss_fn: LossFunction, rows: Indices, weights: Weights | None
-    ) -> tuple[Any, LossFunction]:
+    def _micro_batch(self, loss_fn: LossFunction, part: Part) -> tuple[Any, LossFunction, int]:
+        """Return the rows, what is computed of them, and how many units they are.
+
+        A row that could not be made counts nothing: it is no unit, or none of its unit's rows.
+        """
         device = self.engine.flat.buffer.device
-        data = moved(self.rows.take(rows), device)
-        if weights is None:
-            return data, loss_fn
-        return (data, torch.from_numpy(weights).to(device)), WeightedLoss(loss_fn)
+        taken = part.take()
+        if part.weights is None:
+            units = part.units if taken.is_there is None else int(taken.is_there.sum())
+            return moved(taken.kept(), device), loss_fn, units
+        counts = part.weights if taken.is_there is None else part.weights * taken.is_there
+        weights = torch.from_numpy(counts).to(device)
+        return (moved(taken.batch, device), weights), WeightedLoss(loss_fn), part.units
 
     def _add_noise(self) -> None:
         """Bring the sums of all processes together, add noise once, hand out what is private."""

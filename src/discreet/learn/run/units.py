@@ -9,7 +9,7 @@ from torch import Tensor
 
 from discreet.errors import DataError, ParameterError
 from discreet.learn.choices.draws import Indices
-from discreet.learn.run.rows import column_of
+from discreet.learn.reading.rows import column_of
 from discreet.noise import Source
 from discreet.noise.source import words
 

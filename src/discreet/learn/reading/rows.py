@@ -1,20 +1,23 @@
-"""Rows of whatever a dataset is: read by number, collated, moved to the model's device."""
+"""Rows of whatever a dataset is: read by number, moved to the model's device."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol, final
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default_collate
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
+from discreet._exact import whole
 from discreet.errors import ParameterError
 from discreet.learn.choices.draws import Indices
+from discreet.learn.reading.items import Items
+from discreet.learn.reading.making import Collate, RowMaker, Transform
+from discreet.learn.reading.taking import Taken, Taking
 
-__all__ = ["Rows", "column_of", "moved", "rows_of"]
-
-Collate = Callable[[list[Any]], Any]
+__all__ = ["Making", "Rows", "column_of", "moved", "rows_of"]
 
 
 class Rows(Protocol):
@@ -30,14 +33,21 @@ class Rows(Protocol):
         """Names, types and shapes, without a value or a number of rows."""
         ...
 
-    def take(self, indices: Indices) -> Any:
-        """Return these rows as one micro-batch."""
+    @property
+    def is_ahead(self) -> bool:
+        """Whether rows are read in the background, so that it pays to begin early."""
+        ...
+
+    def begin(self, indices: Indices) -> Taking:
+        """Return what gives these rows as one micro-batch."""
         ...
 
 
 @final
-class _Tensors:
+class _Columns:
     """Columns that are tensors already: one index_select each, on the device they are on."""
+
+    is_ahead = False
 
     def __init__(self, columns: Mapping[str, Tensor], build: Callable[[list[Tensor]], Any]) -> None:
         self._columns = dict(columns)
@@ -62,7 +72,16 @@ class _Tensors:
             for name, column in self._columns.items()
         )
 
-    def take(self, indices: Indices) -> Any:
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: int) -> Any:
+        return self._build([column[index] for column in self._columns.values()])
+
+    def begin(self, indices: Indices) -> Taking:
+        return lambda: Taken(self._take(indices))
+
+    def _take(self, indices: Indices) -> Any:
         wanted = torch.from_numpy(indices)
         where: dict[torch.device, Tensor] = {}
         parts = []
@@ -74,28 +93,33 @@ class _Tensors:
 
 
 @final
-class _Items:
-    """Anything with a length and numbered items, read one by one and collated."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Making:
+    """How rows are made of a dataset's items: see :class:`ExecutionOptions`."""
 
-    def __init__(self, dataset: Any, collate: Collate) -> None:
-        self._dataset, self._collate = dataset, collate
+    transform: Transform | None = None
+    collate: Collate | None = None
+    workers: int = 0
+    debug: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("transform", "collate"):
+            if getattr(self, name) is not None and not callable(getattr(self, name)):
+                raise ParameterError(
+                    f"{name} must be a function of one item"
+                    f"{', in a list of one' if name == 'collate' else ''}.",
+                    parameter=name,
+                )
+        if self.workers:
+            whole(self.workers, name="workers", hint="It is a number of processes.")
 
     @property
-    def count(self) -> int:
-        return len(self._dataset)
-
-    @property
-    def form(self) -> str:
-        return type(self._dataset).__name__
-
-    def take(self, indices: Indices) -> Any:
-        wanted = indices.tolist()
-        several = getattr(self._dataset, "__getitems__", None)  # torch's own name for a bulk read
-        items = [self._dataset[i] for i in wanted] if several is None else several(wanted)
-        return self._collate(items)
+    def is_plain(self) -> bool:
+        """Whether items are rows as they are."""
+        return self.transform is None and self.collate is None
 
 
-def rows_of(dataset: object, collate: Collate | None, *, without: str | None = None) -> Rows:
+def rows_of(dataset: object, making: Making, *, without: str | None = None) -> Rows:
     """Return the rows of a dataset, or refuse what has batches or an order of its own.
 
     ``without`` names a column of a mapping or table that is no part of a row: the units' ids.
@@ -113,11 +137,11 @@ def rows_of(dataset: object, collate: Collate | None, *, without: str | None = N
             "accounted. Pass a dataset with __len__ and __getitem__; a list of its items will do.",
             parameter="dataset",
         )
-    if collate is not None and not callable(collate):
-        raise ParameterError("collate must be a function of a list of items.", parameter="collate")
-    tensors = None if collate is not None else _tensors_of(dataset, without)
-    if tensors is not None:
-        return tensors
+    columns = _columns_of(dataset, without)
+    if columns is not None and making.is_plain:
+        return columns
+    if columns is not None:
+        dataset = columns
     if not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")):
         raise ParameterError(
             f"dataset must have __len__ and __getitem__, got an object of type "
@@ -130,10 +154,11 @@ def rows_of(dataset: object, collate: Collate | None, *, without: str | None = N
             "for each example.",
             parameter="dataset",
         )
-    return _Items(dataset, collate or default_collate)
+    maker = RowMaker(dataset, making.transform, making.collate, making.debug)
+    return Items(maker, workers=making.workers)
 
 
-def _tensors_of(dataset: Any, without: str | None) -> _Tensors | None:
+def _columns_of(dataset: Any, without: str | None) -> _Columns | None:
     """Return a dataset as columns of tensors, None if it is none."""
     if type(dataset) is TensorDataset:  # a subclass may do more than look up
         dataset = dataset.tensors
@@ -141,19 +166,19 @@ def _tensors_of(dataset: Any, without: str | None) -> _Tensors | None:
         names = [name for name in dataset.column_names if name != without]
         dataset = {name: _arrow_column(dataset, name) for name in names}
     if isinstance(dataset, Tensor | np.ndarray):
-        return _Tensors({"row": torch.as_tensor(dataset)}, lambda parts: parts[0])
+        return _Columns({"row": torch.as_tensor(dataset)}, lambda parts: parts[0])
     if isinstance(dataset, Mapping):
         dataset = {name: one for name, one in dataset.items() if name != without}
         if not dataset or not all(isinstance(one, Tensor | np.ndarray) for one in dataset.values()):
             return None
         names = list(dataset)
         columns = {str(name): torch.as_tensor(one) for name, one in dataset.items()}
-        return _Tensors(columns, lambda parts: dict(zip(names, parts, strict=True)))
+        return _Columns(columns, lambda parts: dict(zip(names, parts, strict=True)))
     if isinstance(dataset, tuple) and dataset:
         if not all(isinstance(one, Tensor | np.ndarray) for one in dataset):
             return None
         columns = {str(i): torch.as_tensor(one) for i, one in enumerate(dataset)}
-        return _Tensors(columns, tuple)
+        return _Columns(columns, tuple)
     return None
 
 
