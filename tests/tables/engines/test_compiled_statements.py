@@ -88,6 +88,25 @@ def test_ranks_are_left_out_where_nothing_can_be_dropped():
     assert "$salt" in compiled(replace(few, bounding=Groups(groups=1, rows=3)))
 
 
+@pytest.mark.parametrize(("limit", "type_"), [(2047, "INTEGER"), (2048, "BIGINT")])
+def test_cells_are_as_narrow_as_the_limit_allows(limit, type_):
+    rows = replace(SUMS, cells=CELLS[:1], bounding=Norm(limit=limit, order=2))
+    assert f"CAST(TRUNC((1048576 * row_count) * weight) AS {type_})" in compiled(rows)
+
+
+def test_a_value_that_all_cells_are_of_is_looked_for_once():
+    mean = replace(SUMS, cells=CELLS[3:4])
+    assert mean.needed == (0,)
+    text = compiled(mean)
+    assert text.count("value_0 IS NOT NULL") == 1
+    assert "COUNT(value_0)" not in text
+    assert "value_0 IS NULL" not in text
+    for beside in (CELLS[0], CELLS[1], CELLS[4], UNITS):
+        both = replace(mean, cells=(beside, *mean.cells))
+        assert both.needed == ()
+        assert "COUNT(value_0)" in compiled(both)
+
+
 def test_one_group_needs_no_join():
     alone = replace(SUMS, query=replace(QUERY, keys=()))
     assert " JOIN " not in compiled(alone).replace("\n", " ")

@@ -97,6 +97,9 @@ class Sums:
     and group. ``bounding`` of None: every row is a unit of its own (``unit_is_row``), and all
     weights are 1; or all cells have a bound of their ``own``.
 
+    Rows that cannot add to any cell, since they lack a value that all cells are of, are left out
+    *before* units are bounded (see ``needed``): they take nothing off the unit's other rows.
+
     ``groups``, where given, are the only combinations of keys that count: other rows are left out
     *before* units are bounded. There may be a million of them: take them as a table, not as text.
     A group without rows may be missing from the result.
@@ -118,6 +121,21 @@ class Sums:
     groups: tuple[tuple[object, ...], ...] | None = None
     grid: ValueGrid | None = None
     least: Fraction | None = None
+
+    @property
+    def needed(self) -> tuple[int, ...]:
+        """The values without which a row adds nothing.
+
+        >>> from discreet.tables.model.relation import Select
+        >>> people = Query(rows=Select.of("people", unit="id", value_0="age"), tables=("people",))
+        >>> aged = Cells(kind="present", values=(0,))
+        >>> Sums(query=people, cells=(aged,), bounding=Norm(limit=1, order=1), salt="").needed
+        (0,)
+        """
+        found = set(self.cells[0].values) if self.cells else set[int]()
+        for one in self.cells:
+            found &= set() if one.with_absent else set(one.values)
+        return tuple(sorted(found | ({self.grid.value} if self.grid is not None else set())))
 
 
 @final

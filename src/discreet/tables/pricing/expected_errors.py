@@ -94,7 +94,7 @@ def _bounding(aggregate: Aggregate, prepared: Prepared, catalog: Catalog) -> tup
         return Norm(limit=1, order=1), True
     of = over_groups(order, query)
     if aggregate.spec.counts == "units":
-        limit = declared_limit("groups", query, catalog)
+        limit = declared_limit("groups", query, catalog, prepared.bounding)
         if limit is not None and order == 2:
             limit = root_up(limit)
     elif "distinct" in (aggregate.spec.counts, aggregate.spec.adds):

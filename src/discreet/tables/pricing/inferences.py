@@ -1,11 +1,12 @@
 """Limits on units and bounds of values: which are declared, and which are chosen privately."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal, final
 
 from discreet.tables.algorithms.limit_choice import limit_edges, total_edges, value_edges
-from discreet.tables.model.bounds import AskedBounding, Norm, Totals
+from discreet.tables.model.bounds import AskedBounding, Groups, Norm, Totals
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query, Value
 from discreet.tables.model.relation import most_rows
@@ -57,8 +58,13 @@ class Inference:
         return limit_edges(2 if self.of == "norm" else 1) if self.is_limit else value_edges()
 
 
-def declared_limit(of: LimitKind, query: Query, catalog: Catalog) -> Fraction | None:
+def declared_limit(
+    of: LimitKind, query: Query, catalog: Catalog, bounding: AskedBounding | None = None
+) -> Fraction | None:
     """Return how much of a unit counts, where that is declared or clear; None: infer it.
+
+    Whoever asks for a bound on rows has said in how many groups a unit counts: in as many as one
+    has whose rows are just within the bound.
 
     >>> from discreet.privacy import Neighbours, Unit
     >>> from discreet.tables.model.query import Aggregate
@@ -75,9 +81,20 @@ def declared_limit(of: LimitKind, query: Query, catalog: Catalog) -> Fraction | 
     if of == "norm" and query.keys:
         return None  # rows bound it, but are usually spread over several groups
     declared = catalog.groups if of == "groups" else catalog.rows
+    if of == "groups":
+        declared = min((n for n in (declared, _within(bounding)) if n is not None), default=None)
     if made is not None and (declared is not None or made <= FEW):
         declared = min(made, declared or made)
     return None if declared is None else Fraction(declared)
+
+
+def _within(bounding: AskedBounding | None) -> int | None:
+    """Return in how many groups a unit can be whose rows are within a bound, None without one."""
+    if isinstance(bounding, Groups):
+        return bounding.groups
+    if isinstance(bounding, Norm):  # of k groups with a row each: k, or its root
+        return max(1, math.floor(Fraction(bounding.limit) ** bounding.order))
+    return None
 
 
 def known_rows(query: Query, catalog: Catalog) -> int | None:
@@ -115,7 +132,7 @@ def inferences_of(
     found = [
         Inference(of=of, value=value)
         for of, value in dict.fromkeys(limits)
-        if declared_limit(of, query, catalog) is None
+        if declared_limit(of, query, catalog, bounding) is None
     ]
     ranked = (query.aggregates[i].values[0] for i in layout.ranks)
     for value in sorted({*layout.bounded_values, *ranked}):

@@ -100,3 +100,18 @@ class Counts(Comparison):
         rows: Sequence[Row] = [{**row, "unit": 1}] * 100_000 + [{**row, "unit": 2}]
         for bounding in (Norm(limit=3, order=1), Norm(limit=3, order=2), Groups(groups=2, rows=3)):
             self.check(sums(ROWS, LINEAR, bounding=bounding), rows)
+        # 2048 rows have too many steps for 32 bits.
+        for most in (2047, 2048, 50_000):
+            for bounding in (Norm(limit=most, order=2), Groups(groups=2, rows=most)):
+                self.check(sums(ROWS, LINEAR, bounding=bounding), rows)
+
+    def test_rows_without_a_value_take_nothing_off_the_others(self) -> None:
+        """Rows that can add nothing are left out before units are bounded, unless others can."""
+        row = {"unit": 1, "key_0": "a", "key_1": 0, "value_1": None}
+        rows: list[Row] = [{**row, "value_0": value} for value in (1.0, 1.0, None, None, None)]
+        bounding, present = Norm(limit=2, order=1), replace(PRESENT, with_absent=False)
+        assert self.cells(sums(present, bounding=bounding), rows) == {("a",): [2 * WEIGHT_STEPS]}
+        for beside in (ROWS, PRESENT, replace(present, values=(1,))):
+            self.check(sums(present, beside, bounding=bounding), rows)
+            found = self.cells(sums(present, beside, bounding=bounding), rows)
+            assert found["a",][0] < WEIGHT_STEPS

@@ -100,16 +100,15 @@ def _group(statement: Sums | Distinct | Profile, row: Row) -> tuple[object, ...]
     group = tuple(row[f"key_{i}"] for i in range(len(statement.query.keys)))
     if statement.groups is not None and group not in {tuple(g) for g in statement.groups}:
         return None
-    grid = getattr(statement, "grid", None)
-    if grid is None:
+    if not isinstance(statement, Sums):
         return group
-    where = _place(grid, row[f"value_{grid.value}"])
-    return None if where is None else (*group, where)
-
-
-def _place(grid: ValueGrid, value: object) -> int | None:
-    if value is None:
+    if any(row[f"value_{index}"] is None for index in statement.needed):
         return None
+    grid = statement.grid
+    return group if grid is None else (*group, _place(grid, row[f"value_{grid.value}"]))
+
+
+def _place(grid: ValueGrid, value: object) -> int:
     share = _share(value, (grid.low, grid.high))
     return math.floor(share * (grid.points - 1) + Fraction(1, 2))
 

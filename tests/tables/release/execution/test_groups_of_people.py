@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.privacy import Guarantee
-from discreet.tables import Groups, protect
+from discreet.tables import Groups, Norm, protect
 
 PEOPLE = [1, 2, 60, 80, 100, 150, 200, 300]  # of group 0, 1, ...
 QUESTIONS = {
@@ -48,6 +48,36 @@ def test_groups_have_one_price_and_one_threshold(table):
     }
     assert facts["rows"] == facts["values"] == facts["mean"] == facts["both"] == facts["sum"]
     assert facts["people"] < facts["rows"] < 2 * facts["people"]
+
+
+@pytest.mark.parametrize(
+    ("bounding", "most"),
+    [
+        (Groups(groups=3, rows=50), 3),
+        (Norm(limit=5.5, order=1), 5),
+        (Norm(limit=2.5, order=2), 6),
+        (Norm(limit=0.5, order=2), 1),
+    ],
+)
+def test_who_asks_for_a_bound_on_rows_has_said_in_how_many_groups_a_unit_counts(
+    tmp_path, bounding, most
+):
+    """So nothing is paid for finding that out, and tables are not read for it."""
+    rows = pa.table({"person": np.arange(9000) % 900, "g": np.arange(9000) // 900})
+    with protect(
+        rows, name="t", unit="person", guarantee=Guarantee(epsilon=100, delta=1e-3),
+        ledger=tmp_path / "ledger.db",
+    ) as table:  # fmt: skip
+        answer = table.sql(QUESTIONS["rows"], epsilon=2, delta=1e-9, bounding=bounding)
+        assert answer.facts["limits"] == {}
+        people = "SELECT g, COUNT(DISTINCT person) FROM t GROUP BY g"
+        asked = table.quote(people, epsilon=1, delta=1e-9, bounding=bounding).expected[0]
+    with protect(
+        rows, name="t", unit="person", guarantee=Guarantee(epsilon=100, delta=1e-3),
+        ledger=tmp_path / "other.db", groups=most,
+    ) as table:  # fmt: skip
+        declared = table.quote(people, epsilon=1, delta=1e-9, bounding=bounding).expected[0]
+    assert asked == declared
 
 
 def test_people_of_one_row_are_counted_once_for_all(tmp_path):

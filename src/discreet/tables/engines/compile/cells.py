@@ -35,6 +35,7 @@ class Sheet:
     """What one statement computes: columns of rows, their sums, and the cells made of the sums."""
 
     in_doubles: bool
+    present: tuple[str, ...] = ()  # values that every row has
     shares: dict[str, str] = field(default_factory=dict)  # expression -> name, for each row
     halves: dict[str, str] = field(default_factory=dict)  # likewise, made of the shares
     sums: dict[str, str] = field(default_factory=dict)  # aggregate -> name, for unit and group
@@ -53,13 +54,13 @@ class Sheet:
         return self.sums.setdefault(aggregate, f"sum_{len(self.sums)}")
 
 
-def sheet(families: tuple[Cells, ...], *, in_doubles: bool) -> Sheet:
-    """Write down all cells of a statement.
+def sheet(families: tuple[Cells, ...], *, in_doubles: bool, present: tuple[int, ...] = ()) -> Sheet:
+    """Write down all cells of a statement, in whose rows the values ``present`` are not NULL.
 
     >>> sheet((Cells(kind="rows"),), in_doubles=True).cells
     ['1048576 * row_count']
     """
-    made = Sheet(in_doubles=in_doubles)
+    made = Sheet(in_doubles=in_doubles, present=tuple(f"value_{index}" for index in present))
     for cells in families:
         if len(cells.values) != _VALUES[cells.kind]:
             raise ParameterError(
@@ -97,11 +98,12 @@ def place_on(grid: ValueGrid) -> str:
 
 def _cells(cells: Cells, made: Sheet) -> list[str]:
     names = [f"value_{index}" for index in cells.values]
-    if len(names) == 2:
+    perhaps = [name for name in names if name not in made.present]
+    if len(perhaps) == 2:
         both = f"{names[0]} IS NOT NULL AND {names[1]} IS NOT NULL"
         present = made.sum_of(f"COUNT(CASE WHEN {both} THEN 1 END)")
-    elif names:
-        present = made.sum_of(f"COUNT({names[0]})")
+    elif perhaps:
+        present = made.sum_of(f"COUNT({perhaps[0]})")
     else:
         present = "row_count"
     full = f"{WEIGHT_STEPS} * {present}"
@@ -189,14 +191,21 @@ def _share(name: str, bounds: tuple[Fraction, Fraction]) -> str | None:
 
 
 def _clamped(name: str, low: float, high: float) -> str:
-    # Least and greatest put NaN and infinities at an end whatever a file's statistics promise; a
-    # chain of comparisons can be optimised away.
-    return f"LEAST(GREATEST({name}, {number(low)}), {number(high)})"
+    # Where all values of a batch lie between the ends, as nearly always, DuckDB takes them as they
+    # are, which least() and greatest() never do. NaN is above all numbers, and NULL at the low end.
+    least, most = number(low), number(high)
+    return (
+        f"CASE WHEN {name} BETWEEN {least} AND {most} THEN {name} "
+        f"WHEN {name} > {most} THEN {most} ELSE {least} END"
+    )
 
 
 def _total(expression: str, names: list[str], made: Sheet) -> str:
-    """Add up a whole number over the rows that have all the values (least() forgets NULLs)."""
-    absent = " OR ".join(f"{name} IS NULL" for name in names)
-    if made.in_doubles:
-        return made.sum_of(f"SUM(CASE WHEN {absent} THEN 0.0e0 ELSE {expression} END)")
-    return made.sum_of(f"SUM(CASE WHEN {absent} THEN 0 ELSE CAST({expression} AS INTEGER) END)")
+    """Add up a whole number over the rows that have all the values (clamps forget NULLs)."""
+    if not made.in_doubles:
+        expression = f"CAST({expression} AS INTEGER)"
+    absent = " OR ".join(f"{name} IS NULL" for name in names if name not in made.present)
+    if not absent:
+        return made.sum_of(f"SUM({expression})")
+    zero = "0.0e0" if made.in_doubles else "0"
+    return made.sum_of(f"SUM(CASE WHEN {absent} THEN {zero} ELSE {expression} END)")

@@ -27,12 +27,12 @@ def sums(statement: Sums, dialect: Dialect) -> Compiled:
     """Write a statement of sums."""
     _check(statement)
     query, grid = statement.query, statement.grid
-    made = sheet(statement.cells, in_doubles=not query.unit_is_row)
+    needed = statement.needed
+    made = sheet(statement.cells, in_doubles=not query.unit_is_row, present=needed)
     extra = dict(made.shares)
-    conditions = []
+    conditions = [f"value_{index} IS NOT NULL" for index in needed]
     if grid is not None:
         extra[place_on(grid)] = "place"
-        conditions.append(f"value_{grid.value} IS NOT NULL")
     chain = start(query, statement.groups, dialect, conditions=conditions, extra=extra)
     if made.halves:
         named = [f"{expression} AS {name}" for expression, name in made.halves.items()]
@@ -49,23 +49,21 @@ def sums(statement: Sums, dialect: Dialect) -> Compiled:
         _keep_groups(chain, statement, by, dialect)
     else:
         _weigh_by_norm(chain, weights, by)
-    names = [one.name for one in weights for _ in range(one.cells)]
-    cells = [_weighted(cell, name) for cell, name in zip(made.cells, names, strict=True)]
-    rest, having = _left_out(statement, cells, chain.last)
+    each = [one for one in weights for _ in range(one.cells)]
+    cells = [one.weighted(cell) for one, cell in zip(each, made.cells, strict=True)]
+    rest, having = _left_out(statement, weights[0], chain.last)
     totals = [_narrow(f"COALESCE(SUM({cell}), 0)") for cell in cells]
     return chain.answer(totals, rest, having=having)
 
 
-def _left_out(statement: Sums, cells: list[str], last: str) -> tuple[str, str]:
+def _left_out(statement: Sums, first: "_Weight", last: str) -> tuple[str, str]:
     """Leave out small contributions; return what is read, and what groups must have."""
     if statement.least is None:
         return last, ""
-    least = math.ceil(statement.least * WEIGHT_STEPS)
-    if statement.cells[0].kind != "units":
-        rows = _weighted(f"{WEIGHT_STEPS} * row_count", "weight")
-        return f"{last}\nWHERE {rows} >= {least}", ""
-    cells[0] = f"CASE WHEN {cells[0]} >= {least} THEN {cells[0]} ELSE 0 END"
-    return last, f"SUM({cells[0]}) > 0"
+    if first.is_whole:  # small ones are 0 already
+        return last, f"SUM({first.name}) > 0"
+    rows = first.weighted(f"{WEIGHT_STEPS} * row_count")
+    return f"{last}\nWHERE {rows} >= {math.ceil(statement.least * WEIGHT_STEPS)}", ""
 
 
 def _check(statement: Sums) -> None:
@@ -104,7 +102,8 @@ class _Weight:
     """What a unit's cells of one family are multiplied by: min(1, limit / norm), in ``name``.
 
     In one group the norm is ``size``; over groups it is ``norm``, or the root of it where the order
-    is 2. Both are whole numbers of which ``one`` make a row.
+    is 2. Both are whole numbers of which ``one`` make a row. ``is_whole``: there is one cell, the
+    same in all groups of a unit, and ``name`` is this cell, or 0 if it is below ``least``.
     """
 
     name: str
@@ -113,15 +112,33 @@ class _Weight:
     size: str
     norm: str
     one: int = 1
+    is_whole: bool = False
+    least: int = 0
 
     def of(self, norm: str, rows: str, *, order: int) -> str:
         """Return the weight, given the columns with the norm and with the number of rows."""
         assert isinstance(self.bounding, Norm)
         limit, is_square = Fraction(self.bounding.limit), order == 2
         weight = _weight(norm, limit, is_square=is_square, one=self.one)
+        if self.is_whole:
+            cell = f"CAST(TRUNC({WEIGHT_STEPS} * {weight}) AS {self._type})"
+            return f"CASE WHEN {cell} >= {self.least} THEN {cell} ELSE 0 END"
         if self.one == 1:
             return weight
         return f"CASE WHEN {rows} >= {number(_ROWS)} THEN 0.0e0 ELSE {weight} END"
+
+    def weighted(self, cell: str) -> str:
+        """Return the cell of one unit and group times its weight, rounded towards zero."""
+        if self.is_whole:
+            return self.name
+        return f"CAST(TRUNC(({cell}) * {self.name}) AS {self._type})"
+
+    @property
+    def _type(self) -> str:
+        """A type for weighted cells: none exceeds the limit, and narrow ones add up faster."""
+        assert self.bounding is not None
+        most = self.bounding.limit if isinstance(self.bounding, Norm) else self.bounding.rows
+        return "INTEGER" if Fraction(most) * WEIGHT_STEPS < 1 << 31 else "BIGINT"
 
     @property
     def order(self) -> int:
@@ -135,9 +152,11 @@ def _weights(statement: Sums, made: Sheet, dialect: Dialect) -> list[_Weight]:
     for index, family in enumerate(statement.cells):
         bounding, cell = family.own or statement.bounding, made.cells[place]
         name, one = "weight" if family.own is None else f"weight_{index}", 1
+        is_whole, least = family.kind == "units", Fraction(0)
         is_square = isinstance(bounding, Norm) and bounding.order == 2
-        if family.kind == "units":
+        if is_whole:
             size, norm = "1", "COUNT(*)"
+            least = statement.least if statement.least is not None and not index else least
         elif family.kind == "total":
             wide = f"CAST({cell} AS {dialect.wide})"
             size, one = f"ABS({cell})", WEIGHT_STEPS
@@ -146,7 +165,16 @@ def _weights(statement: Sums, made: Sheet, dialect: Dialect) -> list[_Weight]:
             size, rows = "row_count", "CAST(row_count AS DOUBLE)"
             norm = f"SUM({rows} * row_count)" if is_square else f"SUM({rows})"
         found.append(
-            _Weight(name=name, cells=family.count, bounding=bounding, size=size, norm=norm, one=one)
+            _Weight(
+                name=name,
+                cells=family.count,
+                bounding=bounding,
+                size=size,
+                norm=norm,
+                one=one,
+                is_whole=is_whole,
+                least=math.ceil(least * WEIGHT_STEPS),
+            )
         )
         place += family.count
     return found
@@ -233,11 +261,6 @@ def _weight(norm: str, limit: Fraction, *, is_square: bool = False, one: int = 1
         f"CASE WHEN {norm} >= {number(most)} THEN 0.0e0 "
         f"WHEN {norm} > {number(min(math.floor(edge), most))} THEN {weight} ELSE 1.0e0 END"
     )
-
-
-def _weighted(cell: str, weight: str) -> str:
-    """Return the cell of one unit and group times its weight, rounded towards zero."""
-    return f"CAST(TRUNC(({cell}) * {weight}) AS BIGINT)"
 
 
 def _narrow(total: str) -> str:

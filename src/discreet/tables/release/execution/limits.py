@@ -47,7 +47,8 @@ class Limits:
 
     def of(self, what: LimitKind, value: int | None = None) -> Fraction:
         """Return one limit."""
-        declared = declared_limit(what, self.context.query, self.context.catalog)
+        context = self.context
+        declared = declared_limit(what, context.query, context.catalog, context.prepared.bounding)
         return self.chosen[_name(what, value)] if declared is None else declared
 
     def of_sums(self) -> Bounding | None:

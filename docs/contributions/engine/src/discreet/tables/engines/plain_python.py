@@ -246,15 +246,15 @@ def _by_group(statement: Statement, rows: Sequence[Row]) -> dict[Group, list[Row
     groups: dict[Group, list[Row]] = defaultdict(list)
     wanted = None if statement.groups is None else {tuple(group) for group in statement.groups}
     grid: ValueGrid | None = getattr(statement, "grid", None)
+    needed = [f"value_{i}" for i in statement.needed] if isinstance(statement, Sums) else []
     for row in rows:
         group = tuple(row[f"key_{i}"] for i in range(len(statement.query.keys)))
         if wanted is not None and group not in wanted:
             continue
+        if any(row[name] is None for name in needed):
+            continue
         if grid is not None:
-            value = row[f"value_{grid.value}"]
-            if value is None:
-                continue
-            share = _share(value, (grid.low, grid.high))
+            share = _share(row[f"value_{grid.value}"], (grid.low, grid.high))
             group = (*group, math.floor(share * (grid.points - 1) + Fraction(1, 2)))
         groups[group].append(row)
     return groups
