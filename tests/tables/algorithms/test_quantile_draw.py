@@ -189,6 +189,39 @@ def test_intervals_cover_all_quantiles_as_often_as_stated():
     assert np.median(widths) < 700
 
 
+@pytest.mark.lengthy
+@pytest.mark.parametrize("is_low", [True, False])
+def test_intervals_cover_quantiles_of_rows_that_are_lost(is_low):
+    """A fifth of the rows is lost, all at one end; without a word of it, the median is missed."""
+    rng = np.random.default_rng()
+    ranks = Ranks(epsilon=3, limit=1, points=1001, neighbours="add_remove")
+    places, weights = np.arange(1001), np.full(1001, 10 * WEIGHT_STEPS)
+    lost = 2_500
+    true = 375 if is_low else 625  # of 12,510 rows, of which 2,500 are at the end
+    said, unsaid = [], []
+    for _ in range(50):
+        asked = {"q": Fraction(1, 2), "confidence": 0.9, "rows": 9_000}
+        end = int(rng.integers(0, lost + 1))  # fewer may be lost than are allowed for
+        inner = 500 + (end // 40 if not is_low else -(end // 40))
+        found = ranks.interval(places, weights, lost=lost, **asked)
+        said.append(found.low <= true <= found.high and found.low <= inner <= found.high)
+        found = ranks.interval(places, weights, **asked)
+        unsaid.append(found.low <= true <= found.high)
+    # Binomial(50, 0.1) exceeds 20 with a chance below 1e-9.
+    assert sum(said) >= 30
+    assert sum(unsaid) <= 5
+
+
+def test_too_many_lost_rows_leave_ends_open():
+    ranks = Ranks(epsilon=3, limit=1, points=1001, neighbours="add_remove")
+    places, weights = np.arange(1001), np.full(1001, 10 * WEIGHT_STEPS)
+    found = ranks.interval(
+        places, weights, q=Fraction(1, 10), confidence=0.9, rows=9_000, lost=5_000
+    )
+    assert found.low is None
+    assert found.high is not None
+
+
 @pytest.mark.parametrize("kind", ["minimum", "maximum"])
 def test_extremes_stay_inside_as_often_as_stated(kind):
     ranks = Ranks(epsilon=2, limit=1, points=4001, neighbours="add_remove")

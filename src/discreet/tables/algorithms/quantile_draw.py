@@ -154,17 +154,20 @@ class Ranks:
         q: Number,
         confidence: Number,
         rows: Number = 0,
+        lost: Number = 0,
         source: Source = SYSTEM,
     ) -> Covering:
         """Return a place near the ``q``-quantile, and an interval, for half and two quarters.
 
         Claim: with at least this ``confidence`` the interval holds every ``q``-quantile of the
         weighted places (each p with L <= q n and n - U <= (1 - q) n), if the group weighs at least
-        ``rows``. An end that cannot be found among so few rows is None.
+        ``rows``; also if at most ``lost`` rows more, wherever they are, belong to it. An end that
+        cannot be found among so few rows is None. Both numbers are public.
 
         Why: an end is drawn at a rank that lies t and a step to its side, where t is what a draw
         misses by with half of the allowed chance; so it is beyond the quantile, as long as that
-        rank exists: q rows >= t. (docs/proofs/weighted_quantiles.md, Theorem 3)
+        rank exists: q rows >= t. Rows that are lost move ranks by (1 - q) of them down and q of
+        them up. (docs/proofs/weighted_quantiles.md, Theorem 3)
 
         >>> ranks = Ranks(epsilon=1, limit=1, points=121, neighbours="add_remove")
         >>> import numpy as np
@@ -174,18 +177,19 @@ class Ranks:
         True
         """
         level, most = as_share(q, name="q"), exact(rows, name="rows")
-        aside = self.interval_shift(q=q, confidence=confidence)
+        aside, absent = self.interval_shift(q=q, confidence=confidence), exact(lost, name="lost")
+        down, up = (1 - level) * absent + aside, level * absent + aside
         group = Candidates.of(places, weights, self.points)
         drawn: list[int] = []
-        for part, moved in zip(RANK_SHARES, (Fraction(0), -aside, aside), strict=True):
+        for part, moved in zip(RANK_SHARES, (Fraction(0), -down, up), strict=True):
             wanted = level.numerator * group.total + level.denominator * in_steps(moved)
             rate = self._rate(q) * part
             drawn.append(group.choose(wanted, level.denominator, rate=rate, source=source))
         place, low, high = drawn
         return Covering(
             place=place,
-            low=min(place, low) if level * most >= aside else None,
-            high=max(place, high) if (1 - level) * most >= aside else None,
+            low=min(place, low) if level * most >= down else None,
+            high=max(place, high) if (1 - level) * most >= up else None,
         )
 
     def interval_shift(self, *, q: Number, confidence: Number) -> Fraction:

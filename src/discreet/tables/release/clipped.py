@@ -15,7 +15,6 @@ from discreet.tables.release.execution.run import Released
 
 __all__ = ["ClippingBias", "clipped"]
 
-_RANK_SHARE: Final = 0.05  # of rows: with more of them cut, a quantile may be another one
 _JOINT_SHARE: Final = 0.02  # of units: what moves a correlation is not told by each value alone
 
 
@@ -55,9 +54,8 @@ def clipped(
         return ClippingBias(below=nothing, above=nothing, is_found=False)
     part = math.fsum(one.share for one in limits if one is not None)
     size = np.abs(value)
-    if aggregate.spec.draws is not None:  # rows that are weighed down may be any of the values
-        moved = math.inf if part > _RANK_SHARE else 0.0
-        return ClippingBias(below=nothing + moved, above=nothing + moved)
+    if aggregate.spec.draws is not None:  # what is cut is in the ranks that were drawn
+        return ClippingBias(below=nothing, above=nothing)
     if aggregate.spec.counts is not None:
         return ClippingBias(below=nothing, above=part * size)
     ends = [one for one in clamps if one is not None]
@@ -67,9 +65,12 @@ def clipped(
         return ClippingBias(below=nothing + moved, above=nothing + moved)
     low, high = (float(end) for end in released.bounds[aggregate.values[0]])
     rows = _rows_of_unit(aggregate, released)
+    is_sum = aggregate.kind in ("sum", "sum_distinct")
+    if source is not None and ends and not is_sum:  # as many as are usual
+        rows = min(rows, max(1.0, _counted(source) / max(1.0, ends[0].units)))
     below = rows * sum(one.below.first for one in ends)
     above = rows * sum(one.above.first for one in ends)
-    if aggregate.kind in ("sum", "sum_distinct"):
+    if is_sum:
         shares_of = size / max(float(size.sum()), 1e-300)
         more = part * size
         return ClippingBias(
@@ -77,14 +78,15 @@ def clipped(
             above=above * shares_of + (more if high > 0 else 0),
         )
     assert source is not None
-    counted = max(1.0, float(source.noisy[:, : _own(source)].sum()))
+    counted = _counted(source)
+    lost = part / (1 + part) if math.isfinite(part) else 1.0  # of all rows
     if aggregate.kind == "mean":
-        aside = nothing + part * (high - low) / 4  # heavy units may differ from others
+        aside = nothing + lost * (high - low) / 4  # heavy units may differ from others
         return ClippingBias(below=below / counted + aside, above=above / counted + aside)
     squares = nothing + rows * sum(one.spread for one in ends) / counted
     if aggregate.kind == "deviation":
         squares = np.sqrt(size**2 + squares) - size
-    return ClippingBias(below=part * size, above=squares + part * size)
+    return ClippingBias(below=lost * size, above=squares + lost * size)
 
 
 def _clamps(aggregate: Aggregate, released: Released) -> list[ChosenBounds | None]:
@@ -124,6 +126,7 @@ def _rows_of_unit(aggregate: Aggregate, released: Released) -> float:
     return max(1.0, float(Fraction(limit)))
 
 
-def _own(source: Noisy) -> int:
-    """Return how many cells rows with a value have."""
-    return source.cells.count - source.cells.with_absent
+def _counted(source: Noisy) -> float:
+    """Return how many rows have a value, in all groups."""
+    own = source.cells.count - source.cells.with_absent
+    return max(1.0, float(source.noisy[:, :own].sum()))

@@ -51,6 +51,14 @@ class Limits:
         declared = declared_limit(what, context.query, context.catalog, context.prepared.bounding)
         return self.chosen[_name(what, value)] if declared is None else declared
 
+    def lost(self, what: LimitKind) -> float:
+        """Return how many rows a limit cut for each that is left, as far as its profile tells.
+
+        It is 0 where the limit was declared: that says which rows are asked about.
+        """
+        cut = self.cuts.get(what)
+        return 0.0 if cut is None else cut.share
+
     def of_sums(self) -> Bounding | None:
         """Return how units are bounded in sums over rows; None: rows are units, or none."""
         asked, order = self.context.prepared.bounding, self.context.price.order

@@ -54,18 +54,24 @@ class Ranked:
     high: npt.NDArray[np.float64]
 
     @classmethod
-    def of(cls, found: Sequence[ranks.Covering], grid: ValueGrid) -> "Ranked":
-        """Turn places back into values; NaN where nothing is known."""
-        step = (grid.high - grid.low) / max(1, grid.points - 1)
+    def of(cls, found: Sequence[ranks.Covering], grid: ValueGrid, *, is_whole: bool) -> "Ranked":
+        """Turn places back into values; NaN where nothing is known.
 
-        def values(places: Sequence[int | None]) -> npt.NDArray[np.float64]:
-            at = (math.nan if p is None else float(grid.low + p * step) for p in places)
+        Values up to half a step around a place are rounded to it, so intervals are that much wider,
+        unless all of them are on the grid.
+        """
+        step = (grid.high - grid.low) / max(1, grid.points - 1)
+        half = Fraction(0) if is_whole and step == 1 else step / 2
+
+        def values(places: Sequence[int | None], aside: Fraction) -> npt.NDArray[np.float64]:
+            ends = (None if p is None else grid.low + p * step + aside for p in places)
+            at = (math.nan if p is None else float(min(max(p, grid.low), grid.high)) for p in ends)
             return np.fromiter(at, dtype=np.float64, count=len(places))
 
         return cls(
-            value=values([one.place for one in found]),
-            low=values([one.low for one in found]),
-            high=values([one.high for one in found]),
+            value=values([one.place for one in found], Fraction(0)),
+            low=values([one.low for one in found], -half),
+            high=values([one.high for one in found], half),
         )
 
 
@@ -124,14 +130,23 @@ def _ranked(
     steps = np.zeros(len(shown), dtype=np.int64)
     np.add.at(steps, at[at >= 0], weights[at >= 0])
     found = [
-        _drawn(context, drawer, aggregate, *part, rows=fewest)
-        for part, fewest in zip(parts, _fewest(context, bounding, steps), strict=True)
+        _drawn(context, drawer, aggregate, *part, size=size, lost=limits.lost("rows"))
+        for part, size in zip(parts, _sizes(context, bounding, steps), strict=True)
     ]
-    return Ranked.of(found, grid)
+    is_whole = context.query.values[grid.value].is_whole
+    return Ranked.of(found, grid, is_whole=is_whole)
 
 
-def _fewest(context: RunContext, bounding: Norm | None, steps: Integers) -> list[float]:
-    """Return how many rows each group has at least, but for a small chance."""
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Size:
+    """How many rows a group has, noise included, and at ``least``, but for a small chance."""
+
+    noisy: float
+    least: float
+
+
+def _sizes(context: RunContext, bounding: Norm | None, steps: Integers) -> list[_Size]:
     reach = sensitivity(
         bounding or Norm(limit=1, order=1),
         order=1,
@@ -141,7 +156,7 @@ def _fewest(context: RunContext, bounding: Norm | None, steps: Integers) -> list
     noise = size_noise(context.price.rank_epsilon)
     noisy = in_rows(noise.add(steps, sensitivity=reach, source=context.source))
     lower = noise.reach((1 - context.confidence) / 10, sensitivity=reach)
-    return [max(0.0, float(one) - lower) for one in noisy]
+    return [_Size(noisy=float(one), least=max(0.0, float(one) - lower)) for one in noisy]
 
 
 def _drawn(
@@ -151,17 +166,21 @@ def _drawn(
     places: Integers,
     weights: Integers,
     *,
-    rows: float,
+    size: _Size,
+    lost: float,
 ) -> ranks.Covering:
     # What the noisy size may miss by is taken off what the draws may.
     confidence = context.confidence + (1 - context.confidence) / 10
     source = context.source
     if aggregate.quantile is not None:
+        is_told = math.isfinite(lost)  # how many rows a limit cut
         return drawer.interval(
-            places, weights, q=aggregate.quantile, confidence=confidence, rows=rows, source=source
-        )
+            places, weights, q=aggregate.quantile, confidence=confidence,
+            rows=size.least if is_told else 0, lost=lost * max(0.0, size.noisy) if is_told else 0,
+            source=source,
+        )  # fmt: skip
     end = aggregate.spec.draws
     assert end in ("minimum", "maximum")
     found = drawer.extreme(places, weights, kind=end, confidence=confidence, source=source)
-    is_enough = rows >= drawer.extreme_rank(confidence=confidence)
+    is_enough = size.least >= drawer.extreme_rank(confidence=confidence)
     return found if is_enough else replace(found, low=None, high=None)
