@@ -3,6 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
+import dashboard_tables as dashboards
 import duckdb
 import outside_tables as outside
 import pytest
@@ -25,15 +26,18 @@ def opened(tmp_path_factory):
     folder = tmp_path_factory.mktemp("outside")
     guarantee = Guarantee(epsilon=1e10, delta=1e-3)
     with duckdb.connect() as plain, duckdb.connect() as tpch:
-        tables = outside.made(plain, outside.PEOPLE), outside.made(tpch, outside.TPCH)
-        public = outside.made(plain, outside.PUBLIC), outside.made(tpch, outside.TPCH_PUBLIC)
+        people_tables = outside.made(plain, outside.PEOPLE | dashboards.TABLES)
+        people_public = outside.made(plain, outside.PUBLIC | dashboards.PUBLIC)
+        tpch_tables = outside.made(tpch, outside.TPCH)
+        tpch_public = outside.made(tpch, outside.TPCH_PUBLIC)
         with (
             protect(
-                tables[0], name="people", unit="person", rows=10, public=public[0],
-                columns=outside.COLUMNS, guarantee=guarantee, ledger=folder / "people.db",
+                people_tables, name="people", unit="person", rows=10, public=people_public,
+                columns=outside.COLUMNS | dashboards.COLUMNS, guarantee=guarantee,
+                ledger=folder / "people.db",
             ) as people,
             protect(
-                tables[1], name="customers", unit="custkey", rows=15, public=public[1],
+                tpch_tables, name="customers", unit="custkey", rows=15, public=tpch_public,
                 columns=outside.TPCH_COLUMNS, guarantee=guarantee, ledger=folder / "tpch.db",
             ) as customers,
         ):  # fmt: skip

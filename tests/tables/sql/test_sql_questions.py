@@ -260,6 +260,9 @@ MEANINGS = [
     "SELECT MIN(DISTINCT age), MAX(DISTINCT income) FROM people",
     "SELECT REGR_SLOPE(age, income), REGR_R2(income, age), REGR_COUNT(income, age), "
     "REGR_AVGX(age, income), REGR_AVGY(income, age) FROM people",
+    "SELECT REGR_INTERCEPT(age, income), REGR_SXX(income, age), REGR_SXY(income, age), "
+    "REGR_SYY(income, age), SKEWNESS(age), KURTOSIS(age), SKEWNESS(age) FILTER (age > 40) "
+    "FROM people",
     "SELECT region, WEEK(born) AS w, COUNT(*) FROM people GROUP BY ALL ORDER BY ALL",
     "(SELECT COUNT(*) FROM people);",
 ]

@@ -178,6 +178,31 @@ AGGREGATES: Final[tuple[AggregateSpec | Rewrite, ...]] = (
     Rewrite(
         names=("REGR_AVGY",), parameters=("y", "x"), sql="AVG(CASE WHEN x IS NOT NULL THEN y END)"
     ),
+    Rewrite(
+        names=("REGR_INTERCEPT",), parameters=("y", "x"),
+        sql="REGR_AVGY(y, x) - REGR_SLOPE(y, x) * REGR_AVGX(y, x)",
+    ),
+    Rewrite(
+        names=("REGR_SXX",), parameters=("y", "x"),
+        sql="REGR_COUNT(y, x) * VAR_POP(CASE WHEN y IS NOT NULL THEN x END)",
+    ),
+    Rewrite(names=("REGR_SYY",), parameters=("y", "x"), sql="REGR_SXX(x, y)"),
+    Rewrite(
+        names=("REGR_SXY",), parameters=("y", "x"), sql="REGR_COUNT(y, x) * COVAR_POP(y, x)"
+    ),
+    # Of a sample, from the means of powers; the bars tell how much of it is left of the noise.
+    Rewrite(
+        names=("SKEWNESS", "SKEW"),
+        sql="SQRT(COUNT(x) * (COUNT(x) - 1)) / (COUNT(x) - 2) * (AVG(x * x * x)"
+        " - 3 * AVG(x) * VAR_POP(x) - AVG(x) * AVG(x) * AVG(x)) / POWER(VAR_POP(x), 1.5)",
+    ),
+    Rewrite(
+        names=("KURTOSIS",),
+        sql="(COUNT(x) - 1) / ((COUNT(x) - 2) * (COUNT(x) - 3)) * ((COUNT(x) + 1)"
+        " * (AVG(x * x * x * x) - 4 * AVG(x) * AVG(x * x * x) + 6 * AVG(x) * AVG(x) * VAR_POP(x)"
+        " + 3 * AVG(x) * AVG(x) * AVG(x) * AVG(x)) / (VAR_POP(x) * VAR_POP(x))"
+        " - 3 * (COUNT(x) - 1))",
+    ),
 )  # fmt: skip
 """All aggregates, in the order in which refusals list them."""
 

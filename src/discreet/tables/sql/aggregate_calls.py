@@ -159,10 +159,15 @@ def expanded(node: exp.Expression, question: ReadingContext) -> exp.Expression |
 def _count(node: exp.Count, question: ReadingContext) -> AggregateCall:
     question.arguments(node, "this", "expressions", "big_int")
     inner = node.this
-    if node.expressions or inner is None:
-        if inner is None:
-            return AggregateCall(word="count")  # COUNT() is COUNT(*)
-        raise _bad(node, question, "COUNT", "COUNT(x)")
+    if inner is None:
+        return AggregateCall(word="count")  # COUNT() is COUNT(*)
+    if node.expressions:  # COUNT(x, y) counts the rows that have both
+        columns = [inner, *node.expressions]
+        if any(isinstance(one, exp.Star | exp.Distinct) for one in columns):
+            raise _bad(node, question, "COUNT", "COUNT(x)")
+        known = exp.and_(*(one.copy().is_(exp.Null()).not_() for one in columns))
+        met = exp.If(this=known, true=exp.Literal.number(1))
+        return AggregateCall(word="count", arguments=(exp.Case(ifs=[met]),))
     if isinstance(inner, exp.Star):
         question.arguments(inner)
         return AggregateCall(word="count")
