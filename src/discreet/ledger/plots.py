@@ -7,12 +7,14 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, final
 
 from discreet._exact import whole
 from discreet._json import read_json
+from discreet.accounting import Loss
 from discreet.errors import MissingExtra, ParameterError
 from discreet.ledger.accounts import quotes
 from discreet.ledger.accounts.account import Account
@@ -31,6 +33,7 @@ __all__ = [
     "Standing",
     "burn_down",
     "charged",
+    "delta_beside",
     "plot_burn_down",
     "shares",
     "standing",
@@ -118,6 +121,22 @@ def charged(account: Account, receipt: Receipt) -> AccountQuote:
     '25% of the budget; about 3 more like it fit'
     """
     return quotes.charged(account._session, receipt)
+
+
+def delta_beside(
+    account: Account, loss: Loss, *, who: str | None = None, purpose: str | None = None
+) -> Fraction:
+    """Return how much delta may go with a loss if in no budget delta shall run out first.
+
+    That follows from the budgets as they were granted, whatever has been spent.
+
+    >>> from discreet.accounting import PureLoss
+    >>> from discreet.testing import temporary_account
+    >>> with temporary_account(epsilon=1, delta=1e-6) as account:
+    ...     0 < delta_beside(account, PureLoss(epsilon=0.25)) < 1e-6
+    True
+    """
+    return quotes.delta_beside(account._session, account.name, loss, who=who, purpose=purpose)
 
 
 def burn_down(account: Account, *, points: int = 200) -> list[Point]:

@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting import ApproximateLoss, Filter, FilterRules, Loss, compose
+from discreet.accounting import ApproximateLoss, Filter, FilterRules, Loss, PureLoss, compose
 from discreet.errors import BudgetExceeded
+from discreet.ledger import delta_beside
 from discreet.privacy import Guarantee
-from discreet.testing import temporary_tables
+from discreet.testing import temporary_account, temporary_tables
 
 GROUPED = (
     "SELECT region, COUNT(*) AS n FROM people GROUP BY region",
@@ -102,6 +103,19 @@ def test_a_budget_without_delta_refuses_before_anything_is_charged():
         with pytest.raises(BudgetExceeded):
             T.sql(GROUPED[0], epsilon=0.1, who="ana", purpose="report")
         assert T.remaining == 1
+
+
+def test_it_follows_from_what_was_granted_and_the_ledger_is_not_read_for_it(monkeypatch):
+    loss, total, ana = PureLoss(epsilon=0.25), *(Guarantee(epsilon=e, delta=1e-6) for e in (2, 3))
+    with temporary_account(epsilon=2, delta=1e-6) as account:
+        account.limit(ana, analyst="ana")
+        account.charge(PureLoss(epsilon=0.5), who="bo", purpose="report")
+        account.quote(loss)  # by now, the session knows what was granted
+        monkeypatch.setattr(type(account._session), "read", None)
+        for who, tightest in ((None, total), ("bo", total), ("ana", ana)):
+            alone = FilterRules(tightest, neighbours=account.neighbours).delta_beside(loss)
+            assert delta_beside(account, loss, who=who, purpose="report") == alone
+        monkeypatch.undo()
 
 
 @settings(max_examples=50, deadline=None)

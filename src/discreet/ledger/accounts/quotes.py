@@ -45,7 +45,6 @@ class BudgetQuote:
 
     A budget is used up by epsilon or by delta. ``scarce`` names what would be used most afterwards,
     and ``epsilon_share`` and ``delta_share`` are the shares of either that this loss takes.
-    ``delta_beside`` is how much delta may go with it if delta shall not run out before epsilon.
 
     ``alone`` is the share that it would use of the budget if nothing else did, and ``more`` how
     many more like it would fit afterwards.
@@ -61,7 +60,6 @@ class BudgetQuote:
     scarce: Scarce = "epsilon"
     epsilon_share: float = 0.0
     delta_share: float = 0.0
-    delta_beside: Fraction = Fraction(0)
     alone: float = 0.0
     more: float | None = None
 
@@ -119,11 +117,6 @@ class AccountQuote:
     def used_after(self) -> float:
         """The share of the tightest budget that would be used afterwards."""
         return self.tightest.used_after
-
-    @property
-    def delta_beside(self) -> Fraction:
-        """How much delta may go with the loss if in no budget delta shall run out first."""
-        return min(budget.delta_beside for budget in self.budgets)
 
     @property
     def share(self) -> float:
@@ -221,6 +214,15 @@ def quote(
     return AccountQuote(account=account, budgets=tuple(in_order), offer=offer)
 
 
+def delta_beside(
+    session: LedgerSession, account: str, loss: Loss, *, who: str | None, purpose: str | None
+) -> Fraction:
+    """See :func:`discreet.ledger.delta_beside`."""
+    definition = session.definition(account)
+    lines = definition.lines_of(who=who, purpose=purpose)
+    return min(definition.lines[line].delta_beside(loss) for line in lines)
+
+
 def _balances(
     session: LedgerSession, account: str, lines: Sequence[tuple[str, FilterRules]]
 ) -> list[Balance]:
@@ -253,7 +255,6 @@ def _counted(
         scarce=rules.scarce(after),
         epsilon_share=epsilon_share,
         delta_share=delta_share,
-        delta_beside=rules.delta_beside(loss),
         alone=rules.share(price),
         more=rules.times(after, price),
     )

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, final
 
 import numpy as np
@@ -138,12 +139,17 @@ def _run_reach(noise: Noise, sensitivity: Fraction, length: int, miss: Fraction)
     rounding = length / 2 / WEIGHT_STEPS
     if noise.kind == "gaussian" or length == 1:
         return math.sqrt(length) * noise.reach(miss, sensitivity=sensitivity) + rounding
+    return _laplace_reach(length, miss) * noise.scale(sensitivity=sensitivity) + rounding
+
+
+@lru_cache(maxsize=256)  # of few numbers, for every question anew
+def _laplace_reach(length: int, miss: Fraction) -> float:
     wanted = float(log_one_over(miss))
     low, high = 0.0, 2 * wanted + 4 * length
     while high - low > 1e-9 * high:
         t = (low + high) / 2
         low, high = (low, t) if t - math.log(_laplace_factor(t, length)) >= wanted else (t, high)
-    return high * noise.scale(sensitivity=sensitivity) * (1 + 1e-8) + rounding
+    return high * (1 + 1e-8)
 
 
 def _laplace_factor(t: float, length: int) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from discreet._json import read_json
 from discreet.accounting import Loss
 from discreet.errors import BudgetExceeded, DataError, LedgerUnavailable
-from discreet.ledger import Account, Receipt, charged
+from discreet.ledger import Account, Receipt, charged, delta_beside
 from discreet.noise import Source
 from discreet.tables.engines.progress import time_limit
 from discreet.tables.engines.protocol import Engine
@@ -96,7 +96,7 @@ class Asker:
 
     def delta_beside(self, loss: Loss) -> Fraction:
         """Return how much delta may go with a loss if it shall not run out before epsilon."""
-        return self.account.quote(loss, **self.asking).delta_beside
+        return delta_beside(self.account, loss, who=self.offer.who, purpose=self.offer.purpose)
 
 
 def answer(prepared: Prepared, asker: Asker) -> Result:
