@@ -6,12 +6,20 @@ from fractions import Fraction
 import duckdb
 import numpy as np
 import outside_tables as outside
+import pyarrow as pa
 import pytest
 
 from discreet import protect
 from discreet.errors import BudgetExceeded, Refused
 from discreet.privacy import Guarantee, Unit
 from discreet.tables import Offer
+from discreet.tables.engines.compile.scalars import scalar_sql
+from discreet.tables.engines.duckdb.dialect import DUCKDB
+from discreet.tables.model.filling import filled, lookups_in
+from discreet.tables.model.resources import Resources
+from discreet.tables.model.scalar import Call, ColumnRef, Literal, ReleasedValue
+from discreet.tables.release.outer import _literal
+from discreet.tables.sql.parse import parse, parse_question
 from discreet.testing import temporary_tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.PrivacyWarning")
@@ -55,6 +63,20 @@ SHAPES = {
     "joins after parentheses": "SELECT p.name, COUNT(*) AS n FROM (purchases s JOIN products p USING (product)) JOIN fruits f ON f.fruit = 'fig' GROUP BY p.name",
     "a RIGHT JOIN": "SELECT p.name, COUNT(*) AS n, COUNT(p.cost) AS k FROM products p RIGHT JOIN purchases s ON s.product = p.product AND p.cost > 12 GROUP BY p.name",
     "a RIGHT JOIN of people": "SELECT COUNT(*) AS n, COUNT(a.amount) AS k FROM sales a RIGHT JOIN players b ON a.person = b.person AND a.amount > 50",
+    "rows below a mean": "SELECT COUNT(*) AS n, SUM(amount) AS s FROM sales WHERE amount < (SELECT AVG(amount) FROM sales)",
+    "rows above a computed value": "SELECT region, COUNT(*) AS n FROM sales WHERE amount > (SELECT 1.2 * AVG(amount) + 0.5 FROM sales WHERE quantity > 1) GROUP BY region",
+    "rows of large groups": "SELECT COUNT(*) AS n FROM sales WHERE region IN (SELECT region FROM sales GROUP BY region HAVING COUNT(*) > 100)",
+    "rows of other groups": "SELECT product, COUNT(*) AS n FROM sales WHERE product NOT IN (SELECT product FROM sales GROUP BY product ORDER BY SUM(amount) DESC, product LIMIT 1) GROUP BY product",
+    "rows of no group": "SELECT COUNT(*) AS n, COUNT(*) FILTER (WHERE amount > 50) AS k FROM sales WHERE region NOT IN (SELECT region FROM sales GROUP BY region HAVING COUNT(*) < 0)",
+    "the first group's rows": "SELECT COUNT(*) AS n FROM sales WHERE region = (SELECT region FROM sales GROUP BY region ORDER BY COUNT(*) DESC, region LIMIT 1)",
+    "a value in CASE": "SELECT region, SUM(CASE WHEN amount > (SELECT AVG(amount) FROM sales) THEN 1 ELSE 0 END) AS n FROM sales GROUP BY region",
+    "a value in an inner query": "SELECT region, SUM(over) AS s FROM (SELECT person, region, GREATEST(LEAST(amount - (SELECT AVG(amount) FROM sales), 500), 0) AS over FROM sales) GROUP BY region",
+    "a value of WITH": "WITH m AS (SELECT AVG(amount) AS a FROM sales), large AS (SELECT person, region FROM sales WHERE amount > (SELECT a FROM m)) SELECT region, COUNT(*) AS n FROM large GROUP BY region",
+    "values of values": "SELECT COUNT(*) AS n FROM sales WHERE amount > (SELECT AVG(amount) FROM sales WHERE quantity > (SELECT AVG(quantity) FROM sales))",
+    "a value inside IN": "SELECT COUNT(*) AS n FROM players WHERE person IN (SELECT person FROM sales WHERE amount > (SELECT AVG(amount) FROM sales))",
+    "a public value": "SELECT COUNT(*) AS n FROM purchases WHERE product > (SELECT AVG(product) FROM products)",
+    "a public list in an aggregate": "SELECT COUNT(DISTINCT CASE WHEN product IN (SELECT product FROM products) THEN product END) AS n FROM purchases",
+    "a value before a rank": "SELECT region, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS r FROM sales WHERE amount > (SELECT AVG(amount) FROM sales) GROUP BY region",
     "units first, groups then": "SELECT MAX(m) AS most FROM (SELECT k, COUNT(*) AS m FROM (SELECT person, COUNT(*) AS k FROM sales GROUP BY person) GROUP BY k)",
 }  # fmt: skip
 
@@ -189,6 +211,13 @@ def test_parts_are_paid_as_any_question_is(offer):
         ("SELECT age, RANK() OVER (ORDER BY age) FROM people", "not_grouped"),
         ("SELECT * FROM (SELECT age FROM people)", "star"),
         ("SELECT (SELECT MAX(age) FROM people p WHERE p.sex = g.sex) FROM (SELECT sex FROM people GROUP BY sex) g", "unknown_table"),
+        # A value that is another for each row, or of rows that nobody released.
+        ("SELECT COUNT(*) FROM people p WHERE age < (SELECT AVG(age) FROM people q WHERE q.sex = p.sex)", "subquery"),
+        ("SELECT COUNT(*) FROM people p WHERE age < (SELECT MAX(n) FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) g WHERE g.sex = p.sex)", "subquery"),
+        ("SELECT COUNT(*) FROM people WHERE age = (SELECT age FROM people)", "subquery"),
+        ("SELECT COUNT(*) FROM people WHERE age > (SELECT sex, COUNT(*) FROM people GROUP BY sex)", "subquery"),
+        ("SELECT COUNT(*) FROM people WHERE age > released(0)", "function"),
+        ("SELECT COUNT(*) FROM people WHERE age > (SELECT random() * COUNT(*) FROM people)", "subquery"),
         ("SELECT sex, COUNT(*) FROM people GROUP BY CUBE (sex, region, role, education, employment, age, hours)", "too_complex"),
     ],
 )  # fmt: skip
@@ -198,6 +227,87 @@ def test_what_cannot_be_computed_is_refused_before_the_charge(sql, code):
             T.sql(sql, epsilon=1)
         assert refusal.value.code == code
         assert "Nothing was spent" in str(refusal.value)
+        assert T.remaining == 1
+
+
+def test_a_part_that_compares_with_a_released_value_is_the_question_with_that_value():
+    """Whatever was released, what is run then is a plain question, of the same price."""
+    with temporary_tables(epsilon=3) as T:
+        catalog = T.catalog
+    asked = parse_question(
+        "SELECT COUNT(*) AS n FROM people WHERE hours < (SELECT AVG(hours) FROM people)", catalog
+    )
+    listed = parse_question(
+        "SELECT COUNT(*) AS n FROM people WHERE sex IN (SELECT sex FROM people GROUP BY sex)",
+        catalog,
+    )
+    assert [len(one.parts) for one in (asked, listed)] == [2, 2]
+    assert [lookups_in(part.rows) for part in asked.parts] == [set(), {0}]
+    for value in (0.5, -3.25, 1e300):
+        rows = filled(asked.parts[1].rows, {0: (Literal(value, "double"),)})
+        assert (
+            rows == parse(f"SELECT COUNT(*) AS n FROM people WHERE hours < {value}", catalog).rows
+        )
+    some = tuple(Literal(one, "text") for one in ("f", "m"))
+    rows = filled(listed.parts[1].rows, {0: some})
+    assert rows == parse("SELECT COUNT(*) AS n FROM people WHERE sex IN ('f', 'm')", catalog).rows
+
+
+def test_a_list_of_released_values_says_what_in_says():
+    among = Call("in", (ColumnRef("x"), ReleasedValue(0)))
+    one, null = Literal(1.0, "double"), Literal(None, "double")
+    meanings = {
+        (): "FALSE", (one,): "x IN (1)", (null,): "x IN (NULL)", (one, null): "x IN (1, NULL)",
+    }  # fmt: skip
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t AS SELECT unnest([1, 2, NULL])::DOUBLE AS x")
+        for values, meant in meanings.items():
+            node = scalar_sql(filled(among, {0: values}), DUCKDB)
+            asked = f"SELECT COUNT(*) FROM t WHERE ({node}) IS DISTINCT FROM ({meant})"
+            assert connection.execute(asked).fetchone() == (0,), node
+
+
+def test_released_values_that_no_literal_can_tell_are_null():
+    odd = (
+        (float("nan"), "double"),
+        (float("inf"), "double"),
+        ("a\0b", "text"),
+        ("10000-01-01", "date"),
+    )
+    for value, type_ in odd:
+        assert _literal(value, type_) == Literal(None, type_)
+    moment = "2024-01-01 10:00:00.000000"
+    assert _literal(moment, "timestamp") == Literal(moment, "timestamp")
+
+
+def test_looking_up_is_part_of_the_one_charge_and_asking_again_is_free():
+    asked = "SELECT COUNT(*) AS n FROM people WHERE income > (SELECT AVG(income) FROM people)"
+    with temporary_tables(epsilon=30) as T:
+        quote = T.quote(asked, epsilon=1)
+        assert "2 releases" in quote.notes[0]
+        first = T.sql(asked, epsilon=1)
+        assert sum(entry["kind"] == "charge" for entry in T.account.history()) == 1
+        assert first.loss == quote.loss
+        assert first.epsilon == 1
+        assert first.errors["n"][0] > 0
+        again = T.sql(asked, epsilon=1)
+        assert again.is_recalled
+        assert again.to_json() == first.to_json()
+        other = T.sql(asked.replace("AVG(income)", "AVG(income) + 1"), epsilon=1)
+        assert not other.is_recalled
+
+
+@pytest.mark.lengthy
+def test_what_takes_too_long_over_public_tables_is_refused_before_the_charge(tmp_path):
+    many = {"many": pa.table({"i": range(3000)})}
+    joined = ", ".join(f"many AS m{i}" for i in range(6))
+    asked = f"SELECT SUM(m0.i * m5.i) AS s, MAX(g.n) AS n FROM {joined}, (SELECT COUNT(*) AS n FROM people) g"
+    with protect(
+        pa.table({"person": range(50)}), name="people", unit="person", public=many,
+        guarantee=Guarantee(epsilon=3), resources=Resources(seconds=0.5), ledger=tmp_path / "budget.db",
+    ) as T:  # fmt: skip
+        with pytest.raises(Refused, match="longer than it may"):
+            T.sql(asked, epsilon=1)
         assert T.remaining == 1
 
 

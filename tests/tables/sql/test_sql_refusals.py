@@ -92,6 +92,9 @@ def test_a_refusal_says_where_why_and_what_instead(case: dict[str, Any]) -> None
 
 # What is refused, and the same in the words of its remedy.
 REMEDIES = {
+    "SELECT COUNT(*) FROM people AS p WHERE age < (SELECT AVG(q.age) FROM people AS q "
+    "WHERE q.region = p.region)":
+        "SELECT COUNT(*) FROM people AS p WHERE age < (SELECT AVG(age) FROM people)",
     "SELECT BOOL_OR(age > 3) FROM people": "SELECT COUNT_IF(age > 3), COUNT(*) FROM people",
     "SELECT MODE(region) FROM people":
         "SELECT region, COUNT(*) FROM people GROUP BY region ORDER BY 2 DESC LIMIT 1",

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from discreet.errors import DataError
 from discreet.tables.engines.compile.relations import output_sql
 from discreet.tables.engines.duckdb.dialect import DUCKDB
+from discreet.tables.engines.progress import run
 from discreet.tables.model.output import Order, Output
-from discreet.tables.model.query import Key
+from discreet.tables.model.query import Key, Query
 from discreet.tables.model.scalar import ColumnRef
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-__all__ = ["OuterQuery", "PostProcessor"]
+__all__ = ["OuterQuery", "PostProcessor", "empty_answer"]
 
 _ROW: Final = "released_row"
 _CLOSED: Final = {"enable_external_access": "false"}
@@ -98,7 +99,7 @@ class OuterQuery:
         self._sql, self._public = sql, public
 
     def __call__(self, released: "Mapping[str, pa.Table]") -> "pa.Table":
-        """Return the answer; what cannot be computed is a DataError."""
+        """Return the answer; what cannot be computed, or not in time, is a DataError."""
         import duckdb
 
         # A subquery of several rows would fail, or not, by what was released.
@@ -107,7 +108,30 @@ class OuterQuery:
             for name, table in {**self._public, **released}.items():
                 connection.register(name, table)
             try:
-                return connection.sql(self._sql).to_arrow_table()
+                return run(
+                    lambda: connection.sql(self._sql).to_arrow_table(),
+                    stop=connection.interrupt,
+                    done=lambda: -1.0,
+                )
+            except TimeoutError:
+                message = (
+                    "What is computed of released values took longer than it may, and was stopped. "
+                    "Ask for less at once, or let the custodian raise seconds in the resources."
+                )
             except duckdb.Error as error:
                 message = str(error).splitlines()[0][:300]
         raise DataError(message)
+
+
+def empty_answer(query: Query) -> "pa.Table":
+    """Return the released answer of a query as it looks without rows."""
+    import pyarrow as pa
+
+    given: dict[str, Any] = {f"key_{i}": pa.nulls(0) for i, _ in enumerate(query.keys)}
+    for i, _ in enumerate(query.aggregates):
+        given[f"aggregate_{i}"] = pa.array([], type=pa.float64())
+    evaluate = PostProcessor(query.output, query.keys)
+    try:
+        return evaluate(pa.table(given))[0]
+    finally:
+        evaluate.close()

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, final
 
+from discreet.tables.model.filling import ReleasedLookup
 from discreet.tables.model.query import Query
 
 __all__ = ["PART", "ROW", "Composite", "released_name"]
@@ -21,7 +22,9 @@ class Composite:
     Claim: the answer is as private as its parts together.
 
     Why: ``outer`` reads the released answers of the ``parts`` and public tables alone, so it is
-    post-processing [DR14, Proposition 2.1]; the parts are fixed before any of them is answered.
+    post-processing [DR14, Proposition 2.1]. A part may compare rows with ``lookups`` in the answers
+    of parts before it, and with nothing else that is not fixed beforehand: each part has the same
+    loss whatever these were, so the parts compose as if all were fixed [ZDW22, Theorem 10].
 
     ``outer`` is one SELECT in DuckDB's dialect over tables :func:`released_name` and the ``public``
     ones. Where ``is_traced``, each of its rows is a row of one part, which its last two columns
@@ -34,6 +37,7 @@ class Composite:
     parts: tuple[Query, ...]
     outer: str
     public: tuple[str, ...] = ()
+    lookups: tuple[ReleasedLookup, ...] = ()
     is_traced: bool = False
     origins: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
 

@@ -97,6 +97,7 @@ __all__ = [
     "Literal",
     "ReleasedAggregate",
     "ReleasedKey",
+    "ReleasedValue",
     "Scalar",
     "double",
     "form",
@@ -283,7 +284,29 @@ class ReleasedAggregate:
         return 12
 
 
-Scalar = ColumnRef | Literal | Call | Case | Cast | Fold | ReleasedKey | ReleasedAggregate
+@final
+@dataclass(frozen=True, slots=True)
+class ReleasedValue:
+    """A value that another part of the question releases first, by its position.
+
+    It becomes a literal before the plan is run: see :func:`discreet.tables.model.filling.filled`.
+
+    >>> ReleasedValue(0).size
+    30
+    """
+
+    index: int
+
+    @property
+    def size(self) -> int:
+        """About how many characters an engine writes for it."""
+        return 30
+
+
+Scalar = (
+    ColumnRef | Literal | Call | Case | Cast | Fold | ReleasedKey | ReleasedAggregate
+    | ReleasedValue
+)  # fmt: skip
 
 NULL: Final = Literal(None, "null")
 
@@ -367,3 +390,5 @@ def form(node: Scalar) -> list[object]:
             return ["key", node.index]
         case ReleasedAggregate():
             return ["aggregate", node.index]
+        case ReleasedValue():
+            return ["released", node.index]

@@ -2,11 +2,11 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 
@@ -38,6 +38,7 @@ __all__ = [
     "answer",
     "cost_of",
     "facts_of",
+    "in_time",
     "fingerprinted",
     "is_known",
     "joined_notes",
@@ -48,6 +49,9 @@ __all__ = [
     "reread",
     "run_charged",
 ]
+
+
+T = TypeVar("T")
 
 
 @final
@@ -148,16 +152,24 @@ def _is_as_good(kept: bytes, epsilon: Fraction, asker: Asker) -> bool:
 def paid(prepared: Prepared, asker: Asker) -> tuple[Released, Result]:
     """Charge, run, and put the answer on record."""
     query = fingerprinted(prepared, asker.catalog)
-    receipt, (released,) = run_charged(query, prepared.price.loss, (prepared,), asker)
+    receipt, _, (released,) = run_charged(query, prepared.price.loss, (prepared,), asker)
     result = made(prepared, released, asker, receipt)
     receipt = asker.account.record(receipt, result.to_json(), plan=query)
     return released, replace(result, receipt=receipt)
 
 
 def run_charged(
-    query: str, loss: Loss, parts: Sequence[Prepared], asker: Asker
-) -> tuple[Receipt, list[Released]]:
-    """Charge a loss, then run all parts that it pays for."""
+    query: str,
+    loss: Loss,
+    parts: Sequence[Prepared],
+    asker: Asker,
+    *,
+    before: Callable[[Prepared, Sequence[Prepared], Sequence[Released]], Prepared] | None = None,
+) -> tuple[Receipt, list[Prepared], list[Released]]:
+    """Charge a loss, then run all parts that it pays for, and return them as they were run.
+
+    ``before`` a part is run, it may take up what those before it, as they were run, released.
+    """
     for part in parts:
         refuse_too_few(part, asker.catalog, people=asker.most_people(part.query))
     with ExitStack() as until_it_ran:
@@ -169,19 +181,32 @@ def run_charged(
         receipt = asker.account.charge(
             loss, query=query, source=asker.source, **asker.charge_fields
         )
-        return receipt, [_ran(part, asker) for part in parts]
+        ran: list[Prepared] = []
+        released: list[Released] = []
+        for part in parts:
+            ran.append(part if before is None else before(part, ran, released))
+            released.append(_ran(ran[-1], asker))
+        return receipt, ran, released
 
 
 def _ran(prepared: Prepared, asker: Asker) -> Released:
+    return in_time(
+        lambda: run(
+            prepared,
+            engine=asker.engine,
+            catalog=asker.catalog,
+            confidence=asker.confidence,
+            source=asker.source,
+        ),
+        asker,
+    )
+
+
+def in_time(work: Callable[[], T], asker: Asker) -> T:
+    """Return what something gives that is paid for, unless it takes longer than is allowed."""
     try:
         with time_limit(asker.seconds):
-            return run(
-                prepared,
-                engine=asker.engine,
-                catalog=asker.catalog,
-                confidence=asker.confidence,
-                source=asker.source,
-            )
+            return work()
     except DataError as error:
         message = f"{error} The charge stands, since data may have been read."
     # Raised out here, it has no __context__ that could tell more.

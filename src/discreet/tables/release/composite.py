@@ -1,7 +1,7 @@
 """Answer a question over released answers: charge for all parts at once, run them, then compute."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,18 +9,22 @@ import numpy as np
 
 from discreet.errors import BudgetExceeded
 from discreet.ledger import Receipt
+from discreet.tables.engines.post_processing import empty_answer
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.composite import Composite
+from discreet.tables.model.filling import filled, lookups_in
 from discreet.tables.pricing.prepared import Prepared, PreparedComposite
 from discreet.tables.release import answer as answering
 from discreet.tables.release.columns import Columns, columns_of
 from discreet.tables.release.execution.run import Released
 from discreet.tables.release.exhausted import saying_what_fits
-from discreet.tables.release.outer import empty_answer, outer_columns
+from discreet.tables.release.outer import looked_up, outer_columns
 from discreet.tables.results.result import Result
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from discreet.tables.model.scalar import Literal
 
 __all__ = ["answer_composite", "fingerprint"]
 
@@ -32,10 +36,12 @@ def answer_composite(prepared: PreparedComposite, asker: answering.Asker) -> Res
     if known is not None:
         return known
     try:
-        receipt, released = answering.run_charged(query, prepared.loss, prepared.parts, asker)
+        receipt, ran, released = answering.run_charged(
+            query, prepared.loss, prepared.parts, asker, before=_taking_up(prepared, asker)
+        )
     except BudgetExceeded as refusal:
         raise saying_what_fits(refusal, prepared, asker) from None
-    result = _made(prepared, released, asker, receipt)
+    result = _made(replace(prepared, parts=tuple(ran)), released, asker, receipt)
     receipt = asker.account.record(receipt, result.to_json(), plan=query)
     return replace(result, receipt=receipt)
 
@@ -45,8 +51,44 @@ def fingerprint(prepared: Prepared | PreparedComposite, catalog: Catalog) -> str
     if isinstance(prepared, Prepared):
         return answering.fingerprinted(prepared, catalog)
     parts = [answering.fingerprinted(part, catalog) for part in prepared.parts]
-    made = {"parts": parts, "outer": prepared.composite.outer}
+    made: dict[str, Any] = {"parts": parts, "outer": prepared.composite.outer}
+    if prepared.composite.lookups:
+        made["lookups"] = [[one.sql, one.is_list] for one in prepared.composite.lookups]
     return json.dumps(made, sort_keys=True, separators=(",", ":"))
+
+
+def _taking_up(
+    prepared: PreparedComposite, asker: answering.Asker
+) -> Callable[[Prepared, Sequence[Prepared], Sequence[Released]], Prepared]:
+    """Return what puts released values into a part that compares rows with them."""
+    composite = prepared.composite
+    known: dict[int, tuple[Literal, ...]] = {}
+    answers: list[pa.Table] = []
+
+    def look_up(indices: set[int]) -> None:
+        for index in sorted(indices - known.keys()):
+            known[index] = looked_up(
+                composite.lookups[index], composite, answers, asker.catalog, asker.engine
+            )
+
+    def taken_up(part: Prepared, ran: Sequence[Prepared], released: Sequence[Released]) -> Prepared:
+        needed = lookups_in(part.query.rows)
+        if not needed:
+            return part
+        for one, found in list(zip(ran, released, strict=True))[len(answers) :]:
+            with np.errstate(all="ignore"):
+                columns = columns_of(one, found, confidence=asker.confidence)
+            answers.append(_answer(one, columns))
+        answering.in_time(lambda: look_up(needed), asker)
+        return replace(part, query=replace(part.query, rows=filled(part.query.rows, known)))
+
+    return taken_up
+
+
+def _answer(part: Prepared, columns: Columns) -> "pa.Table":
+    import pyarrow as pa
+
+    return pa.table(columns.values).cast(empty_answer(part.query).schema)
 
 
 def _made(
@@ -55,18 +97,15 @@ def _made(
     asker: answering.Asker,
     receipt: Receipt,
 ) -> Result:
-    import pyarrow as pa
-
     with np.errstate(all="ignore"):
         answers = [
             columns_of(part, one, confidence=asker.confidence)
             for part, one in zip(prepared.parts, released, strict=True)
         ]
-    tables = [
-        pa.table(one.values).cast(empty_answer(part.query).schema)
-        for one, part in zip(answers, prepared.parts, strict=True)
-    ]
-    shown, rows = outer_columns(prepared.composite, tables, asker.catalog, asker.engine)
+    tables = [_answer(part, one) for one, part in zip(answers, prepared.parts, strict=True)]
+    shown, rows = answering.in_time(
+        lambda: outer_columns(prepared.composite, tables, asker.catalog, asker.engine), asker
+    )
     keys = _keys(prepared, shown)
     measures = {name: column for name, column in shown.items() if name not in keys}
     bars = _bars(prepared.composite, answers, measures, rows)

@@ -1,24 +1,27 @@
 """The query over released answers: run on them, and tried on none before anything is paid."""
 
+import math
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.errors import DataError, Refused
-from discreet.tables.engines.post_processing import OuterQuery, PostProcessor
+from discreet.tables.engines.post_processing import OuterQuery, empty_answer
 from discreet.tables.engines.protocol import Engine
 from discreet.tables.model.catalog import Catalog, Table
 from discreet.tables.model.composite import ROW, Composite, released_name
-from discreet.tables.model.query import Query
+from discreet.tables.model.filling import ReleasedLookup
 from discreet.tables.model.relation import Scan, Select
-from discreet.tables.model.scalar import ColumnRef
+from discreet.tables.model.scalar import ColumnRef, Literal
+from discreet.tables.model.types import Type
 from discreet.tables.sql.expressions.term import tidy, total_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["check_outer", "empty_answer", "outer_columns"]
+__all__ = ["check_outer", "looked_up", "outer_columns"]
 
 
 def check_outer(composite: Composite, catalog: Catalog, engine: Engine) -> None:
@@ -44,16 +47,7 @@ def outer_columns(
     """Return the columns of the outer query by name, and the part and row of each of its rows."""
     import pyarrow as pa
 
-    public = {table.name: table for table in catalog.tables if table.is_public}
-    ask = OuterQuery(
-        composite.outer, {name: _public(public[name], engine) for name in composite.public}
-    )
-    found = ask(
-        {
-            released_name(i): one.append_column(ROW, pa.array(np.arange(one.num_rows)))
-            for i, one in enumerate(tables)
-        }
-    )
+    found = _asked(composite.outer, composite, tables, catalog, engine)
     columns, names = found.columns, found.column_names
     rows = None
     if composite.is_traced:
@@ -72,22 +66,60 @@ def outer_columns(
     return unique, rows
 
 
+def looked_up(
+    lookup: ReleasedLookup,
+    composite: Composite,
+    tables: "Sequence[pa.Table]",
+    catalog: Catalog,
+    engine: Engine,
+) -> tuple[Literal, ...]:
+    """Return what a later part compares with, from the answers of the parts before it."""
+    import pyarrow as pa
+
+    column = _asked(lookup.sql, composite, tables, catalog, engine).column(0)
+    if lookup.type in ("date", "timestamp"):
+        column = column.cast(pa.string())
+    found = tuple(_literal(value, lookup.type) for value in column.to_pylist())
+    if lookup.is_list:
+        return tuple(dict.fromkeys(found))
+    return found[:1] or (Literal(None, lookup.type),)
+
+
+def _literal(value: Any, type_: Type) -> Literal:
+    """Return a released value as a literal: NULL where none can be written."""
+    if type_ == "double" and value is not None:
+        value = float(value) if math.isfinite(value) else None
+    elif type_ == "text" and value is not None and "\0" in value:
+        value = None
+    elif type_ in ("date", "timestamp") and value is not None:
+        try:
+            datetime.fromisoformat(value)
+        except ValueError:  # beyond the years 1 to 9999
+            value = None
+    return Literal(value, type_)
+
+
+def _asked(
+    sql: str,
+    composite: Composite,
+    tables: "Sequence[pa.Table]",
+    catalog: Catalog,
+    engine: Engine,
+) -> "pa.Table":
+    import pyarrow as pa
+
+    public = {table.name: table for table in catalog.tables if table.is_public}
+    ask = OuterQuery(sql, {name: _public(public[name], engine) for name in composite.public})
+    return ask(
+        {
+            released_name(i): one.append_column(ROW, pa.array(np.arange(one.num_rows)))
+            for i, one in enumerate(tables)
+        }
+    )
+
+
 def _public(table: Table, engine: Engine) -> "pa.Table":
     """Return a public table as questions see it."""
     terms = [(c.name, total_column(ColumnRef(c.name), c.type)) for c in table.columns]
     columns = tuple((name, tidy(term)) for name, term in terms if term is not None)
     return engine.rows(Select(Scan(table.name), columns)).reveal_without_noise()
-
-
-def empty_answer(query: Query) -> "pa.Table":
-    """Return the released answer of a part as it looks without rows."""
-    import pyarrow as pa
-
-    given: dict[str, Any] = {f"key_{i}": pa.nulls(0) for i, _ in enumerate(query.keys)}
-    for i, _ in enumerate(query.aggregates):
-        given[f"aggregate_{i}"] = pa.array([], type=pa.float64())
-    evaluate = PostProcessor(query.output, query.keys)
-    try:
-        return evaluate(pa.table(given))[0]
-    finally:
-        evaluate.close()

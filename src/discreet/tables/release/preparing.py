@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from discreet.accounting import Loss
+from discreet.tables.engines.progress import time_limit
 from discreet.tables.model.composite import Composite
 from discreet.tables.model.query import Query
 from discreet.tables.pricing.offer import Offer
@@ -32,7 +33,8 @@ def prepared_for(
 
     if isinstance(found, Query):
         return priced(found, offer)
-    check_outer(found, asker.catalog, asker.engine)
+    with time_limit(asker.seconds):
+        check_outer(found, asker.catalog, asker.engine)
     each = part_offer(offer, len(found.parts))
     return PreparedComposite(
         question=question, composite=found, parts=tuple(priced(part, each) for part in found.parts)

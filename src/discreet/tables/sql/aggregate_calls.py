@@ -96,8 +96,8 @@ def is_supported(node: exp.Expr) -> bool:
 
 
 def has_aggregate(node: exp.Expression) -> bool:
-    """Whether there is an aggregate anywhere in an expression."""
-    return any(is_aggregate(part) for part in node.walk())
+    """Whether there is an aggregate in an expression, those of its subqueries left out."""
+    return any(is_aggregate(p) for p in node.walk(prune=lambda p: isinstance(p, exp.Query)))
 
 
 def read_call(node: exp.Expression, scope: Scope) -> AggregateCall | None:

@@ -11,6 +11,7 @@ from discreet.tables.model.scalar import (
     Literal,
     ReleasedAggregate,
     ReleasedKey,
+    ReleasedValue,
     Scalar,
 )
 
@@ -63,6 +64,8 @@ def scalar_sql(node: Scalar, dialect: Dialect) -> str:
             return f"released.key_{node.index}"
         case ReleasedAggregate():
             return f"released.aggregate_{node.index}"
+        case ReleasedValue():
+            return f"released.value_{node.index}"  # to be read: a literal stands there by then
 
 
 def _literal(node: Literal, dialect: Dialect) -> str:

@@ -9,10 +9,13 @@ from sqlglot import exp
 from discreet.errors import Refused
 from discreet.tables.model.catalog import Table
 from discreet.tables.model.composite import PART, ROW, Composite, released_name
+from discreet.tables.model.filling import ReleasedLookup
 from discreet.tables.model.query import Query
 from discreet.tables.sql.aggregate_calls import has_aggregate
 from discreet.tables.sql.composites.grouping_sets import expanded_sets, has_sets, titled
 from discreet.tables.sql.composites.lifting import RELEASED, lifted, needs_lifting, outside_windows
+from discreet.tables.sql.composites.lookups import inner_subqueries, row_subqueries, type_of_column
+from discreet.tables.sql.expressions.released import released_value
 from discreet.tables.sql.expressions.translate import check_known
 from discreet.tables.sql.question.context import DIALECT, ReadingContext, fold, nearest
 
@@ -56,6 +59,7 @@ def split(question: ReadingContext, tree: exp.Expression, read: Read) -> Composi
         parts=tuple(splitter.parts),
         outer=_tried(made.tree).sql(DIALECT, comments=False),
         public=tuple(sorted(splitter.public)),
+        lookups=tuple(splitter.lookups),
         is_traced=made.origins is not None,
         origins=made.origins or {},
     )
@@ -113,6 +117,7 @@ class _Splitter:
         self.question, self.read = question, read
         self.parts: list[Query] = []
         self.public: set[str] = set()
+        self.lookups: list[ReleasedLookup] = []
 
     def made(self, node: exp.Expression, known: Known) -> _Made:
         """Return a query over released tables for one over protected ones."""
@@ -124,10 +129,13 @@ class _Splitter:
         known = _named(node, known)
         if self._reads_protected(node, known):
             try:
-                return self._part(node, known)
+                return self._part(self._own(node, known))
             except Refused:
                 if not self._reads_rows(node, known):
                     return self._over_released(node, known)
+                made = self._with_lookups(node, known)
+                if made is not None:
+                    return made
                 if needs_lifting(node):
                     return self._lifted(node, known)
                 if not has_sets(node):
@@ -135,7 +143,8 @@ class _Splitter:
                 return self.made(expanded_sets(self.question, node), known)
         return self._over_released(node, known)
 
-    def _part(self, select: exp.Select, known: Known) -> _Made:
+    def _own(self, select: exp.Select, known: Known) -> exp.Select:
+        """Return a query together with the parts of WITH that it needs."""
         own = select.copy()
         used = self._used(select, known)
         clause = [
@@ -143,11 +152,73 @@ class _Splitter:
             for name, query in used.items()
         ]
         own.set("with_", exp.With(expressions=clause) if clause else None)
+        return own
+
+    def _with_lookups(self, select: exp.Select, known: Known) -> _Made | None:
+        """Return a query whose rows are compared with what is released first, None if it is none.
+
+        Only what is released of itself can be: a subquery that names columns of the rows around it
+        is left as it is, and so is whatever a plain reading understands.
+        """
+        for is_all in (False, True):
+            before, own = self._state(), self._own(select, known)
+            found = [self._looked_up(one, known, is_all) for one in row_subqueries(own)]
+            try:
+                if any(found):
+                    return self._part(_used_alone(own))
+            except Refused:
+                self._go_back(before)  # nothing is paid for what leads nowhere
+        return None
+
+    def _state(self) -> tuple[int, int, set[str]]:
+        return len(self.parts), len(self.lookups), set(self.public)
+
+    def _go_back(self, state: tuple[int, int, set[str]]) -> None:
+        del self.parts[state[0] :], self.lookups[state[1] :]
+        self.public = state[2]
+
+    def _looked_up(self, node: exp.Expression, known: Known, is_all: bool) -> bool:
+        """Look up a subquery or, where it is to stay, those inside it; say whether any was.
+
+        Public lists after IN stay at first: where a join can look rows up, it is faster.
+        """
+        query = node.args["query"] if isinstance(node, exp.In) else node
+        is_tried = is_all or query is node or self._reads_protected(query, known)
+        if is_tried and self._look_up(node, query, known):
+            return True
+        inner = [self._looked_up(one, known, is_all) for one in inner_subqueries(_bare(query))]
+        return any(inner)
+
+    def _look_up(self, node: exp.Expression, query: exp.Expression, known: Known) -> bool:
+        """Put a released value, or list of values, in the place of a subquery, if it can be."""
+        before, is_list = self._state(), query is not node
+        sql = ""
+        try:
+            tree = _plain(self.made(query, known))
+            check_known(tree, self.question)
+            sql = _tried(tree).sql(DIALECT, comments=False)
+        except Refused:
+            pass
+        public = {t.name: t for t in self.question.catalog.tables if t.name in self.public}
+        type_ = type_of_column(sql, self.parts, public) if sql else None
+        if type_ is None:
+            self._go_back(before)
+            return False
+        lookup = ReleasedLookup(sql=sql, type=type_, is_list=is_list)
+        if lookup not in self.lookups:
+            self.lookups.append(lookup)
+        value = released_value(self.lookups.index(lookup), type_, is_list=is_list)
+        value.meta["start"] = self.question.positions.offset(node)
+        made = exp.In(this=node.this.copy(), expressions=[value]) if is_list else value
+        node.replace(made)
+        return True
+
+    def _part(self, own: exp.Select) -> _Made:
         query = self.read(own)
         if query not in self.parts:
             self.parts.append(query)
         if len(self.parts) > _MOST_PARTS:
-            raise self.question.refuse("too_complex", select)
+            raise self.question.refuse("too_complex", own)
         place = self.parts.index(query)
         shown = [exp.column(name, quoted=True) for name in query.names]
         hidden = [exp.alias_(exp.Literal.number(place), PART), exp.column(ROW)]
@@ -310,6 +381,18 @@ class _Splitter:
         return any(
             fold(one.name) == fold(self._unit) for k in keys for one in k.find_all(exp.Column)
         )
+
+
+def _used_alone(own: exp.Select) -> exp.Select:
+    """Return a query without the parts of WITH that nothing in it reads any more."""
+    clause = own.args.get("with_")
+    for part in reversed(clause.expressions if clause is not None else []):
+        read = [table for table in own.find_all(exp.Table) if fold(table.name) == fold(part.alias)]
+        if not read:
+            part.pop()
+    if clause is not None and not clause.expressions:
+        own.set("with_", None)
+    return own
 
 
 def _plain(made: _Made) -> exp.Expression:

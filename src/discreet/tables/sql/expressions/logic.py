@@ -9,7 +9,8 @@ from sqlglot import exp
 from discreet.tables.model.scalar import Call, Case, Function, Literal, Scalar
 from discreet.tables.sql.expressions.arguments import Rule, need
 from discreet.tables.sql.expressions.casts import cast
-from discreet.tables.sql.expressions.literals import joined, unify
+from discreet.tables.sql.expressions.literals import as_kind, joined, unify
+from discreet.tables.sql.expressions.released import is_released_list
 from discreet.tables.sql.expressions.rewrites import rewritten
 from discreet.tables.sql.expressions.term import NULL, Scope, Term, boolean, tidy
 from discreet.tables.sql.question.context import short_sql
@@ -89,10 +90,16 @@ def _in(node: exp.Expression, scope: Scope) -> Term:
         raise question.refuse("subquery", node.args["query"])
     question.arguments(node, "this", "expressions")
     value = scope.term(node.this)
+    if any(is_released_list(one) for one in node.expressions):
+        listed = scope.term(node.expressions[0])
+        value = as_kind(_read(scope, node.this, value, listed), listed.kind) or value
+        if value.kind != listed.kind:
+            raise question.refuse("types", node, word="IN", left=value.kind, right=listed.kind)
+        return boolean(Call("in", (tidy(value), listed.node)))
     others = [scope.term(item) for item in node.expressions]
     for other in others:
         value = _read(scope, node.this, value, other)
-    listed: list[Literal] = []
+    literals: list[Literal] = []
     for item in node.expressions:
         _, other = _pair(item, scope, node.this, item, word="IN")
         if not isinstance(other.node, Literal):
@@ -103,15 +110,15 @@ def _in(node: exp.Expression, scope: Scope) -> Term:
                 what="a literal",
                 example="IN ('north', 'south')",
             )
-        listed.append(other.node)
+        literals.append(other.node)
     pair = unify([value, *others])
     if pair is None:
         kind = next(other.kind for other in others if other.kind not in (value.kind, "null"))
         raise question.refuse("types", node, word="IN", left=value.kind, right=kind)
     value = value if value.kind == "number" else pair[0]
     # In one order: equal questions have equal queries.
-    listed = sorted(set(listed), key=lambda one: (one.type, str(one.value)))
-    return boolean(Call("in", (tidy(value), *listed)), is_nullable=value.is_nullable)
+    literals = sorted(set(literals), key=lambda one: (one.type, str(one.value)))
+    return boolean(Call("in", (tidy(value), *literals)), is_nullable=value.is_nullable)
 
 
 def _is(node: exp.Expression, scope: Scope) -> Term:

@@ -11,6 +11,7 @@ from discreet.tables.sql.expressions import (
     logic,
     numeric,
     patterns,
+    released,
     rewrites,
     strings,
 )
@@ -41,6 +42,7 @@ _ANONYMOUS: Final[dict[str, Rule]] = {
     **shifts.ANONYMOUS,
     **formats.ANONYMOUS,
     **zones.ANONYMOUS,
+    **released.ANONYMOUS,
     **rewrites.ANONYMOUS,
     **patterns.ANONYMOUS,
 }

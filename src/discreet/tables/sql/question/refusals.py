@@ -74,8 +74,10 @@ CATALOGUE: Final[dict[str, tuple[str, str]]] = {
         "Use GROUP BY; rank or compare the released rows afterwards.",
     ),
     "subquery": (
-        "a subquery here could single out rows; WHERE takes IN and EXISTS by equal columns only.",
-        "Write WHERE {unit} IN (SELECT {unit} FROM ...), or JOIN it in FROM on the unit's column.",
+        "a subquery here could single out rows: it may not name columns of the rows around it, but "
+        "for equal ones after IN and EXISTS, and it must aggregate or be about the same {unit}.",
+        "Compare with one released value, as in WHERE x < (SELECT AVG(x) FROM {table}), or write "
+        "WHERE {unit} IN (SELECT {unit} FROM ...).",
     ),
     "not_in": (
         "NOT IN a public subquery keeps nothing as soon as there is a NULL in it.",
