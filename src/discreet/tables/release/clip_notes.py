@@ -12,7 +12,7 @@ from discreet.tables.release.execution.run import Released
 
 __all__ = ["clip_facts", "clip_notes"]
 
-_WHAT = {"rows": "rows", "norm": "rows (as a norm over groups)", "groups": "groups"}
+_WHAT = {"rows": "row", "norm": "row", "groups": "group"}
 
 
 def clip_notes(prepared: Prepared, released: Released, catalog: Catalog) -> list[str]:
@@ -20,7 +20,9 @@ def clip_notes(prepared: Prepared, released: Released, catalog: Catalog) -> list
     notes = []
     for name, cut in released.cuts.items():
         if cut is not None:
-            limit = f"{float(released.limits[name]):g} {_WHAT.get(name, 'values')}"
+            most = float(released.limits[name])
+            over = " (as a norm over groups)" if name == "norm" else ""
+            limit = f"{most:,g} {_WHAT.get(name, 'value')}{'s' * (most != 1)}{over}"
             if name.startswith("total_"):
                 value = int(name.removeprefix("total_"))
                 text, total = prepared.query.values[value].text, released.totals[value]
