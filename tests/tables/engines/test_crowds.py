@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.tables import protect
 from discreet.tables.engines import DuckDBEngine
+from discreet.tables.engines.compile.relations import rows_sql
+from discreet.tables.engines.duckdb.dialect import DUCKDB
 from discreet.tables.model.bounds import Norm
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.model.relation import most_joined
@@ -111,6 +113,26 @@ def test_where_nobody_is_crowded_few_groups_are_counted_and_rows_are_not_hashed_
             groups = [s["intermediate_rows"] for s in steps if s["type"] == "HASH_GROUP_BY"]
             assert [n for n in groups if n > 1 << 14] == [20_000]  # the units themselves, once
             assert "RIGHT_ANTI" not in str(steps)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["a.id = b.id", "b.id = a.id", "a.id = b.id AND b.id = a.id", "a.id = b.id AND TRUE"],
+)
+@pytest.mark.parametrize("kind", ["JOIN", "LEFT JOIN", "FULL JOIN"])
+def test_units_are_compared_once(kind, condition):
+    """They are among the columns under two names, and engines would compare and keep both."""
+    query = parse(f"SELECT COUNT(*) FROM a {kind} b ON {condition}", CATALOG)
+    text = rows_sql(query.rows, DUCKDB)
+    on = text[text.rindex(" ON ") :]
+    assert on.count(".unit = ") == 1
+    assert '"id" = ' not in on
+
+
+def test_a_table_that_is_joined_with_itself_is_counted_once():
+    for question, counts in (("a table with itself", 1), ("two tables", 2), ("three", 2)):
+        text = rows_sql(parse(QUESTIONS[question], CATALOG).rows, DUCKDB)
+        assert text.count(" GROUP BY 1") == text.count(" GROUP BY unit") == counts
 
 
 @pytest.mark.lengthy

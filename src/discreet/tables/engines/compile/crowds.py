@@ -121,16 +121,21 @@ def _sizes(
 ) -> tuple[str, str, dict[int, str]]:
     """Put counts of the same id side by side; return that, the id, and each part's count.
 
-    The ids are those of the first part (LEFT), or of any (FULL).
+    The ids are those of the first part (LEFT), or of any (FULL). Parts that are the same rows, of a
+    table that is joined with itself, are counted once.
     """
-    first, *others = (f"({text}) AS c{index}" for index, text in counts.items())
-    id_, *rights = (f"c{index}.id" for index in counts)
+    named = {text: f"c{index}" for index, text in reversed([*counts.items()])}
+    once = dict.fromkeys(counts.values())
+    first, *others = (f"({text}) AS {named[text]}" for text in once)
+    id_, *rights = (f"{named[text]}.id" for text in once)
     items = [first]
     for other, right in zip(others, rights, strict=True):
         items.append(f"{ids} JOIN {other} ON {id_} = {right}")
         id_ = f"COALESCE({id_}, {right})" if ids == "FULL" else id_
     items += [f"CROSS JOIN {text} AS c{index}" for index, text in public.items()]
-    sizes = {index: f"COALESCE(c{index}.n, 1e0)" for index in (*counts, *public)}
+    names = {index: named[text] for index, text in counts.items()}
+    names |= {index: f"c{index}" for index in public}
+    sizes = {index: f"COALESCE({name}.n, 1e0)" for index, name in names.items()}
     return " ".join(items), id_, sizes
 
 

@@ -7,8 +7,8 @@ from discreet.tables.engines.compile.dialect import Dialect
 from discreet.tables.engines.compile.scalars import scalar_sql
 from discreet.tables.engines.compile.text import identifier, quoted
 from discreet.tables.model.output import Output
-from discreet.tables.model.relation import GroupedRows, Joined, Rows, Scan, UnionRows
-from discreet.tables.model.scalar import ColumnRef, Scalar
+from discreet.tables.model.relation import UNIT, GroupedRows, Joined, Rows, Scan, Select, UnionRows
+from discreet.tables.model.scalar import Call, ColumnRef, Scalar, rewritten
 
 __all__ = ["output_sql", "rows_sql"]
 
@@ -38,7 +38,8 @@ def rows_sql(rows: Rows, dialect: Dialect) -> str:
         if rows.most is not None:
             before, texts = cut(rows.source, texts, rows.most, dialect)
         items = [f"({text}) AS {one.alias}" for one, text in zip(rows.source, texts, strict=True)]
-        joins = map(_join, rows.source[1:], items[1:], repeat(dialect))
+        conditions = _conditions(rows.source)[1:]
+        joins = map(_join, rows.source[1:], conditions, items[1:], repeat(dialect))
         source = " ".join([items[0], *joins])
     where = " AND ".join(scalar_sql(node, dialect) for node in rows.where)
     return f"{before}SELECT {columns} FROM {source}" + (f" WHERE {where}" if where else "")  # noqa: S608
@@ -50,11 +51,38 @@ def _named(name: str, node: Scalar, dialect: Dialect) -> str:
     return f"{scalar_sql(node, dialect)} AS {identifier(name)}"
 
 
-def _join(one: Joined, item: str, dialect: Dialect) -> str:
-    if not one.on and one.kind == "inner":
+def _conditions(parts: tuple[Joined, ...]) -> list[list[Scalar]]:
+    """Return the conditions of each join, each once, where a column that is the unit is ``unit``.
+
+    Engines look up, compare and keep both otherwise: they cannot know that they are the same.
+    """
+    units = {
+        (part.alias, name)
+        for part in parts
+        if isinstance(part.rows, Select)
+        for name, node in part.rows.columns
+        if node == dict(part.rows.columns).get(UNIT)
+    }
+
+    def named(node: Scalar) -> Scalar:
+        is_unit = isinstance(node, ColumnRef) and (node.source, node.name) in units
+        return ColumnRef(UNIT, node.source) if is_unit else node  # type: ignore[union-attr]
+
+    each = [[rewritten(node, named) for node in part.on] for part in parts]
+    return [list({_told(node): node for node in nodes}.values()) for nodes in each]
+
+
+def _told(node: Scalar) -> object:
+    """Return what tells a condition from others: x = y is y = x."""
+    is_equality = isinstance(node, Call) and node.function == "equal"
+    return frozenset(node.arguments) if is_equality else node  # type: ignore[union-attr]
+
+
+def _join(one: Joined, on: list[Scalar], item: str, dialect: Dialect) -> str:
+    if not on and one.kind == "inner":
         return f"CROSS JOIN {item}"
     word = "JOIN" if one.kind == "inner" else f"{one.kind.upper()} JOIN"
-    condition = " AND ".join(scalar_sql(node, dialect) for node in one.on) or "TRUE"
+    condition = " AND ".join(scalar_sql(node, dialect) for node in on) or "TRUE"
     return f"{word} {item} ON {condition}"
 
 
