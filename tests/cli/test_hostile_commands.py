@@ -63,6 +63,17 @@ def wide_lines(text):
     return [one for one in lines if cell_len(one) > 80 and len(one.split()) > 1]
 
 
+@pytest.mark.lengthy
+@pytest.mark.parametrize("leaf", [*leaves()], ids=lambda leaf: " ".join(leaf.words) or "none")
+def test_help_fits_80_columns_and_shows_every_option_whole(leaf):
+    for length in range(len(leaf.words) + 1):
+        page = CliRunner().invoke(app, [*leaf.words[:length], "--help"])
+        assert page.exit_code == 0
+        assert [line for line in page.output.splitlines() if cell_len(line) > 80] == []
+    names = [name for one in leaf.params for name in one.opts if name.startswith("--")]
+    assert [name for name in names if name not in page.output] == []
+
+
 def fixed(leaf):
     """Yield a line without each parameter, and some with other values, not always the same."""
     for i, param in enumerate(leaf.params):

@@ -64,7 +64,7 @@ class OneLineErrors(TyperGroup):
             )
             sys.exit(NOT_PROVEN if isinstance(error, TamperingFound) else BAD_INPUT)
         except Exception as error:
-            message = _told(error)
+            message = _told(error, sys.argv[1:] if args is None else args)
             if message is None and os.environ.get("DISCREET_DEBUG"):
                 raise
             _complain(message or _MISTAKE.format(type(error).__name__))
@@ -98,17 +98,32 @@ def _typed(message: str, options: Sequence[str]) -> str:
     return message
 
 
-def _told(error: Exception) -> str | None:
+def _told(error: Exception, args: Sequence[str]) -> str | None:
     """Say what an error of the parser or of the operating system means; of others, nothing."""
     # The parser's own errors. Their class has moved between releases of Typer, but it has always
     # known how to say what is wrong.
     say = getattr(error, "format_message", None)
     if say is not None:
-        return str(say())
+        return _with_remedy(str(say()), args)
     if isinstance(error, OSError) and error.strerror:
         of = "" if error.filename is None else f"{error.filename}: "
         return f"{of}{error.strerror}. Name another file or folder, or mend its permissions."
     return None
+
+
+def _with_remedy(message: str, args: Sequence[str]) -> str:
+    """Say what to do about words too many: mostly a question without quotes, or a file for --json.
+
+    >>> _with_remedy("Got unexpected extra argument (a.json)", ["query", "t", "--json", "a.json"])
+    'Got unexpected extra argument (a.json). --json prints: to get a file, write --json > FILE.'
+    """
+    if "unexpected extra argument" not in message:
+        return message
+    if "--json" in args:
+        return f"{message}. --json prints: to get a file, write --json > FILE."
+    if {"query", "quote"} & set(args):
+        return f"{message}. A question stands in quotes: 'SELECT ...'."
+    return message
 
 
 def _complain(message: str) -> None:

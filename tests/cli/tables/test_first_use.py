@@ -50,9 +50,9 @@ def protected(*more, unit="record", code=0):
     return run("protect", "people.csv", *base, *more, code=code)
 
 
-def readme_lines():
+def readme_lines(begin="discreet demo --write"):
     blocks = re.findall(r"```sh\n(.*?)```", README.read_text(), re.S)
-    (block,) = [one for one in blocks if "discreet demo --write" in one]
+    (block,) = [one for one in blocks if one.startswith(begin)]
     return [shlex.split(line, comments=True) for line in block.splitlines()]
 
 
@@ -65,6 +65,55 @@ def test_the_readme_block_works_as_written_in_an_empty_folder():
         run(*words)
     with Path("regions.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 10
+
+
+@pytest.mark.slow
+def test_the_readme_trains_as_written_in_an_empty_folder():
+    pytest.importorskip("torch")
+    lines = readme_lines("discreet demo learn")
+    assert lines.pop(0) == ["discreet", "demo", "learn"]
+    told = [run(*words) for _, *words in lines]
+    assert "Accuracy on public.csv" in told[-1]
+
+
+def test_what_is_public_about_columns_may_be_said_at_once(people):
+    protected("--bounds", "age=0,120", "--keys", "region=north,south", "--keys", "age=1,2")
+    columns = load("people.toml").tables["people"].columns
+    assert columns["age"].bounds == (0, 120)
+    assert columns["age"].keys == (1, 2)
+    assert columns["region"].keys == ("north", "south")
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (("--bounds", "age"), "--bounds must be a column and what is public about it"),
+        (("--bounds", "age=7"), "--bounds must be two numbers"),
+        (("--bounds", "age=9,1"), "the lower one first"),
+        (("--bounds", "wage=0,9"), "--bounds must name one of"),
+        (("--bounds", "region=0,9"), "region"),
+        (("--keys", "age=few,many"), "--keys must be numbers"),
+        (("--keys", "region="), "--keys must be a column and what is public about it"),
+    ],
+)
+def test_what_cannot_be_public_about_columns_is_refused(people, said, told):
+    assert told in protected(*said, code=2)
+    assert os.listdir() == ["people.csv"]
+
+
+def test_rows_without_a_unit_are_told_of(people):
+    assert "Rows without region belong to nobody" in protected(unit="region")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["query", "people", "SELECT", "COUNT(*)", "FROM", "people"], "in quotes: 'SELECT ...'"),
+        (["query", "people", COUNT, "--json", "n.json"], "write --json > FILE"),
+    ],
+)
+def test_words_too_many_are_answered_with_what_was_meant(words, told):
+    assert told in run(*words, "--epsilon", "1", code=2)
 
 
 def test_every_command_of_the_readme_has_the_options_that_it_is_given():

@@ -37,6 +37,16 @@ LedgerOption = Annotated[
 RowsOption = Annotated[
     int | None, typer.Option(metavar="N", help="How many rows of one unit shall count at most.")
 ]
+BoundsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN=LOW,HIGH", help="Public bounds of a column's numbers; once per column."
+    ),
+]
+KeysOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN=A,B", help="All values of a column, where public; likewise."),
+]
 JoinedRowsOption = Annotated[
     int | None,
     typer.Option(metavar="N", help="How many rows of one unit a join may make; 1000000."),

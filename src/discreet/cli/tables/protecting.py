@@ -34,6 +34,8 @@ def protect(
     per: options.PerOption = None,
     ledger: options.LedgerOption = BUDGET,
     rows: options.RowsOption = None,
+    bounds: options.BoundsOption = None,
+    keys: options.KeysOption = None,
     joined_rows: options.JoinedRowsOption = None,
     size: options.UnitsOption = None,
     policy: options.PolicyOption = None,
@@ -49,8 +51,8 @@ def protect(
 ) -> None:
     """Protect tables: who is protected, and how much may ever be told.
 
-    Writes NAME.toml, a small file that says what is public about the tables: fill in bounds of
-    columns and public keys to get better answers. Nothing in it is read off the data.
+    Writes NAME.toml, a small file that says what is public about the tables: say bounds of columns
+    and public keys, or fill them in, to get better answers. Nothing in it is read off the data.
 
     A copy of data that has a budget in the ledger gets no other one: share it with --account. What
     was protected by mistake is taken back with discreet unprotect, while nothing was asked.
@@ -58,6 +60,7 @@ def protect(
     Example: [bold]discreet protect people.parquet --name people --unit person_id --epsilon 3
     --delta 1e-6[/bold]
     """
+    from discreet.cli.tables.saying import with_said
     from discreet.privacy import Guarantee
     from discreet.tables.engines import engine_named, open_sources
 
@@ -69,6 +72,7 @@ def protect(
         "ledger": ledger, "sources": tables,
     }  # fmt: skip
     proposed = _proposed(console, opened.columns, unit, per, facts, ask=ask)
+    proposed = with_said(proposed, opened.columns, bounds=bounds, keys=keys)
     declaration = replace(
         proposed,
         engine=engine,
@@ -86,6 +90,8 @@ def protect(
     else:
         _saved(declaration, opened.columns, console, override=override)
     _show_guesses(opened, console)
+    if declaration.unit.name is not None:
+        say(console, f"Rows without {declaration.unit.name} belong to nobody, and count nowhere.")
     for weakness in weaknesses(declaration.guarantee, n=declaration.size):
         say(console, f"Warning: {weakness}")
     if not dry_run:

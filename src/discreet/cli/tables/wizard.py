@@ -192,25 +192,39 @@ def _ask_columns(
     return made
 
 
-def _read_bounds(answer: str) -> DeclaredColumn:
+def read_bounds(answer: str) -> DeclaredColumn:
+    """Read two numbers, or nothing.
+
+    >>> read_bounds("0 120").bounds
+    (0, 120)
+    """
     parts = answer.replace(",", " ").split()
     if not parts:
         return DeclaredColumn()
     if len(parts) != 2:
         raise ParameterError("bounds must be two numbers, such as: 0 120", parameter="bounds")
-    return DeclaredColumn(bounds=(_read_number(parts[0]), _read_number(parts[1])))
+    return DeclaredColumn(bounds=(read_number(parts[0]), read_number(parts[1])))
 
 
-def _read_number(text: str) -> int | float:
+def read_number(text: str, *, name: str = "bounds") -> int | float:
+    """Read a number of a column that has numbers.
+
+    >>> read_number("120"), read_number("0.5")
+    (120, 0.5)
+    """
     try:
         return int(text) if re.fullmatch(r"[+-]?\d{1,400}", text) else float(text)
     except ValueError:
-        raise ParameterError(
-            "bounds must be two numbers, such as: 0 120", parameter="bounds"
-        ) from None
+        count = "two numbers" if name == "bounds" else "numbers"
+        raise ParameterError(f"{name} must be {count}, such as: 0 120", parameter=name) from None
 
 
-def _read_keys(answer: str) -> DeclaredColumn:
+def read_keys(answer: str) -> DeclaredColumn:
+    """Read a list with commas, or nothing.
+
+    >>> read_keys('north, "south, east"').keys
+    ('north', 'south, east')
+    """
     # As in a CSV file, so that a key may have commas: north, "south, east"
     listed = next(csv.reader([answer], skipinitialspace=True), [])
     keys = tuple(key.strip() for key in listed if key.strip())
@@ -218,8 +232,8 @@ def _read_keys(answer: str) -> DeclaredColumn:
 
 
 _QUESTIONS: Final[dict[str, tuple[str, Callable[[str], DeclaredColumn]]]] = {
-    "number": ("lowest and highest value? Enter: infer them privately", _read_bounds),
-    "text": ("all values, with commas? Enter: select them privately", _read_keys),
+    "number": ("lowest and highest value? Enter: infer them privately", read_bounds),
+    "text": ("all values, with commas? Enter: select them privately", read_keys),
 }
 
 
