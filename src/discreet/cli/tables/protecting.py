@@ -90,10 +90,7 @@ def protect(
     else:
         _saved(declaration, opened.columns, console, override=override)
     _show_guesses(opened, console)
-    if declaration.unit.name is not None:
-        say(console, f"Rows without {declaration.unit.name} belong to nobody, and count nowhere.")
-    for weakness in weaknesses(declaration.guarantee, n=declaration.size):
-        say(console, f"Warning: {weakness}")
+    _show_limits(declaration, console)
     if not dry_run:
         first = f"'SELECT COUNT(*) FROM {next(iter(tables))}'"  # noqa: S608  # printed, not run
         tell(f"Now ask: discreet quote {name} {first} --epsilon 0.1", console=console)
@@ -125,6 +122,14 @@ def _show_guesses(opened: "Sources", console: Console) -> None:
             kinds = ", ".join(f"{c} {kind}" for c, kind in one.columns if c in one.untyped)
             told = f"Types guessed from the rows of {table}, and public now: {kinds}."
             say(console, told)
+
+
+def _show_limits(declaration: "Declaration", console: Console) -> None:
+    """Say which rows count nowhere, and what is weak about the guarantee."""
+    if declaration.unit.name is not None:
+        say(console, f"Rows without {declaration.unit.name} belong to nobody, and count nowhere.")
+    for weakness in weaknesses(declaration.guarantee, n=declaration.size):
+        say(console, f"Warning: {weakness}")
 
 
 def _saved(
