@@ -63,6 +63,10 @@ SHAPES = {
     "joins after parentheses": "SELECT p.name, COUNT(*) AS n FROM (purchases s JOIN products p USING (product)) JOIN fruits f ON f.fruit = 'fig' GROUP BY p.name",
     "a RIGHT JOIN": "SELECT p.name, COUNT(*) AS n, COUNT(p.cost) AS k FROM products p RIGHT JOIN purchases s ON s.product = p.product AND p.cost > 12 GROUP BY p.name",
     "a RIGHT JOIN of people": "SELECT COUNT(*) AS n, COUNT(a.amount) AS k FROM sales a RIGHT JOIN players b ON a.person = b.person AND a.amount > 50",
+    "a mode": "SELECT MODE(region) AS m FROM sales WHERE amount > 20",
+    "modes of groups": "SELECT product, UPPER(MODE(region)) AS m FROM sales WHERE amount > 20 GROUP BY product ORDER BY product",
+    "a mode within a group": "SELECT MODE() WITHIN GROUP (ORDER BY type) AS m FROM stock",
+    "a mode of few": "SELECT MODE(region) AS m FROM sales WHERE amount > (SELECT AVG(amount) FROM sales)",
     "rows below a mean": "SELECT COUNT(*) AS n, SUM(amount) AS s FROM sales WHERE amount < (SELECT AVG(amount) FROM sales)",
     "rows above a computed value": "SELECT region, COUNT(*) AS n FROM sales WHERE amount > (SELECT 1.2 * AVG(amount) + 0.5 FROM sales WHERE quantity > 1) GROUP BY region",
     "rows of large groups": "SELECT COUNT(*) AS n FROM sales WHERE region IN (SELECT region FROM sales GROUP BY region HAVING COUNT(*) > 100)",
@@ -211,6 +215,11 @@ def test_parts_are_paid_as_any_question_is(offer):
         ("SELECT age, RANK() OVER (ORDER BY age) FROM people", "not_grouped"),
         ("SELECT * FROM (SELECT age FROM people)", "star"),
         ("SELECT (SELECT MAX(age) FROM people p WHERE p.sex = g.sex) FROM (SELECT sex FROM people GROUP BY sex) g", "unknown_table"),
+        # One mode, alone.
+        ("SELECT MODE(sex), COUNT(*) FROM people", "aggregate_top"),
+        ("SELECT MODE(sex), MODE(region) FROM people", "aggregate_top"),
+        ("SELECT MODE(person_id) FROM people", "unit_key"),
+        ("SELECT sex, MODE(region) FROM people", "not_grouped"),
         # A value that is another for each row, or of rows that nobody released.
         ("SELECT COUNT(*) FROM people p WHERE age < (SELECT AVG(age) FROM people q WHERE q.sex = p.sex)", "subquery"),
         ("SELECT COUNT(*) FROM people p WHERE age < (SELECT MAX(n) FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) g WHERE g.sex = p.sex)", "subquery"),

@@ -96,6 +96,10 @@ REMEDIES = {
     "WHERE q.region = p.region)":
         "SELECT COUNT(*) FROM people AS p WHERE age < (SELECT AVG(age) FROM people)",
     "SELECT BOOL_OR(age > 3) FROM people": "SELECT COUNT_IF(age > 3), COUNT(*) FROM people",
+    "SELECT APPROX_TOP_COUNT(region, 3) FROM people":
+        "SELECT region, COUNT(*) FROM people GROUP BY region ORDER BY 2 DESC LIMIT 3",
+    "SELECT APPROX_TOP_SUM(region, age, 2) FROM people":
+        "SELECT region, SUM(age) FROM people GROUP BY region ORDER BY 2 DESC LIMIT 2",
     "SELECT MODE(region) FROM people":
         "SELECT region, COUNT(*) FROM people GROUP BY region ORDER BY 2 DESC LIMIT 1",
     "SELECT SUM(DISTINCT age) FROM people": "SELECT SUM(DISTINCT CLAMP(age, 0, 100)) FROM people",

@@ -220,6 +220,10 @@ def _quantile(node: exp.Expression, scope: Scope) -> AggregateCall:
     if isinstance(node, exp.WithinGroup):
         question.arguments(node, "this", "expression")
         inner, order = node.this, node.expression
+        if isinstance(inner, exp.Mode):
+            subject = short_sql(order.expressions[0].this)
+            words = {"word": "MODE", "subject": subject, "measure": "COUNT(*)", "most": "1"}
+            raise question.refuse("aggregate_top", node, **words)
         is_plain = isinstance(inner, exp.PercentileCont | exp.PercentileDisc)
         if not is_plain or inner.args.get("expression") or len(order.expressions) != 1:
             example = "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)"

@@ -43,8 +43,8 @@ __all__ = ["read_query", "read_question"]
 _LONGEST = 50_000  # characters
 _MOST_TOKENS = 10_000
 _SHAPES = frozenset({
-    "aggregate_rows", "grouping_sets", "inner_order", "join_unit", "no_table", "raw_rows",
-    "set_operation", "star", "subquery", "unit_is_row", "unit_missing", "window",
+    "aggregate_rows", "aggregate_top", "grouping_sets", "inner_order", "join_unit", "no_table",
+    "raw_rows", "set_operation", "star", "subquery", "unit_is_row", "unit_missing", "window",
 })  # fmt: skip
 """Refusals of a plain reading that may be for the shape alone: others hold in any shape."""
 

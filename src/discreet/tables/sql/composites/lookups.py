@@ -14,11 +14,12 @@ from discreet.tables.model.scalar import ColumnRef
 from discreet.tables.model.types import SQL_NAMES, Type
 from discreet.tables.sql.aggregate_calls import is_aggregate
 from discreet.tables.sql.expressions.term import total_column
+from discreet.tables.sql.question.context import fold
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["inner_subqueries", "row_subqueries", "type_of_column"]
+__all__ = ["inner_subqueries", "row_subqueries", "type_of_column", "used_alone"]
 
 _LATER: Final = ("having", "qualify", "order", "windows", "limit", "offset")
 _NOT_VALUES: Final = (exp.From, exp.Join, exp.CTE, exp.Subquery, exp.SetOperation, exp.Exists,
@@ -68,6 +69,22 @@ def _values(node: exp.Expression, *, is_row: bool) -> Iterator[exp.Expression]:
         return
     for child in node.iter_expressions():
         yield from _values(child, is_row=is_row or is_aggregate(node))
+
+
+def used_alone(own: exp.Select) -> exp.Select:
+    """Return a query without the parts of WITH that nothing in it reads any more.
+
+    >>> import sqlglot
+    >>> used_alone(sqlglot.parse_one("WITH a AS (SELECT 1) SELECT 2 FROM t")).sql()
+    'SELECT 2 FROM t'
+    """
+    clause = own.args.get("with_")
+    for part in reversed(clause.expressions if clause is not None else []):
+        if not any(fold(table.name) == fold(part.alias) for table in own.find_all(exp.Table)):
+            part.pop()
+    if clause is not None and not clause.expressions:
+        own.set("with_", None)
+    return own
 
 
 def type_of_column(sql: str, parts: Sequence[Query], public: Mapping[str, Table]) -> Type | None:

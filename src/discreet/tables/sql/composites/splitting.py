@@ -14,7 +14,13 @@ from discreet.tables.model.query import Query
 from discreet.tables.sql.aggregate_calls import has_aggregate
 from discreet.tables.sql.composites.grouping_sets import expanded_sets, has_sets, titled
 from discreet.tables.sql.composites.lifting import RELEASED, lifted, needs_lifting, outside_windows
-from discreet.tables.sql.composites.lookups import inner_subqueries, row_subqueries, type_of_column
+from discreet.tables.sql.composites.lookups import (
+    inner_subqueries,
+    row_subqueries,
+    type_of_column,
+    used_alone,
+)
+from discreet.tables.sql.composites.modes import over_modes
 from discreet.tables.sql.expressions.released import released_value
 from discreet.tables.sql.expressions.translate import check_known
 from discreet.tables.sql.question.context import DIALECT, ReadingContext, fold, nearest
@@ -136,8 +142,9 @@ class _Splitter:
                 made = self._with_lookups(node, known)
                 if made is not None:
                     return made
-                if needs_lifting(node):
-                    return self._lifted(node, known)
+                modes = over_modes(self.question, node)
+                if modes is not None or needs_lifting(node):
+                    return self._lifted(known, *(modes or lifted(self.question, node)))
                 if not has_sets(node):
                     raise
                 return self.made(expanded_sets(self.question, node), known)
@@ -165,7 +172,7 @@ class _Splitter:
             found = [self._looked_up(one, known, is_all) for one in row_subqueries(own)]
             try:
                 if any(found):
-                    return self._part(_used_alone(own))
+                    return self._part(used_alone(own))
             except Refused:
                 self._go_back(before)  # nothing is paid for what leads nowhere
         return None
@@ -257,8 +264,7 @@ class _Splitter:
             origins[part] = {n: own for n, own in renamed.items() if before.get(n) == own}
         return _Made(tree=whole, columns=left.columns, origins=origins)
 
-    def _lifted(self, select: exp.Select, known: Known) -> _Made:
-        core, outer = lifted(self.question, select)
+    def _lifted(self, known: Known, core: exp.Select, outer: exp.Select) -> _Made:
         core.set("with_", None)
         inner = self.made(core, known)
         outer.set("from_", exp.From(this=exp.Subquery(this=inner.tree, alias=_alias(RELEASED))))
@@ -381,18 +387,6 @@ class _Splitter:
         return any(
             fold(one.name) == fold(self._unit) for k in keys for one in k.find_all(exp.Column)
         )
-
-
-def _used_alone(own: exp.Select) -> exp.Select:
-    """Return a query without the parts of WITH that nothing in it reads any more."""
-    clause = own.args.get("with_")
-    for part in reversed(clause.expressions if clause is not None else []):
-        read = [table for table in own.find_all(exp.Table) if fold(table.name) == fold(part.alias)]
-        if not read:
-            part.pop()
-    if clause is not None and not clause.expressions:
-        own.set("with_", None)
-    return own
 
 
 def _plain(made: _Made) -> exp.Expression:

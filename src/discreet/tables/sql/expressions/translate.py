@@ -135,7 +135,7 @@ def _no_rule(node: exp.Expression, question: ReadingContext) -> Refused:
         if isinstance(node, exp.LogicalAnd | exp.LogicalOr) or named == "every":
             return refuse("aggregate_any", node, word=word, condition=subject)
         if isinstance(node, exp.Mode) or named.startswith("approx_top"):
-            return refuse("aggregate_top", node, word=word, subject=subject)
+            return refuse("aggregate_top", node, word=word, subject=subject, **_top(node))
         return refuse("aggregate", node, word=word)
     if isinstance(node, _NESTED) or named.startswith(_LIST_NAMES):
         return refuse("nested_type", node)
@@ -145,6 +145,17 @@ def _no_rule(node: exp.Expression, question: ReadingContext) -> Refused:
             near = "Use arithmetic, CASE, and functions such as ROUND, COALESCE, LOWER or EXTRACT."
         return refuse("function", node, word=word, near=near)
     return refuse("expression", node, word=short_sql(node))
+
+
+def _top(node: exp.Expression) -> dict[str, str]:
+    """Return by what, and how many, groups an aggregate of the most frequent values shows."""
+    given = list(node.expressions) or list(node.iter_expressions())
+    numbers = [one for one in given[1:] if isinstance(one, exp.Literal) and not one.is_string]
+    summed = "SUM" in _word(node) and len(given) == 3
+    return {
+        "measure": f"SUM({short_sql(given[1])})" if summed else "COUNT(*)",
+        "most": str(numbers[-1].this) if numbers else "1",
+    }
 
 
 def _word(node: exp.Expression) -> str:

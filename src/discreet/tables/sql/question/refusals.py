@@ -229,8 +229,8 @@ CATALOGUE: Final[dict[str, tuple[str, str]]] = {
     ),
     "aggregate_top": (
         "{word} would show single raw values.",
-        "Ask for groups: SELECT {subject}, COUNT(*) ... GROUP BY {subject} "
-        "ORDER BY 2 DESC LIMIT 1.",
+        "Ask for groups: SELECT {subject}, {measure} ... GROUP BY {subject} "
+        "ORDER BY 2 DESC LIMIT {most}.",
     ),
     "aggregate_distinct": (
         "{word}(DISTINCT ...) is not supported.",
