@@ -141,6 +141,8 @@ def visible(first, second):
 OTHERS = torch.tensor([[0.0, 0.5, 0, 0], [0, 0, 9.0, 0], [0, 0, 0, -20.0]])
 CANARY = torch.tensor([[LONG, 0, 0, 0]])
 ADDED = torch.cat([OTHERS, CANARY]), OTHERS
+ZEROED = torch.cat([OTHERS, CANARY]), torch.cat([OTHERS, 0 * CANARY])
+SEVERAL = torch.cat([OTHERS, CANARY.expand(3, 4)]), OTHERS
 REPLACED = torch.cat([OTHERS, CANARY]), torch.cat([OTHERS, -CANARY])
 
 
@@ -258,6 +260,45 @@ ONE_STEP = {
             "noise_multiplier": 1.2,
         },
     ),
+    "full batch, zeroed out": Attack(
+        pair=ZEROED,
+        settings=lambda: {"sampling": FullBatch(population=4, neighbours="zero_out")},
+    ),
+    "full batch, three together": Attack(
+        pair=SEVERAL,
+        settings=lambda: {"sampling": FullBatch(population=4, together=3), "noise_multiplier": 1.8},
+    ),
+    "Poisson, zeroed out": Attack(
+        pair=ZEROED,
+        settings=lambda: {
+            "sampling": Poisson(rate=HALF, population=4, neighbours="zero_out"),
+            "noise_multiplier": 0.4,
+        },
+    ),
+    "Poisson, three together": Attack(
+        pair=SEVERAL,
+        settings=lambda: {
+            "sampling": Poisson(rate=HALF, population=4, together=3),
+            "noise_multiplier": 0.8,
+        },
+    ),
+    "Poisson, one for another": Attack(
+        pair=REPLACED,
+        settings=lambda: {
+            "sampling": Poisson(rate=HALF, population=4, together=2),
+            "noise_multiplier": 0.6,
+        },
+    ),
+    "adaptive, zeroed out": Attack(
+        pair=ZEROED,
+        see=updates_and_counts,
+        look=lambda seen: -seen[:, 0, -1],
+        settings=lambda: {
+            "sampling": FullBatch(population=4, neighbours="zero_out"),
+            "clip": Adaptive(initial=1, count_noise=0.52, learning_rate=SLOWLY),
+            "noise_multiplier": 1,
+        },
+    ),
     "Poisson": Attack(
         settings=lambda: {"sampling": Poisson(rate=HALF, population=4), "noise_multiplier": 0.4}
     ),
@@ -322,6 +363,22 @@ CROWDS = {
         data=lambda: canaries(250),
         settings=lambda: {
             "sampling": Poisson(rate=HALF, population=250), "noise_multiplier": 0.4, "delta": 0.1
+        },
+    ),
+    "a step, zeroed out": Crowd(
+        data=lambda: canaries_and_blanks(250),
+        settings=lambda: {
+            "sampling": Poisson(rate=HALF, population=500, neighbours="zero_out"),
+            "noise_multiplier": 0.4,
+            "delta": 0.1,
+        },
+    ),
+    "a step, two together": Crowd(
+        data=lambda: canaries(250).repeat(2, 1),
+        settings=lambda: {
+            "sampling": Poisson(rate=Fraction(3, 10), population=500, together=2),
+            "noise_multiplier": 0.6,
+            "delta": 0.1,
         },
     ),
     "a short run": Crowd(
@@ -537,6 +594,18 @@ BUGS = {
         broken=lambda: {
             "sampling": lambda: bugs.Shuffled(population=4_000, epoch=10, order="batches")
         },
+    ),
+    "two units have one coin": Bug(
+        attack=CROWDS["a step, two together"],
+        samples=400,
+        broken=lambda: {
+            "sampling": lambda: bugs.OneCoinForTwo(rate=Fraction(3, 10), population=500)
+        },
+    ),
+    "a null is counted": Bug(
+        attack=ONE_STEP["adaptive, zeroed out"],
+        samples=3_000,
+        patch=bugs.count_the_zeroed,
     ),
     "batches come in one order": Bug(
         attack=Crowd(

@@ -44,7 +44,7 @@ from discreet.learn import (
 from discreet.learn.run import checkpoint_file
 from discreet.learn.run.promise import Promise
 from discreet.ledger import Ledger
-from discreet.privacy import Guarantee, Unit
+from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.testing import SeededSource, temporary_account, temporary_ledger
 
 
@@ -191,7 +191,7 @@ class Own:
     def __init__(self) -> None:
         self._inner = Poisson(rate=0.2, population=100)
 
-    neighbours = Poisson.neighbours
+    neighbours = Neighbours.add_remove
     proof = "my own"
     population = 100
     expected = 20.0

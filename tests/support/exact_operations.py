@@ -134,6 +134,28 @@ def gaussian_cells(noise_multiplier) -> Operation:
     return in_cells(lambda x: mp.erfc(x / m / mp.sqrt(2)) / 2, edges)
 
 
+def mixture_cells(noise_multiplier, rate, up: int, down: int) -> Operation:
+    """Gaussian noise around how many of ``up`` units are drawn, and around minus those of down."""
+    m, r = exact(noise_multiplier), exact(rate)
+    half = [m * k for k in range(11)]
+    edges = [*(-down - edge for edge in reversed(half)), *(up + edge for edge in half)]
+
+    def mass(a: mpf, b: mpf) -> mpf:  # by the smaller tails, which keep their digits
+        return mp.ncdf(-a) - mp.ncdf(-b) if a > 0 else mp.ncdf(b) - mp.ncdf(a)
+
+    def law(count: int, sign: int) -> list[mpf]:
+        chances = [mp.binomial(count, i) * r**i * (1 - r) ** (count - i) for i in range(count + 1)]
+        return [
+            mp.fsum(
+                chance * mass((a - sign * i) / m, (b - sign * i) / m)
+                for i, chance in enumerate(chances)
+            )
+            for a, b in itertools.pairwise([-mp.inf, *edges, mp.inf])
+        ]
+
+    return list(zip(law(up, 1), law(down, -1), strict=True))
+
+
 def laplace_cells(noise_multiplier) -> Operation:
     m = exact(noise_multiplier)
 

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 
 from discreet.accounting import GaussianLoss
-from discreet.learn import Flat, FullBatch, PerLayer
+from discreet.learn import Flat, FullBatch, PerLayer, Poisson
+from discreet.learn.choices.adaptive import AdaptiveState
 from discreet.learn.gradients.engine import Clipped, GradientEngine
 from discreet.learn.run import step as _stepping
 from discreet.noise import SYSTEM, uniform_integers
@@ -113,6 +114,29 @@ class Shuffled:
         return np.sort(self._left.pop(0))
 
 
+class OneCoinForTwo:
+    """Toss one coin for a unit and its partner, half the data away, accounted as two coins."""
+
+    neighbours = Neighbours.add_remove
+    proof = "none"
+    together = 2
+
+    def __init__(self, *, rate, population):
+        self.population, self._honest = population, Poisson(rate=rate, population=population // 2)
+        self._claimed = Poisson(rate=rate, population=population, together=2)
+        self.expected = self._claimed.expected
+
+    def check(self, n):
+        assert n == self.population
+
+    def loss(self, *, noise_multiplier):
+        return self._claimed.loss(noise_multiplier=noise_multiplier)
+
+    def draw(self, n, *, source=SYSTEM):
+        first = self._honest.draw(n // 2, source=source)
+        return np.concatenate([first, first + n // 2])
+
+
 def permuted(n, source):
     return np.argsort(uniform_integers(1 << 60, n, source=source))
 
@@ -143,6 +167,16 @@ def little_noise(patch):
         real(buffer, noise_multiplier=0.8 * noise_multiplier, **named)
 
     patch.setattr(_stepping, "add_noise_", add)
+
+
+def count_the_zeroed(patch):
+    """Count a unit without a gradient as one that is not clipped: it then adds 1/2, not 0."""
+
+    def observe(self, norms):
+        halves = (norms <= self.norm).to(torch.int64).sum() * 2 - norms.numel()
+        self.tally = halves if self.tally is None else self.tally + halves
+
+    patch.setattr(AdaptiveState, "observe", observe)
 
 
 def same_noise_each_step(patch):

@@ -26,6 +26,7 @@ from discreet.learn.run.settings import SamplingName, Training, TrainingOptions
 from discreet.learn.run.state import RunState
 from discreet.learn.run.units import rounded
 from discreet.learn.training import Private
+from discreet.ledger import Account
 from discreet.noise import SYSTEM, Source
 from discreet.privacy import Neighbours
 
@@ -146,11 +147,8 @@ def _sampling(sampling: object, parts: Parts, asked: Training) -> tuple[Sampling
             f"population=...), got {name!r}.",
             parameter="sampling",
         )
-    relation = Neighbours.add_remove
-    if name == "without_replacement":
-        relation = Neighbours.replace_one
-    elif name == "full" and account is not None:
-        relation = account.neighbours
+    relation = _relation(name, account)
+    together = 1 if account is None else account.unit.size
     is_rounded = population is None and relation is Neighbours.add_remove
     count = parts.units.count
     if population is not None:
@@ -162,7 +160,6 @@ def _sampling(sampling: object, parts: Parts, asked: Training) -> tuple[Sampling
             raise ParameterError(
                 "a full batch has no batch_size: leave it out.", parameter="batch_size"
             )
-        together = 1 if account is None else account.unit.size
         return FullBatch(population=size, neighbours=relation, together=together), is_rounded
     expected = whole(
         asked.batch_size, name="batch_size", hint="It is the expected size of a batch."
@@ -175,7 +172,21 @@ def _sampling(sampling: object, parts: Parts, asked: Training) -> tuple[Sampling
         )
     if name == "without_replacement":
         return WithoutReplacement(size=expected, population=size), False
-    return Poisson(rate=Fraction(expected, size), population=size), is_rounded
+    rate = Fraction(expected, size)
+    if name == "truncated":
+        return Poisson(rate=rate, population=size), is_rounded  # cut when the steps are known
+    poisson = Poisson(rate=rate, population=size, neighbours=relation, together=together)
+    return poisson, is_rounded
+
+
+def _relation(name: str, account: Account | None) -> Neighbours:
+    """Return the relation that batches of this kind are proved for, the account's if it may be."""
+    if name == "without_replacement":
+        return Neighbours.replace_one
+    known = {"full": tuple(Neighbours), "poisson": (Neighbours.add_remove, Neighbours.zero_out)}
+    if account is not None and account.neighbours in known.get(name, ()):
+        return account.neighbours
+    return Neighbours.add_remove
 
 
 def _given(sampling: object, asked: Training) -> Sampling:
@@ -221,8 +232,9 @@ def _notes(promise: Promise, source: Source) -> tuple[str, ...]:
             f"protected by {promise.sampling.neighbours}: that there are {size} units is public, "
             "what each of them is, is not"
         )
-    if isinstance(promise.sampling, FullBatch) and promise.sampling.together > 1:
-        notes.append(f"the noise covers any {promise.sampling.together} units that change together")
+    together = getattr(promise.sampling, "together", 1)
+    if together > 1:
+        notes.append(f"the noise covers any {together} units that change together")
     if not source.is_secure:
         notes.append("noise and batches come from a seeded source: for tests only")
     return tuple(notes)

@@ -18,6 +18,7 @@ from discreet.accounting import (
     LaplaceLoss,
     PureLoss,
     RandomizedResponseLoss,
+    SampledGroupLoss,
     ShuffledLoss,
     TruncatedPoissonLoss,
     WithoutReplacementLoss,
@@ -130,6 +131,21 @@ def sampled(laws, rate):
     return both_ways(*((rate * p + (1 - rate) * q, q) for p, q in laws))
 
 
+def mixture(m, rate, size):
+    """Gaussian noise around how many of some units are drawn, and around minus those of others."""
+    edges = np.concatenate([[-np.inf], np.linspace(-8 * m - size, 8 * m + size, 60_001), [np.inf]])
+
+    def law(count, sign):
+        chances = stats.binom.pmf(np.arange(count + 1), count, rate)
+        return sum(
+            chance * np.where(edges[1:] > sign * i, -np.diff(stats.norm.sf(edges, sign * i, m)),
+                              np.diff(stats.norm.cdf(edges, sign * i, m)))
+            for i, chance in enumerate(chances)
+        )  # fmt: skip
+
+    return both_ways(*((law(up, 1), law(size - up, -1)) for up in range(size + 1)))
+
+
 def shuffled(own, n):
     """Shuffle n binary randomized responses, of which the others' true answers are all 0."""
 
@@ -165,6 +181,8 @@ CASES = {
     "truncated": (
         TruncatedPoissonLoss(inner=PureLoss(epsilon=2), rate=0.25, batch=3, population=3),
         sampled(response(2), 0.25), True),
+    "sampled group": (
+        SampledGroupLoss(noise_multiplier=0.7, rate=0.3, size=3), mixture(0.7, 0.3, 3), True),
     "shuffled": (ShuffledLoss(epsilon0=1, n=40), shuffled(1, 40), False),
     "zcdp": (ZCDPLoss(rho=0.3), gaussian(math.sqrt(1 / 0.6)), False),
     **{

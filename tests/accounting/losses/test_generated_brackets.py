@@ -20,6 +20,7 @@ from exact_operations import (
     integer_shifts,
     laplace_cells,
     laplace_delta,
+    mixture_cells,
     response,
     sampled,
     sampled_delta,
@@ -42,6 +43,7 @@ from discreet.accounting import (
     Loss,
     PureLoss,
     RandomizedResponseLoss,
+    SampledGroupLoss,
     SampledLoss,
     ShuffledLoss,
     TruncatedPoissonLoss,
@@ -157,6 +159,12 @@ def inside(case: Case, loss: Loss, rate) -> Case:
     return Case(loss, tuple(sampled(one, rate) for one in every), worst)
 
 
+def several_drawn(m, rate, size) -> Case:
+    """Units that all pull one way; which of the ways to split them is the worst is not known."""
+    loss = SampledGroupLoss(noise_multiplier=m, rate=rate, size=size)
+    return Case(loss, tuple(mixture_cells(m, rate, up, size - up) for up in range(size + 1)), None)
+
+
 def truncated(case: Case, rate, batch, population) -> Case:
     """The worst is not known, unless nothing is ever cut: then it is plain sampling."""
     loss = TruncatedPoissonLoss(inner=case.loss, rate=rate, batch=batch, population=population)
@@ -186,12 +194,15 @@ SINGLE = {
     ),
     ZCDPLoss: st.builds(concentrated, numbers(1e-4, 20), failures),
     ShuffledLoss: st.builds(mixed, numbers(0.1, 4), st.integers(2, 30)),
+    SampledGroupLoss: st.builds(several_drawn, numbers(0.2, 20), rates, st.integers(1, 3)),
 }
 anything = st.one_of(*SINGLE.values())
 
 
 def for_one(relation: Neighbours):
-    return anything.filter(lambda case: case.loss.neighbours in (None, relation))
+    return anything.filter(
+        lambda case: case.loss.neighbours in (None, relation) and not case.loss.mixed_pairs()
+    )
 
 
 with_and_without = for_one(Neighbours.add_remove)

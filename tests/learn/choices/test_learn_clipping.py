@@ -204,13 +204,15 @@ def test_the_accountant_agrees_with_the_theorem(z, sigma_b):
 def test_one_unit_moves_the_tally_by_one_half(norms, cut):
     def tally(values: list[float]) -> int:
         state = Adaptive(initial=2, count_noise=1).start()
-        state.observe(torch.tensor(values[:cut]).reshape(-1, 1))  # micro-batches do not matter
-        state.observe(torch.tensor(values[cut:]).reshape(-1, 1))
+        for some in (values[:cut], values[cut:]):  # micro-batches do not matter
+            state.observe(torch.tensor(some, dtype=torch.float64).reshape(-1, 1))
         return int(state.tally.item())
 
     for i in range(len(norms)):
         halves = tally(norms) - tally(norms[:i] + norms[i + 1 :])
-        assert halves == (1 if norms[i] <= 2 else -1)
+        assert halves == (0 if norms[i] == 0 else 1 if norms[i] <= 2 else -1)
+        # Zeroed out it adds to the count what it adds to the gradient: nothing.
+        assert tally([*norms[:i], 0.0, *norms[i + 1 :]]) == tally(norms) - halves
 
 
 @pytest.mark.lengthy

@@ -16,6 +16,7 @@ from scipy.stats import binom
 
 from discreet.accounting import (
     GaussianLoss,
+    SampledGroupLoss,
     SampledLoss,
     TruncatedPoissonLoss,
     WithoutReplacementLoss,
@@ -230,6 +231,33 @@ class TestTruncatedPoisson:
         assert sampler.loss(noise_multiplier=2) == TruncatedPoissonLoss(
             inner=inner, rate=0.1, batch=90, population=500, uniform=True
         )
+
+
+class TestPoissonForOthers:
+    def test_one_unit_that_is_added_costs_what_it_always_did(self):
+        one = Poisson(rate=0.1, population=100)
+        assert one.loss(noise_multiplier=2) == GaussianLoss(noise_multiplier=2).sampled(rate=0.1)
+        assert repr(one) == "Poisson(rate=0.1, population=100)"
+
+    def test_groups_and_zeroed_units_have_a_loss_of_their_own(self):
+        zeroed = Poisson(rate=0.1, population=100, neighbours="zero_out")
+        assert zeroed.loss(noise_multiplier=2) == SampledGroupLoss(
+            noise_multiplier=2, rate=0.1, size=1
+        )
+        three = Poisson(rate=0.1, population=100, neighbours="zero_out", together=3)
+        assert three.loss(noise_multiplier=2).size == 3
+        assert eval(repr(three)) == three
+        assert "sampled_groups" in three.proof
+
+    def test_a_size_that_is_public_is_exact(self, no_randomness):
+        Poisson(rate=0.1, population=100).check(7)
+        zeroed = Poisson(rate=0.1, population=100, neighbours="zero_out")
+        with pytest.raises(ParameterError, match="under zero_out their number is public"):
+            zeroed.draw(99, source=no_randomness)
+
+    def test_replacement_is_refused(self):
+        with pytest.raises(ParameterError, match="without_replacement"):
+            Poisson(rate=0.1, population=100, neighbours="replace_one")
 
 
 class TestFullBatch:

@@ -16,6 +16,7 @@ from private_runs import (
     train,
 )
 
+from discreet.accounting import GaussianLoss, epsilon
 from discreet.errors import (
     BudgetExceeded,
     DataError,
@@ -160,14 +161,19 @@ class TestAccount:
             (Unit.column("user"), "add_remove", {}, "pass units='user'"),
             (Unit.record(), "add_remove", {"units": np.arange(100)}, "leave units= out"),
             (Unit.column("user").per("day"), "add_remove", {}, "all periods"),
-            (Unit.record().group(2), "add_remove", {}, "use sampling='full'"),
+            (
+                Unit.record().group(2),
+                "add_remove",
+                {"sampling": "truncated"},
+                "use sampling='poisson'",
+            ),
             (
                 Unit.record().group(2),
                 "add_remove",
                 {"sampling": FullBatch(population=100), "batch_size": None},
-                "one unit at a time",
+                "with together=2",
             ),
-            (Unit.record(), "zero_out", {}, "sampling='full' fits all relations"),
+            (Unit.record(), "zero_out", {"sampling": "truncated"}, "sampling='full' fits all"),
             (Unit.record(), "replace_one", {}, "without_replacement"),
             (Unit.record(), "add_remove", {"sampling": "without_replacement"}, "add_remove"),
         ],
@@ -208,6 +214,36 @@ class TestAccount:
                 assert any("any 3" in note for note in private.notes) == (size == 3)
         # Three units move the sum three times as far: the same epsilon takes three times the noise.
         assert noise[3] == pytest.approx(3 * noise[1], rel=1e-6)
+
+    @pytest.mark.lengthy
+    @pytest.mark.parametrize("neighbours", ["add_remove", "zero_out"])
+    def test_groups_and_zeroed_units_pay_for_sampled_batches(self, neighbours):
+        noise = {}
+        for size in (1, 2):
+            with temporary_ledger() as ledger:
+                account = ledger.create(
+                    "people",
+                    unit=Unit.record().group(size),
+                    neighbours=neighbours,
+                    guarantee=Guarantee(epsilon=20, delta=1e-5),
+                )
+                private = begin(account=account, noise_multiplier=None, epsilon=3)
+                train(private)
+                ledger.verify()
+                noise[size] = private.noise_multiplier
+                assert private.spent.epsilon <= 3
+                sampling = private._promise.sampling
+                assert (sampling.neighbours, sampling.together) == (neighbours, size)
+                step = sampling.loss(noise_multiplier=private.noise_multiplier)
+                assert epsilon(step * 3, delta=private.spent.delta) <= 3.0001
+                assert any("any 2" in note for note in private.notes) == (size == 2)
+        at, share = private.spent.delta, sampling.rate
+        alone = GaussianLoss(noise_multiplier=noise[1]).sampled(rate=share)
+        assert epsilon(alone * 3, delta=at) == pytest.approx(3, rel=1e-3)
+        # More than one unit needs, and less than if both were drawn by one coin.
+        one_coin = GaussianLoss(noise_multiplier=noise[2] / 2).sampled(rate=1 - (1 - share) ** 2)
+        assert noise[1] < noise[2]
+        assert epsilon(one_coin * 3, delta=at) > 3
 
     @pytest.mark.lengthy
     def test_accounts_of_users_and_of_replacement_fit_what_they_promise(self):

@@ -18,6 +18,7 @@ from discreet.accounting.losses.sampled import (
     TruncatedPoissonLoss,
     WithoutReplacementLoss,
 )
+from discreet.accounting.losses.sampled_groups import SampledGroupLoss
 from discreet.accounting.losses.shuffled import ShuffledLoss
 from discreet.accounting.losses.zcdp import ZCDPLoss
 
@@ -33,6 +34,7 @@ __all__ = [
     "Loss",
     "PureLoss",
     "RandomizedResponseLoss",
+    "SampledGroupLoss",
     "SampledLoss",
     "ShuffledLoss",
     "TruncatedPoissonLoss",

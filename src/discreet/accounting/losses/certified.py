@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 from typing import NamedTuple
 
 from discreet._exact import float_up
@@ -163,9 +164,23 @@ def _joined(parts: Parts) -> Parts:
 
 
 def directions(parts: Parts) -> list[list[tuple[Pair, int]]]:
-    """Return the pairs for removing and for adding; one list where they are the same."""
+    """Return the pairs for removing and for adding; one list where they are the same.
+
+    And those for groups of which some units are added and others removed: the same ones for all
+    parts that have such pairs, in either direction of those that have not.
+    """
     both = [(part.pairs(), times) for part, times in parts]
-    return _ways(both)
+    mixed = [part.mixed_pairs() for part, _ in parts]
+    shapes = sorted({(bool(more), len(more)) for more in mixed})
+    choices = product(*(range(length or 2) for _, length in shapes)) if any(mixed) else ()
+    ways = [
+        [
+            ((more or pairs)[choice[shapes.index((bool(more), len(more)))]], times)
+            for more, (pairs, times) in zip(mixed, both, strict=True)
+        ]
+        for choice in choices
+    ]
+    return _ways(both) + ways
 
 
 def _attained(parts: Parts) -> list[list[tuple[Pair, int]]]:

@@ -174,6 +174,17 @@ class Loss(ABC):
         pair = profile_pair(self)
         return pair, pair
 
+    def mixed_pairs(self) -> tuple[Pair, ...]:
+        """Return those for several units of which some are added and others removed, one by one.
+
+        None by default: the loss of a group mostly depends on how many units change, not on how.
+
+        >>> from discreet.accounting import GaussianLoss
+        >>> GaussianLoss(noise_multiplier=2).group(3).mixed_pairs()
+        ()
+        """
+        return ()
+
     @property
     def is_tight(self) -> bool:
         """Whether some operation it describes has this delta at each epsilon, but for rounding.

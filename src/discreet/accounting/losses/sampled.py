@@ -358,10 +358,11 @@ class WithoutReplacementLoss(Loss):
 
 
 def _require_single(inner: object, relation: Neighbours) -> None:
-    if not isinstance(inner, Loss) or inner.is_composed:
+    if not isinstance(inner, Loss) or inner.is_composed or inner.mixed_pairs():
         raise ParameterError(
-            "inner must be the loss of one operation, not of a composition. Sample each operation "
-            "before composing: GaussianLoss(noise_multiplier=...).sampled(rate=...) * steps.",
+            "inner must be the loss of one operation, not of a composition or of a sampled group. "
+            "Sample each operation before composing: "
+            "GaussianLoss(noise_multiplier=...).sampled(rate=...) * steps.",
             parameter="inner",
         )
     if inner.neighbours not in (None, relation):

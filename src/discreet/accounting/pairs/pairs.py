@@ -19,6 +19,8 @@ __all__ = [
     "MixedPair",
     "Pair",
     "SampledPair",
+    "quadrature",
+    "within",
 ]
 
 Floats = npt.NDArray[Any]
@@ -67,7 +69,7 @@ class Pair(Protocol):
 _LEGENDRE = {order: np.polynomial.legendre.leggauss(order) for order in (3, 5, 8)}
 
 
-def _within(edges: Floats, first: float, last: float) -> Floats:
+def within(edges: Floats, first: float, last: float) -> Floats:
     """Return the increasing ``edges`` that lie between two ends, and the ends."""
     inner = edges[(edges > first) & (edges < last)]
     every = np.concatenate([[first], inner, [last]])
@@ -75,7 +77,7 @@ def _within(edges: Floats, first: float, last: float) -> Floats:
     return kept
 
 
-def _quadrature(edges: Floats, widest: float) -> tuple[Floats, Floats]:
+def quadrature(edges: Floats, widest: float) -> tuple[Floats, Floats]:
     """Return points and weights of Gauss-Legendre rules on the cells between ``edges``.
 
     Cells wider than ``widest`` are cut, and narrow ones get fewer points.
@@ -126,7 +128,7 @@ class GaussianPair:
         near = max(first, 1 - 10 * self.s), min(last, 1 + 10 * self.s)
         at = self.s**2 * edges + 0.5
         parts = [
-            _quadrature(_within(at, low, high), widest)
+            quadrature(within(at, low, high), widest)
             for low, high, widest in (
                 (first, near[0], self.s / 20), (*near, self.s / 4), (near[1], last, self.s / 20)
             )
@@ -165,7 +167,7 @@ class LaplacePair:
 
     def nodes(self, edges: Floats, reach: float) -> tuple[Floats, Floats]:
         top = 1 / self.b
-        loss, weight = _quadrature(_within(edges, -top, top), 0.25)
+        loss, weight = quadrature(within(edges, -top, top), 0.25)
         mass = weight * np.exp((loss - top) / 2) / 4
         ends = np.array([top, -top]), np.array([0.5, math.exp(-top) / 2])
         return np.append(loss, ends[0]), np.append(mass, ends[1]) * (1 + 1e-14)

@@ -35,7 +35,8 @@ class Adaptive:
     unit and the neighbouring relation of the gradient, also on a sampled batch.
 
     Why: the count adds up b_i - 1/2, so a unit moves it by 1/2; both are one Gaussian mechanism on
-    a longer vector [ATMR21, Theorem 1]. The next norm is computed from what was released. The
+    a longer vector [ATMR21, Theorem 1]. A gradient of zero adds 0 to both, so that a unit that is
+    zeroed out is as one that is not there. The next norm is computed from what was released. The
     count is a multiple of 1/2, and its noise is drawn exactly and rounded to a finer grid.
 
     >>> adaptive = Adaptive(initial=1.0, quantile=0.5, learning_rate=0.2, count_noise=25)
@@ -151,15 +152,16 @@ class AdaptiveState:
         return self.clipping.factors(norms)
 
     def observe(self, norms: Tensor, /) -> None:
-        """Count who is not clipped, without waiting for the device.
+        """Count who is not clipped, without waiting for the device; whoever adds nothing is nobody.
 
         >>> state = Adaptive(initial=1, count_noise=1).start()
-        >>> state.observe(torch.tensor([[0.5], [float("nan")], [7.0]]))
+        >>> state.observe(torch.tensor([[0.5], [float("nan")], [7.0], [0.0]]))
         >>> state.tally.item()
         -1
         """
         # Halves as whole numbers: 2 (b - 1/2) is 1 or -1, and integers add up exactly.
-        halves = ((norms.detach() <= self.norm).to(torch.int64) * 2 - 1).sum()
+        seen = norms.detach()
+        halves = (((seen <= self.norm).to(torch.int64) * 2 - 1) * (seen != 0)).sum()
         self.tally = halves if self.tally is None else self.tally + halves
 
     def release(self, *, expected: Number, source: Source = SYSTEM) -> float:

@@ -12,7 +12,13 @@ from typing import ClassVar, Protocol, final, runtime_checkable
 import numpy as np
 
 from discreet._exact import Number, plain, positive, probability, whole
-from discreet.accounting import GaussianLoss, Loss, TruncatedPoissonLoss, WithoutReplacementLoss
+from discreet.accounting import (
+    GaussianLoss,
+    Loss,
+    SampledGroupLoss,
+    TruncatedPoissonLoss,
+    WithoutReplacementLoss,
+)
 from discreet.errors import ParameterError
 from discreet.learn.choices.draws import Indices, subset, tossed
 from discreet.noise import SYSTEM, Source
@@ -74,18 +80,19 @@ class Sampling(Protocol):
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Poisson:
     """Let each unit take part with chance ``rate``, independently of all others.
 
     Claim: a step that sums one clipped contribution (L2 norm at most C) of each unit drawn, adds
     Gaussian noise of standard deviation noise_multiplier * C and divides by ``expected`` costs
-    :meth:`loss`, for one unit under add/remove. The batch size is random and may be 0. How many
-    units there are stays secret: ``population`` is a number that anybody may know, and only
-    ``rate`` enters the cost.
+    :meth:`loss`, for ``together`` units that change together, under add/remove or zero-out. The
+    batch size is random and may be 0. Under add/remove how many units there are stays secret:
+    ``population`` is a number that anybody may know, and only ``rate`` enters the cost.
 
     Why: [ZDW22, Theorem 11]: each unit is in or out by its own coin, and adding a unit that was
-    drawn moves the sum by at most C. Coins are exact for the rational ``rate``.
+    drawn moves the sum by at most C; a unit that is zeroed out adds 0, drawn or not. For several
+    units docs/proofs/sampled_groups.md. Coins are exact for the rational ``rate``.
 
     >>> sampling = Poisson(rate=0.25, population=1_000)
     >>> sampling.expected, sampling.neighbours.value
@@ -93,15 +100,34 @@ class Poisson:
     >>> batch = sampling.draw(1_000)  # of random size: 250, give or take a hundred
     >>> 100 < len(batch) < 400, bool((np.diff(batch) > 0).all())
     (True, True)
+    >>> Poisson(rate=0.25, population=1_000, together=2).loss(noise_multiplier=4)
+    SampledGroupLoss(noise_multiplier=4, rate=0.25, size=2)
     """
 
     rate: Number
     population: int
-    neighbours: ClassVar[Neighbours] = Neighbours.add_remove
-    proof: ClassVar[str] = "Poisson sampling [ZDW22, Theorem 11]"
+    neighbours: Neighbours = Neighbours.add_remove
+    together: int = 1
 
     def __post_init__(self) -> None:
         _check_rate(self)
+        _check_change(self)
+        if self.neighbours is Neighbours.replace_one:
+            raise ParameterError(
+                "Poisson batches have a proof for add_remove and zero_out. For replace_one use "
+                "sampling='without_replacement' or 'full'.",
+                parameter="neighbours",
+            )
+
+    @property
+    def proof(self) -> str:
+        """Where the bound is proved: for several units, or for one."""
+        if self.together > 1:
+            return "sampled groups [Kah86], docs/proofs/sampled_groups.md"
+        return "Poisson sampling [ZDW22, Theorem 11]"
+
+    def __repr__(self) -> str:
+        return _shown(self)
 
     @property
     def expected(self) -> float:
@@ -109,11 +135,11 @@ class Poisson:
         return float(Fraction(self.rate) * self.population)
 
     def check(self, n: int) -> None:
-        """Accept any number of units.
+        """Refuse another number of units than the declared one, where that is public.
 
         >>> Poisson(rate=0.25, population=1_000).check(999)
         """
-        whole(n, name="n", minimum=0)
+        _check_size(self, n)
 
     def loss(self, *, noise_multiplier: Number) -> Loss:
         """Return what one step costs.
@@ -121,7 +147,11 @@ class Poisson:
         >>> Poisson(rate=0.01, population=50_000).loss(noise_multiplier=2)
         SampledLoss(inner=GaussianLoss(noise_multiplier=2), rate=0.01)
         """
-        return GaussianLoss(noise_multiplier=noise_multiplier).sampled(rate=self.rate)
+        if (self.neighbours, self.together) == (Neighbours.add_remove, 1):
+            return GaussianLoss(noise_multiplier=noise_multiplier).sampled(rate=self.rate)
+        return SampledGroupLoss(
+            noise_multiplier=noise_multiplier, rate=self.rate, size=self.together
+        )
 
     def draw(self, n: int, *, source: Source = SYSTEM) -> Indices:
         """Toss one exact coin for each of ``n`` units.
@@ -129,7 +159,8 @@ class Poisson:
         >>> Poisson(rate=1, population=3).draw(3)
         array([0, 1, 2])
         """
-        return tossed(whole(n, name="n", minimum=0), Fraction(self.rate), source)
+        self.check(n)
+        return tossed(n, Fraction(self.rate), source)
 
 
 @final
@@ -254,7 +285,7 @@ class WithoutReplacement:
             ...
         discreet.errors.ParameterError: the dataset does not have the 100 units...
         """
-        _check_public(n, self.population)
+        _check_public(n, self.population, self.neighbours)
 
     def loss(self, *, noise_multiplier: Number) -> Loss:
         """Return what one step costs; the class says why the noise counts half.
@@ -304,8 +335,7 @@ class FullBatch:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "population", whole(self.population, name="population"))
-        object.__setattr__(self, "neighbours", Neighbours.of(self.neighbours))
-        object.__setattr__(self, "together", whole(self.together, name="together"))
+        _check_change(self)
 
     @property
     def expected(self) -> float:
@@ -317,8 +347,7 @@ class FullBatch:
 
         >>> FullBatch(population=5).check(4)
         """
-        if self.neighbours is not Neighbours.add_remove:
-            _check_public(n, self.population)
+        _check_size(self, n)
 
     def loss(self, *, noise_multiplier: Number) -> Loss:
         """Return what one step costs.
@@ -338,7 +367,7 @@ class FullBatch:
         array([0, 1])
         """
         self.check(n)
-        return np.arange(whole(n, name="n", minimum=0), dtype=np.int64)
+        return np.arange(n, dtype=np.int64)
 
 
 def _check_rate(sampling: Poisson | TruncatedPoisson) -> None:
@@ -347,12 +376,33 @@ def _check_rate(sampling: Poisson | TruncatedPoisson) -> None:
     object.__setattr__(sampling, "population", whole(sampling.population, name="population"))
 
 
-def _check_public(n: int, population: int) -> None:
+def _check_change(sampling: Poisson | FullBatch) -> None:
+    object.__setattr__(sampling, "neighbours", Neighbours.of(sampling.neighbours))
+    object.__setattr__(sampling, "together", whole(sampling.together, name="together"))
+
+
+def _check_size(sampling: Poisson | FullBatch, n: int) -> None:
+    whole(n, name="n", minimum=0)
+    if sampling.neighbours is not Neighbours.add_remove:
+        _check_public(n, sampling.population, sampling.neighbours)
+
+
+def _shown(sampling: Poisson) -> str:
+    """Return its fields in words, leaving out those that are as usual."""
+    told = [f"rate={sampling.rate!r}", f"population={sampling.population}"]
+    if sampling.neighbours is not Neighbours.add_remove:
+        told.append(f"neighbours={sampling.neighbours.value!r}")
+    if sampling.together > 1:
+        told.append(f"together={sampling.together}")
+    return f"Poisson({', '.join(told)})"
+
+
+def _check_public(n: int, population: int, relation: Neighbours) -> None:
     if n != population:
         raise ParameterError(
             f"the dataset does not have the {population} units that were declared, and under "
-            "replace_one their number is public and exact. Nothing was spent. Leave population= "
-            "out, or sample with sampling='poisson', where it may differ.",
+            f"{relation} their number is public and exact. Nothing was spent. Leave population= "
+            "out, or protect by add_remove, where it may differ.",
             parameter="population",
         )
 

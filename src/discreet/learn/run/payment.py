@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from discreet.accounting import Loss, TruncatedPoissonLoss
 from discreet.errors import LedgerError, ParameterError
-from discreet.learn.choices.sampling import FullBatch, Sampling
+from discreet.learn.choices.sampling import FullBatch, Poisson, Sampling
 from discreet.learn.run.promise import Promise
 from discreet.learn.run.settings import Training
 from discreet.ledger import Account, Job
@@ -20,7 +20,7 @@ __all__ = ["Charges", "check_account"]
 def check_account(account: Account, sampling: Sampling, *, grouped: bool, by: str | None) -> None:
     """Refuse an account that protects somebody else, or by another relation, than training does."""
     unit = account.unit
-    together = sampling.together if isinstance(sampling, FullBatch) else 1
+    together = sampling.together if isinstance(sampling, FullBatch | Poisson) else 1
     reason = _misfit(unit, together=together, grouped=grouped, by=by)
     if reason:
         raise ParameterError(
@@ -31,8 +31,8 @@ def check_account(account: Account, sampling: Sampling, *, grouped: bool, by: st
         raise ParameterError(
             f"account {account.name!r} counts losses for {account.neighbours}, but "
             f"{type(sampling).__name__} is proved for {sampling.neighbours}. Nothing was spent. "
-            "Poisson batches fit add_remove, batches drawn with sampling='without_replacement' "
-            "fit replace_one, sampling='full' fits all relations.",
+            "Poisson batches fit add_remove and zero_out, batches drawn with "
+            "sampling='without_replacement' fit replace_one, sampling='full' fits all relations.",
             parameter="sampling",
         )
 
@@ -42,10 +42,9 @@ def _misfit(unit: "Unit", *, together: int, grouped: bool, by: str | None) -> st
     if unit.period is not None:
         return "Training uses the data of all periods at once: charge an account without one."
     if unit.size != together:
-        # How many of k units are in a batch is random, and no loss here describes their sum.
         return (
-            "Sampled batches have a proof for one unit at a time: use sampling='full', whose noise "
-            "then covers all of them together, or charge an account that protects one."
+            f"These batches have a proof for {together} at a time: use sampling='poisson' or "
+            f"'full', by name or with together={unit.size}, or charge an account that protects one."
         )
     if unit.kind == "record" and grouped:
         # Taking a row from a user who stays changes that user's contribution by up to 2C.
