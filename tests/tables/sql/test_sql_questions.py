@@ -264,6 +264,10 @@ MEANINGS = [
     "REGR_SYY(income, age), SKEWNESS(age), KURTOSIS(age), SKEWNESS(age) FILTER (age > 40) "
     "FROM people",
     "SELECT region, WEEK(born) AS w, COUNT(*) FROM people GROUP BY ALL ORDER BY ALL",
+    "WITH p AS (SELECT 40 AS low), q AS (SELECT 'x' AS region) SELECT COUNT(*), SUM(income) "
+    "FROM p, people, q WHERE age > low AND people.region <> q.region",
+    "WITH seen AS (SELECT * FROM people AS p JOIN visits AS v ON p.user_id = v.user_id "
+    "WHERE age > 30) SELECT COUNT(*), SUM(cost) FROM seen",
     "(SELECT COUNT(*) FROM people);",
 ]
 

@@ -168,9 +168,10 @@ def _count(node: exp.Count, question: ReadingContext) -> AggregateCall:
         known = exp.and_(*(one.copy().is_(exp.Null()).not_() for one in columns))
         met = exp.If(this=known, true=exp.Literal.number(1))
         return AggregateCall(word="count", arguments=(exp.Case(ifs=[met]),))
-    if isinstance(inner, exp.Star):
-        question.arguments(inner)
+    if isinstance(inner, exp.Star) and not any(inner.args.values()):
         return AggregateCall(word="count")
+    if inner.is_star or isinstance(inner.this, exp.Star):  # m.*, * EXCLUDE (x), * ILIKE 'x%'
+        raise _bad(node, question, "COUNT", "COUNT(*), or COUNT(x, y) for rows that have both")
     if isinstance(inner, exp.Distinct):
         question.arguments(inner, "expressions")
         return AggregateCall(word="count", arguments=tuple(inner.expressions), is_distinct=True)

@@ -19,6 +19,7 @@ from discreet.tables.sql.aggregate_calls import has_aggregate, is_aggregate, rea
 from discreet.tables.sql.composites.splitting import reads_public_alone, split
 from discreet.tables.sql.expressions.arguments import need
 from discreet.tables.sql.group_keys import GroupKey, group_key, listed_values
+from discreet.tables.sql.question.constants import with_constants_in_place
 from discreet.tables.sql.question.context import DIALECT, ReadingContext, fold, short_sql
 from discreet.tables.sql.question.dialects import normalised
 from discreet.tables.sql.relations.from_clause import (
@@ -133,7 +134,7 @@ def _parse(question: ReadingContext) -> exp.Expression:
         tree = tree.this
     if not isinstance(tree, exp.Select | exp.SetOperation):
         raise question.refuse_at("statement", 1, 1, word=type(tree).__name__.upper())
-    return normalised(tree)
+    return with_constants_in_place(normalised(tree))
 
 
 def _select_of(question: ReadingContext, tree: exp.Expression) -> exp.Select:

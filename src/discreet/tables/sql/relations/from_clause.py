@@ -1,5 +1,6 @@
 """FROM: tables, subqueries, WITH and joins, each row still belonging to one unit."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -18,6 +19,7 @@ from discreet.tables.sql.question.context import ReadingContext, fold, nearest, 
 from discreet.tables.sql.relations.joins import Relation, attach, check_units
 from discreet.tables.sql.relations.row_owner import is_unit_column, unit_of
 from discreet.tables.sql.relations.scopes import (
+    TWICE,
     FromItem,
     JoinSide,
     RowScope,
@@ -317,10 +319,13 @@ def _plain(
     columns: Named = {}
     inner = inner_names([title for title, _ in items])
     parts = [*unit_column(scope.unit)]
+    count = Counter(fold(title) for title, _ in items)
     for title, node in items:
-        if fold(title) in columns:
+        is_twice = count[fold(title)] > 1 and bool(node.meta.get("from_star"))
+        known = columns.get(fold(title))
+        if known is not None and not (is_twice and known[2] == TWICE):
             raise question.refuse("duplicate", node, word=title)
-        unusable = _unusable(scope, node)
+        unusable = TWICE if is_twice else _unusable(scope, node)
         if unusable is not None:
             columns[fold(title)] = (title, None, unusable)
             continue

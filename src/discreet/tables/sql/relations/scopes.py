@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import final
+from typing import Final, final
 
 from sqlglot import ErrorLevel, exp
 
@@ -22,6 +22,7 @@ from discreet.tables.sql.expressions.translate import translate
 from discreet.tables.sql.question.context import DIALECT, ReadingContext, fold, nearest, short_sql
 
 __all__ = [
+    "TWICE",
     "FromItem",
     "GroupedScope",
     "JoinSide",
@@ -31,6 +32,10 @@ __all__ = [
     "spelled",
     "unit_column",
 ]
+
+
+TWICE: Final = "two columns"
+"""In the place of a type: a star gave this name twice, and nobody says which is meant."""
 
 
 @final
@@ -195,7 +200,8 @@ class RowScope:
     def _of_item(self, node: exp.Column, source: FromItem, wanted: str) -> Term:
         declared, term, type_ = source.columns[wanted]
         if term is None:
-            raise self.question.refuse("column_type", node, word=declared, type=type_)
+            code = "duplicate" if type_ == TWICE else "column_type"
+            raise self.question.refuse(code, node, word=declared, type=type_)
         source.used.add(wanted)
         return replace(
             term,
