@@ -63,8 +63,8 @@ def check_policy(policy: str, unit: Unit) -> None:
     if policy == "wait" and unit.period is None:
         raise ParameterError(
             "waiting for the next period helps only where a person is protected in each "
-            "period by itself, such as Unit.column('user_id').per('day'). Otherwise periods "
-            "add up.",
+            "period by itself: Unit.column('user_id').per('day'), or --per day on the command "
+            "line. Otherwise periods add up.",
             parameter="policy",
         )
 

@@ -175,6 +175,9 @@ class RowScope:
             for declared, _, _ in source.columns.values()
         ]
         near = nearest(node.name, names, what="columns")
+        is_compared = isinstance(node.parent, exp.Predicate) and node.parent.this is not node
+        if is_compared and not table:
+            near += f" A text stands in single quotes: '{node.name}'."
         return self.question.refuse("unknown_column", node, word=short_sql(node), near=near)
 
     def _column(self, node: exp.Column) -> Term:
