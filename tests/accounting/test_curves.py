@@ -46,7 +46,7 @@ def normal_cdf(x):
 def test_a_profile_is_above_the_lower_bound_and_near_single_evaluations(loss):
     found = profile(loss, epsilons=EPSILONS)
     for e, d in zip(EPSILONS, found, strict=True):
-        lower = delta_bracket(loss, Fraction(e)).lower
+        lower = delta_bracket(loss, epsilon=Fraction(e)).lower
         assert d >= lower
         assert d <= delta(loss, epsilon=e) * (1 + 2e-3) + 1e-30
     assert (np.diff(found) <= 0).all()

@@ -66,7 +66,7 @@ def calibrate(
 
         def is_within(parameter: float) -> bool:
             loss = make_loss(1 / parameter if largest else parameter)
-            return epsilon_upper(loss, allowed) <= budget and reached(parameter) <= allowed
+            return epsilon_upper(loss, delta=allowed) <= budget and reached(parameter) <= allowed
 
         found = _first(is_within, found, step=1e-6 if is_dear else 2.0**-52)
     if found is None:

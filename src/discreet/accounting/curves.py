@@ -149,7 +149,7 @@ def _read_parts(parts: certified.Parts, asked: Sequence[Fraction]) -> Floats:
 
 def _composed(direction: Direction, epsilons: Floats) -> Floats:
     """Return bounds on delta of one direction at increasing epsilons."""
-    reach, unseen = pld.reach_of(direction, _NOTHING)
+    reach, unseen = pld.reach_of(direction, delta=_NOTHING)
     if unseen >= 1:
         return np.ones(epsilons.size)
     ceiling = pld.highest(direction, reach)

@@ -22,7 +22,7 @@ def delta(loss: Loss, *, epsilon: Number) -> float:
     0.0
     """
     require_loss(loss)
-    return delta_upper(loss, nonnegative(epsilon, name="epsilon"))
+    return delta_upper(loss, epsilon=nonnegative(epsilon, name="epsilon"))
 
 
 def epsilon(loss: Loss, *, delta: Number) -> float:
@@ -41,7 +41,7 @@ def epsilon(loss: Loss, *, delta: Number) -> float:
     inf
     """
     require_loss(loss)
-    return epsilon_upper(loss, probability(delta, name="delta", zero=True))
+    return epsilon_upper(loss, delta=probability(delta, name="delta", zero=True))
 
 
 def bracket(loss: Loss, *, delta: Number) -> Bracket:
@@ -57,4 +57,4 @@ def bracket(loss: Loss, *, delta: Number) -> Bracket:
     (0.947, 0.947, True)
     """
     require_loss(loss)
-    return epsilon_bracket(loss, probability(delta, name="delta", zero=True))
+    return epsilon_bracket(loss, delta=probability(delta, name="delta", zero=True))

@@ -126,7 +126,7 @@ def test_renyi_costs_are_upper_bounds_and_tight(e, a):
         )
         for truth, ours in ((response, pure_upper), (laplace, laplace_upper)):
             exact = truth / (o - 1)
-            found = ours(Fraction(e), Fraction(a))
+            found = ours(epsilon=Fraction(e), order=Fraction(a))
             bound = mpmath.mpf(found.numerator) / found.denominator
             assert exact <= bound * (1 + mpmath.mpf(10) ** -40)
             assert bound <= exact * (1 + mpmath.mpf(10) ** -3) + 1e-14 * (x + 4 / (o - 1))

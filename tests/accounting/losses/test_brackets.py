@@ -217,7 +217,7 @@ def test_one_operation_lies_between_its_bounds(name):
             assert found.lower <= truth * (1 + CLOSE) + CLOSE, target
     for at in (0.0, 0.3, 1.1):
         truth = max(hockey_stick(law, at) for law in laws)
-        found = delta_bracket(loss, Fraction(at))
+        found = delta_bracket(loss, epsilon=Fraction(at))
         assert truth <= found.upper * (1 + CLOSE) + 1e-12
         if is_whole:
             assert found.lower <= truth * (1 + CLOSE) + 1e-12, at

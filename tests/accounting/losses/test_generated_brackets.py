@@ -246,7 +246,7 @@ def check(case: Case) -> None:
             at = exact(found.lower)
             assert case.worst(at) >= exact(target) - SLACK, (target, found)
     for at in EPSILONS:
-        both = delta_bracket(case.loss, Fraction(at))
+        both = delta_bracket(case.loss, epsilon=Fraction(at))
         for truth in known:
             assert truth(at) <= exact(both.upper) + SLACK, (at, both)
         if case.worst is not None:

@@ -130,6 +130,6 @@ def test_where_nothing_is_said_of_the_cut_any_is_covered():
     assert loss.failure == 0
     assert loss.renyi_upper(order=Fraction(9)) == math.inf
     assert loss.delta_upper(epsilon=100) >= loss.overflow * 0.01 * (1 - 1e-9)
-    assert epsilon_upper(loss, Fraction(loss.overflow * 0.009)) == math.inf
+    assert epsilon_upper(loss, delta=Fraction(loss.overflow * 0.009)) == math.inf
     with pytest.raises(ParameterError, match="uniform"):
         cut(4, uniform=1)

@@ -76,7 +76,7 @@ def test_pure_losses_compose_as_binomials(each, n, share):
     at = share * min(n * each, 4 * each * math.sqrt(n))
     e = mp.mpf(each)
     truth = binomial_delta(n, mp.exp(e) / (1 + mp.exp(e)), e, -e, mp.mpf(at))
-    found = delta_bracket(loss, Fraction(at))
+    found = delta_bracket(loss, epsilon=Fraction(at))
     assert found.lower <= truth <= found.upper
     assert found.upper <= truth * (1 + 1e-4)
     assert found.lower >= truth * (1 - 1e-4)
@@ -139,7 +139,7 @@ def test_small_finite_pairs_against_enumeration(weights, n, at):
                 0, mp.mpf(a.numerator) / a.denominator - ratio * b.numerator / b.denominator
             )
         truth = max(truth, total)
-    found = delta_bracket(loss, Fraction(at))
+    found = delta_bracket(loss, epsilon=Fraction(at))
     assert found.lower <= truth + mp.mpf(10) ** -25
     assert truth <= found.upper
     assert found.upper <= truth + 1e-3

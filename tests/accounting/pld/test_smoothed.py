@@ -233,7 +233,7 @@ def test_delta_is_as_close_as_epsilon(name):
     # At the epsilon that was found for a delta, that delta must be found, but for parts in 1e4.
     loss = SHAPES[name]
     at = bracket(loss, delta=1e-6)
-    found = delta_bracket(loss, Fraction(at.upper))
+    found = delta_bracket(loss, epsilon=Fraction(at.upper))
     assert found.lower <= 1e-6 * (1 + 1e-12)
     assert 1e-6 * (1 - 1e-3) < found.upper < 1e-6 * (1 + 2e-4)
     if at.lower > at.upper * (1 - 1e-3):
@@ -243,7 +243,7 @@ def test_delta_is_as_close_as_epsilon(name):
 def test_near_the_largest_loss_delta_is_all_but_nothing():
     # Normal losses are looked at up to some deviations, but a tilt moves them further than that.
     parts = [(GaussianPair(20.0), 1), *((LaplacePair(30.0 + i), 1) for i in range(25))]
-    reach, _ = pld.reach_of(parts, 1e-30)
+    reach, _ = pld.reach_of(parts, delta=1e-30)
     for share in (0.8, 0.9, 0.99):
         at = share * pld.highest(parts, reach)
         assert pld.delta_upper(parts, epsilon=at, tolerance=1e-5) < 1e-20

@@ -73,7 +73,7 @@ def work(monkeypatch):
     counting(scipy.fft, "rfft", lambda x: 5 * x.size * math.log2(x.size))
     counting(convolve.Composed, "_tilted", lambda self, index: 10 * self._frequency.size)
     counting(smoothed.Smoothed, "_mean", lambda self, terms, loss: 10 * terms.size)
-    counting(pairs, "_quadrature", lambda edges, widest: 40 * edges.size)
+    counting(pairs, "quadrature", lambda edges, widest: 40 * edges.size)
     for module in (binomials, clones, amplification):
         counting(module, "log_pmf", lambda x, *args: 50 * x.size)
     for cached in (certified.epsilon_upper, certified.delta_upper, clones.tails):

@@ -8,7 +8,7 @@ from discreet._rounding import above, nearest
 __all__ = ["zcdp_delta"]
 
 
-def zcdp_delta(rho: Fraction, epsilon: Fraction) -> float:
+def zcdp_delta(*, rho: Fraction, epsilon: Fraction) -> float:
     """Return the delta of rho-zCDP at ``epsilon``, rounded up."""
     if rho == 0:
         return 0.0

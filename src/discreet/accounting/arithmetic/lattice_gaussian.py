@@ -35,7 +35,7 @@ def lattice_gaussian_delta(*, variance: Fraction, shift: int, epsilon: Fraction)
     '1.989e-15'
     """
     if not _NARROWEST < variance < _WIDEST:  # floats cannot hold the sum; its zCDP bound they can
-        return zcdp_delta(shift * shift / (2 * variance), epsilon)
+        return zcdp_delta(rho=shift * shift / (2 * variance), epsilon=epsilon)
     first = math.floor(epsilon * variance / shift - Fraction(shift, 2)) + 1
     sigma = math.sqrt(nearest(variance))
     if first < -8 * sigma:

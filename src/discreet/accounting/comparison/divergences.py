@@ -33,10 +33,10 @@ def zcdp(loss: Loss, *, delta: Number) -> MethodResult:
             return Found(None, "no zCDP bound is known for one of the steps")
         if allowed <= failure and not (rho == failure == 0):
             return Found(None, NO_ROOM if allowed else NOT_PURE)
-        epsilon = epsilon_upper(ZCDPLoss(rho=rho), allowed - failure)
+        epsilon = epsilon_upper(ZCDPLoss(rho=rho), delta=allowed - failure)
         return Found(epsilon, f"rho = {float_up(rho):.6g}")
 
-    return timed("zcdp", find, loss, delta)
+    return timed("zcdp", find, loss, delta=delta)
 
 
 def renyi(loss: Loss, *, delta: Number) -> MethodResult:
@@ -59,7 +59,7 @@ def renyi(loss: Loss, *, delta: Number) -> MethodResult:
             return Found(None, NO_ROOM if allowed else NOT_PURE)
         return Found(best_epsilon(curve, delta=allowed - failure), "best order")
 
-    return timed("renyi", find, loss, delta)
+    return timed("renyi", find, loss, delta=delta)
 
 
 def moments(loss: Loss, *, delta: Number) -> MethodResult:
@@ -86,7 +86,7 @@ def moments(loss: Loss, *, delta: Number) -> MethodResult:
         best = min(costs, key=costs.__getitem__)
         return Found(costs[best] * (1 + 1e-14), f"moment {best} of 1 to {_HIGHEST_MOMENT}")
 
-    return timed("moments", find, loss, delta)
+    return timed("moments", find, loss, delta=delta)
 
 
 def _renyi(parts: Parts) -> tuple[Curve | None, Fraction]:

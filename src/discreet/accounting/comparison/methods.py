@@ -52,10 +52,10 @@ def pld(loss: Loss, *, delta: Number) -> MethodResult:
     """
 
     def find(_parts: Parts, allowed: Fraction) -> Found:
-        epsilon = epsilon_upper.__wrapped__(loss, allowed)
+        epsilon = epsilon_upper.__wrapped__(loss, delta=allowed)
         return Found(epsilon, best_method(loss, epsilon=epsilon))
 
-    return timed("pld", find, loss, delta)
+    return timed("pld", find, loss, delta=delta)
 
 
 def best_method(loss: Loss, *, epsilon: float) -> str:
@@ -97,7 +97,7 @@ def central_limit(loss: Loss, *, delta: Number) -> MethodResult:
         if allowed == 0:
             return Found(None, NOT_PURE)
         mu = math.sqrt(sum(n * (s or 0) for s, (_, n) in zip(squares, parts, strict=True)))
-        guess = epsilon_upper(GaussianLoss(noise_multiplier=1 / mu), allowed) if mu else 0.0
+        guess = epsilon_upper(GaussianLoss(noise_multiplier=1 / mu), delta=allowed) if mu else 0.0
         return Found(guess, f"an estimate, not a bound; mu = {mu:.6g}")
 
-    return timed("central_limit", find, loss, delta, is_bound=False)
+    return timed("central_limit", find, loss, delta=delta, is_bound=False)

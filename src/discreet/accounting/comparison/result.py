@@ -46,8 +46,8 @@ def timed(
     name: str,
     find: Callable[[Parts, Fraction], Found],
     loss: Loss,
-    delta: Number,
     *,
+    delta: Number,
     is_bound: bool = True,
 ) -> MethodResult:
     """Ask one accountant about the parts of a loss, by the clock."""

@@ -35,7 +35,7 @@ def basic(loss: Loss, *, delta: Number) -> MethodResult:
             return Found(None, NO_ROOM if allowed else NOT_PURE)
         return Found(float(theorems.basic(steps).epsilon), "the sum of the steps' epsilons")
 
-    return timed("basic", find, loss, delta)
+    return timed("basic", find, loss, delta=delta)
 
 
 def advanced(loss: Loss, *, delta: Number) -> MethodResult:
@@ -61,7 +61,7 @@ def advanced(loss: Loss, *, delta: Number) -> MethodResult:
         note = "textbook formula" if len(parts) == 1 else "sharper formula for different steps"
         return _best_share(parts, allowed, one, note)
 
-    return timed("advanced", find, loss, delta)
+    return timed("advanced", find, loss, delta=delta)
 
 
 def optimal(loss: Loss, *, delta: Number) -> MethodResult:
@@ -84,7 +84,7 @@ def optimal(loss: Loss, *, delta: Number) -> MethodResult:
 
         return _best_share(parts, allowed, one, "best for steps known by (epsilon, delta) alone")
 
-    return timed("optimal", find, loss, delta)
+    return timed("optimal", find, loss, delta=delta)
 
 
 def _best_share(
@@ -117,7 +117,9 @@ def _steps(parts: Parts, allowed: Fraction) -> Steps | None:
     for floor, (part, n) in zip(floors, parts, strict=True):
         stated, _ = part.approximate_dp
         delta = floor if isinstance(stated, Fraction) else floor + left / takers
-        epsilon = float_up(stated) if isinstance(stated, Fraction) else epsilon_upper(part, delta)
+        epsilon = (
+            float_up(stated) if isinstance(stated, Fraction) else epsilon_upper(part, delta=delta)
+        )
         if not epsilon <= theorems.LARGEST:
             return None
         steps.append((Fraction(epsilon), delta, n))

@@ -108,7 +108,7 @@ def _converted(loss: Loss, track: Track) -> Cost:
     rho, failure = loss.zcdp
     share = _checked(failure) + track.each
     if _checked(rho) == math.inf or failure:
-        found = epsilon_upper(loss, Fraction(share))
+        found = epsilon_upper(loss, delta=Fraction(share))
         return _of_epsilon(_checked(found), track), Fraction(share)
     # Only the basic track comes here. The closed form takes microseconds, the exact profile
     # milliseconds; whoever wants the last percent charges ApproximateLoss instead.
@@ -121,7 +121,7 @@ def _of_epsilon(epsilon: Fraction | float, track: Track) -> Fraction | float:
         return epsilon
     if track.kind == "zcdp":
         return epsilon * epsilon / 2  # [BS16, Proposition 1.4]
-    return pure_upper(Fraction(epsilon), track.order)
+    return pure_upper(epsilon=Fraction(epsilon), order=track.order)
 
 
 def _epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction | float:

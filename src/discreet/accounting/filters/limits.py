@@ -51,7 +51,7 @@ def best_order(guarantee: Guarantee, kind: str) -> Fraction:
 
 def _largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Return the largest rho whose certified conversion meets (epsilon, delta)."""
-    found = smallest_float(lambda x: zcdp_delta(1 / Fraction(x), epsilon) <= delta)
+    found = smallest_float(lambda x: zcdp_delta(rho=1 / Fraction(x), epsilon=epsilon) <= delta)
     if found is None:
         raise ParameterError(
             "no rho above 1e-300 meets this guarantee. Allow a larger epsilon or delta.",

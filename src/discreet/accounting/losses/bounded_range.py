@@ -100,7 +100,7 @@ class BoundedRangeLoss(Loss):
         >>> float(BoundedRangeLoss(epsilon=1).renyi_upper(order=Fraction(2)))
         0.25
         """
-        return min(pure_upper(self.epsilon_pure, order), order * self.rho)
+        return min(pure_upper(epsilon=self.epsilon_pure, order=order), order * self.rho)
 
     def renyi_curve(self) -> Curve:
         """Return the smaller of what epsilon tells and what rho does.

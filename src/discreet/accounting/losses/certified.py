@@ -35,7 +35,7 @@ class Bracket(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def epsilon_upper(loss: Loss, delta: Fraction) -> float:
+def epsilon_upper(loss: Loss, *, delta: Fraction) -> float:
     """Return a certified epsilon at this delta, usually at most 2e-5 above the truth."""
     pure = loss.epsilon_pure
     ceiling = float_up(pure) if isinstance(pure, Fraction) else math.inf
@@ -46,7 +46,7 @@ def epsilon_upper(loss: Loss, delta: Fraction) -> float:
 
 
 @lru_cache(maxsize=4096)
-def delta_upper(loss: Loss, epsilon: Fraction) -> float:
+def delta_upper(loss: Loss, *, epsilon: Fraction) -> float:
     """Return a certified delta at this epsilon."""
     if epsilon >= loss.epsilon_pure:
         return 0.0
@@ -73,9 +73,9 @@ def _renyi_epsilon(loss: Loss, delta: Fraction) -> float:
     return best_epsilon(curve, delta=left) if curve is not None and left > 0 else math.inf
 
 
-def epsilon_bracket(loss: Loss, delta: Fraction) -> Bracket:
+def epsilon_bracket(loss: Loss, *, delta: Fraction) -> Bracket:
     """Return certified bounds around the epsilon of the worst operation with this loss."""
-    upper = epsilon_upper(loss, delta)
+    upper = epsilon_upper(loss, delta=delta)
     parts = readings(loss)[0]
     if upper in (0.0, math.inf) or delta == 0:
         return Bracket(0.0 if delta else upper, upper)
@@ -91,9 +91,9 @@ def epsilon_bracket(loss: Loss, delta: Fraction) -> Bracket:
     return Bracket(min(upper, max(lowers, default=0.0)), upper)
 
 
-def delta_bracket(loss: Loss, epsilon: Fraction) -> Bracket:
+def delta_bracket(loss: Loss, *, epsilon: Fraction) -> Bracket:
     """Return certified bounds around the delta of the worst operation with this loss."""
-    upper = delta_upper(loss, epsilon)
+    upper = delta_upper(loss, epsilon=epsilon)
     parts = readings(loss)[0]
     if upper == 0:
         return Bracket(0.0, upper)

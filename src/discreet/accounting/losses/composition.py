@@ -131,7 +131,7 @@ class ComposedLoss(_Deferred):
         """
         from discreet.accounting.losses.certified import delta_upper
 
-        return delta_upper(self, Fraction(epsilon))
+        return delta_upper(self, epsilon=Fraction(epsilon))
 
     def pairs(self) -> tuple[Pair, Pair]:
         """Refuse: a composition has as many pairs as parts.

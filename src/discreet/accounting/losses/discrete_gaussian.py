@@ -94,7 +94,7 @@ class DiscreteGaussianLoss(Loss):
         if self.dimension == 1 or squared == 1:
             shift = math.isqrt(squared)
             return lattice_gaussian_delta(variance=variance, shift=shift, epsilon=target)
-        concentrated = zcdp_delta(self.rho, target)
+        concentrated = zcdp_delta(rho=self.rho, epsilon=target)
         if is_enumerable(variance=variance, squared=squared):
             worst = enumerated_shift_delta(
                 variance=variance, squared=squared, dimension=self.dimension, epsilon=target

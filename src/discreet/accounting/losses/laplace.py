@@ -79,7 +79,7 @@ class LaplaceLoss(Loss):
         >>> round(float(LaplaceLoss(noise_multiplier=1).renyi_upper(order=Fraction(2))), 6)
         0.619124
         """
-        return laplace_upper(self.epsilon_pure, order)
+        return laplace_upper(epsilon=self.epsilon_pure, order=order)
 
     def renyi_curve(self) -> Curve:
         """Return the divergences, to more digits.

@@ -125,7 +125,7 @@ class Loss(ABC):
         0.7353
         """
         pure = self.epsilon_pure
-        return pure_upper(pure, order) if isinstance(pure, Fraction) else math.inf
+        return pure_upper(epsilon=pure, order=order) if isinstance(pure, Fraction) else math.inf
 
     def renyi_curve(self) -> Curve | None:
         """Return its Renyi divergence at any order, as tight as is known, but for ``failure``.

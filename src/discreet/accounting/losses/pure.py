@@ -152,7 +152,7 @@ class ApproximateLoss(Loss):
         >>> round(float(loss.renyi_upper(order=Fraction(2))), 4)
         0.7353
         """
-        return pure_upper(Fraction(self.epsilon), order)
+        return pure_upper(epsilon=Fraction(self.epsilon), order=order)
 
     def renyi_curve(self) -> Curve:
         """Return the divergences of randomized response, given that nothing is revealed.

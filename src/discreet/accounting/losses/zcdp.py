@@ -69,7 +69,7 @@ class ZCDPLoss(Loss):
         0.0089
         """
         failure = Fraction(self.delta)
-        rest = Fraction(zcdp_delta(Fraction(self.rho), Fraction(epsilon)))
+        rest = Fraction(zcdp_delta(rho=Fraction(self.rho), epsilon=Fraction(epsilon)))
         return min(1.0, float_up(failure + (1 - failure) * rest))
 
     def attained_pairs(self) -> tuple[Pair, Pair] | None:

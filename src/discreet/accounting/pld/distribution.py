@@ -73,7 +73,7 @@ def epsilon_upper(parts: Parts, *, delta: float, tolerance: float) -> float:
 
 def _planned(parts: Parts, delta: float, tolerance: float) -> tuple[float, Plan | None]:
     """Return the same, and how it was found."""
-    reach, unseen = reach_of(parts, delta)
+    reach, unseen = reach_of(parts, delta=delta)
     if unseen >= delta or not is_in_range(parts, reach):
         return math.inf, None
     ceiling = highest(parts, reach)
@@ -108,7 +108,7 @@ def _planned(parts: Parts, delta: float, tolerance: float) -> tuple[float, Plan 
 
 def epsilon_lower(parts: Parts, *, delta: float, near: float, tolerance: float) -> float:
     """Return an epsilon below which the composition is certainly not (epsilon, delta)-DP."""
-    reach, _ = reach_of(parts, delta)
+    reach, _ = reach_of(parts, delta=delta)
     if near >= highest(parts, reach) or not is_in_range(parts, reach):
         return 0.0
     close = scaled(tolerance, near)
@@ -123,7 +123,7 @@ def epsilon_lower(parts: Parts, *, delta: float, near: float, tolerance: float) 
 
 def delta_upper(parts: Parts, *, epsilon: float, tolerance: float) -> float:
     """Return a certified upper bound on delta at ``epsilon``; ``tolerance`` is relative."""
-    reach, lost = reach_of(parts, 1e-30)
+    reach, lost = reach_of(parts, delta=1e-30)
     if lost >= 1 or epsilon >= highest(parts, reach):
         return lost
     if not is_in_range(parts, reach):
@@ -140,7 +140,7 @@ def delta_upper(parts: Parts, *, epsilon: float, tolerance: float) -> float:
 
 def delta_lower(parts: Parts, *, epsilon: float, tolerance: float) -> float:
     """Return a certified lower bound on delta at ``epsilon``."""
-    reach, lost = reach_of(parts, 1e-30)
+    reach, lost = reach_of(parts, delta=1e-30)
     if lost >= 1 or epsilon >= highest(parts, reach) or not is_in_range(parts, reach):
         return 0.0
     plan, close = _plan_for_delta(parts, reach, epsilon, tolerance)
@@ -160,7 +160,7 @@ def _plan_for_delta(
     return pilot.plan(epsilon, math.exp(log_delta - _MARGIN), tolerance=close), close
 
 
-def reach_of(parts: Parts, delta: float) -> tuple[float, float]:
+def reach_of(parts: Parts, *, delta: float) -> tuple[float, float]:
     """Return how many deviations to look at, and the chance of what no loss describes."""
     times = sum(n for _, n in parts)
     reach = math.sqrt(2 * math.log(max(times, 2) / (delta * 1e-6)))
@@ -246,7 +246,7 @@ def _is_enough(parts: Parts, epsilon: float, delta: float, plan: Plan) -> bool:
 
     How to look is taken from another composition of about the same.
     """
-    reach, unseen = reach_of(parts, delta)
+    reach, unseen = reach_of(parts, delta=delta)
     if unseen >= delta or epsilon >= highest(parts, reach):
         return unseen < delta
     if not is_in_range(parts, reach):

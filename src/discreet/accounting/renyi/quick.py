@@ -11,7 +11,7 @@ from discreet._rounding import nearest
 __all__ = ["laplace_upper", "pure_upper"]
 
 
-def pure_upper(epsilon: Fraction, order: Fraction) -> Fraction:
+def pure_upper(*, epsilon: Fraction, order: Fraction) -> Fraction:
     """Return the largest Renyi divergence of an epsilon-DP operation, rounded up.
 
     Why: the worst is randomized response [KOV17, Theorem 2.1 and its proof], for which the
@@ -23,7 +23,7 @@ def pure_upper(epsilon: Fraction, order: Fraction) -> Fraction:
     return _upper(epsilon, order, e, x, log)
 
 
-def laplace_upper(epsilon: Fraction, order: Fraction) -> Fraction:
+def laplace_upper(*, epsilon: Fraction, order: Fraction) -> Fraction:
     """Return the Renyi divergence of the Laplace mechanism, rounded up.
 
     Why: e + log(1 + (a-1)/(2a-1) (exp(-(2a-1) e) - 1)) / (a-1) at order a [Mir17, Proposition 6].
