@@ -21,7 +21,7 @@ from discreet.tables.declarations.declaration import Declaration, DeclaredTable
 from discreet.tables.declarations.reading import load
 from discreet.tables.engines import DuckDB
 from discreet.tables.model.bounds import Groups, Norm, Totals
-from discreet.tables.model.catalog import Column, column_kind
+from discreet.tables.model.catalog import Column, ForeignKey, column_kind
 from discreet.tables.model.quotes import Expected, Quote
 from discreet.tables.model.resources import Resources
 from discreet.tables.opening import open_tables, protect
@@ -45,6 +45,7 @@ __all__ = [
     "DeclaredTable",
     "DuckDB",
     "Expected",
+    "ForeignKey",
     "Groups",
     "Norm",
     "Offer",

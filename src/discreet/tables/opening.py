@@ -12,11 +12,13 @@ from discreet.ledger import Ledger, Policy
 from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.tables.declarations.column import DeclaredColumn, types_of
 from discreet.tables.declarations.declaration import Declaration, DeclaredTable
+from discreet.tables.declarations.owners import read_owner
 from discreet.tables.declarations.reading import load
 from discreet.tables.declarations.registration import attached, recalled
 from discreet.tables.engines.named import DEFAULT_ENGINE, engine_named
 from discreet.tables.engines.protocol import EngineFactory, limited
 from discreet.tables.engines.sources import Sources, open_sources
+from discreet.tables.model.catalog import ForeignKey
 from discreet.tables.model.resources import Resources
 from discreet.tables.protected import Protected
 from discreet.tables.sources.source import DataSource
@@ -34,6 +36,7 @@ def protect(
     neighbours: Neighbours | str = Neighbours.add_remove,
     public: Mapping[str, object] | None = None,
     columns: Mapping[str, Any] | None = None,
+    units: Mapping[str, str | ForeignKey] | None = None,
     rows: int | None = None,
     groups: int | None = None,
     joined_rows: int | None = None,
@@ -50,7 +53,10 @@ def protect(
 
     ``source`` is a Parquet or CSV file (or several), an Arrow, pandas or Polars frame, a table of a
     DuckDB database, a dict of arrays; or a dict of such sources by name. ``unit`` names the column
-    that says whose row it is. The budget is an account of that ``name`` in the ``ledger``; where it
+    that says whose row it is; ``units`` says it of tables that have another one, as in
+    ``{"orders": "customer"}``, or a foreign key of a table that has it, as in
+    ``{"items": "order_id = orders.id"}`` (:class:`ForeignKey`). The budget is an account of that
+    ``name`` in the ``ledger``; where it
     exists already it is used on, with what is left of it. Tables about the same people that are
     protected by themselves share a budget by naming the same ``account``. A copy of data that has
     a budget in this ledger is refused another one, also if it was moved, written in another
@@ -94,8 +100,11 @@ def protect(
         types=types_of(said),
         engine=limited(engine, resources or Resources()),
     )
+    owners = _owners(units or {}, tables)
     declared = {
-        table: DeclaredTable(source=_location(one), columns=said.get(table, {}))
+        table: DeclaredTable(
+            source=_location(one), columns=said.get(table, {}), unit=owners.get(table)
+        )
         for table, one in opened.items()
     }
     declaration = Declaration(
@@ -140,6 +149,19 @@ def _said(columns: Mapping[str, Any], known: list[str]) -> dict[str, dict[str, D
         table: {column: _column(given) for column, given in (told or {}).items()}
         for table, told in columns.items()
     }
+
+
+def _owners(
+    units: Mapping[str, str | ForeignKey], tables: Mapping[str, object]
+) -> dict[str, str | ForeignKey]:
+    """Return what was said of whose rows tables have."""
+    unknown = sorted(set(units) - set(tables))
+    if unknown:
+        raise ParameterError(
+            f"units speaks of table {unknown[0]!r}; protected are {', '.join(tables)}.",
+            parameter="units",
+        )
+    return {table: read_owner(one, parameter="units") for table, one in units.items()}
 
 
 def _column(given: object) -> DeclaredColumn:

@@ -52,7 +52,14 @@ def read_rows(protected: "Protected", columns: Sequence[str], *, table: str) -> 
     unit = protected.catalog.unit
     where: tuple[Scalar, ...] = ()
     if unit.name is not None:
-        own = next(one for one in types if one.casefold() == unit.name.casefold())
+        named = protected.declaration.unit_column(table)
+        if named is None:
+            raise ParameterError(
+                f"table {table!r} reaches its unit through another table; rows are read of tables "
+                "that have the unit's column.",
+                parameter="table",
+            )
+        own = next(one for one in types if one.casefold() == named.casefold())
         whose = exact_unit(ColumnRef(own), types[own], exact_form(types[own]) or "VARCHAR")
         # As a text, since not all types of units have their like in arrays.
         parts.append((UNIT_COLUMN, Cast(whose, "text", widens=True)))

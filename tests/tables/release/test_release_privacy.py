@@ -29,7 +29,7 @@ from discreet.tables.algorithms import quantile_draw as ranks
 from discreet.tables.algorithms.noise import Noise
 from discreet.tables.engines import DuckDBEngine, open_sources
 from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm
-from discreet.tables.model.catalog import Catalog, Column, Table
+from discreet.tables.model.catalog import Catalog, Column, ForeignKey, Table
 from discreet.tables.model.statements import Distinct, Profile, Sums
 from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.prepared import Prepared
@@ -58,6 +58,8 @@ PUBLIC = pa.table(
         "factor": [1.0, math.nan, -2.0, math.inf, 3.0],
     }
 )
+
+OWNERS = {"cards": "who", "buys": ForeignKey(column="card", table="cards", key="nr")}
 
 QUESTIONS = (
     "SELECT COUNT(*) AS n FROM t",
@@ -121,6 +123,11 @@ QUESTIONS = (
     " SELECT person, age FROM other UNION ALL SELECT person, n FROM t WHERE n > 0) AS u",
     "SELECT place, COUNT(*) AS n FROM (SELECT person, place FROM t UNION SELECT person, 'home'"
     " FROM other) AS u GROUP BY place",
+    "SELECT COUNT(*) AS n, SUM(CLAMP(cost, 0, 9)) AS s FROM buys",
+    "SELECT COUNT(*) AS n, AVG(CLAMP(cost, 0, 9)) AS a FROM t JOIN cards ON t.person = cards.who"
+    " LEFT JOIN buys ON cards.nr = buys.card",
+    "SELECT COUNT(*) AS n FROM (SELECT card, SUM(cost) AS s FROM buys GROUP BY card) AS u"
+    " WHERE s > 3",
 )
 RECORD_QUESTIONS = (
     "SELECT COUNT(*) AS n FROM t",
@@ -174,7 +181,8 @@ def spied():
 
 
 def catalog_for(*, neighbours="add_remove", unit=None, rows=None, groups=None, bounds=None):
-    columns = open_sources({"t": SCHEMA.empty_table(), "other": other([]), "public": PUBLIC})
+    empty = {"t": SCHEMA.empty_table(), "other": other([]), **bought([])}
+    columns = open_sources({**empty, "public": PUBLIC})
 
     def table(name):
         return Table(
@@ -184,12 +192,13 @@ def catalog_for(*, neighbours="add_remove", unit=None, rows=None, groups=None, b
                 for c, t in columns[name].columns
             ),
             is_public=name == "public",
+            unit=OWNERS.get(name),
         )
 
     return Catalog(
         unit=unit or Unit.column("person"),
         neighbours=Neighbours(neighbours),
-        tables=(table("t"), table("other"), table("public")),
+        tables=tuple(map(table, ("t", "other", "cards", "buys", "public"))),
         rows=rows,
         groups=groups,
     )
@@ -204,10 +213,24 @@ def other(people):
     )
 
 
+def bought(people):
+    """Return cards of people, under another name, and what was bought with them or with others."""
+    cards = [(10 * p + i, p) for p in people for i in range(p % 3)]
+    buys = [(nr, float(nr % 7)) for nr, who in cards for _ in range(5 if who == 4 else 1)]
+    buys += [(None, 1.0), (-1, 2.0), (-1, None)]
+    return {
+        "cards": pa.table({"nr": pa.array([n for n, _ in cards], type=pa.int64()),
+                           "who": pa.array([p for _, p in cards], type=pa.int64())}),
+        "buys": pa.table({"card": pa.array([n for n, _ in buys], type=pa.int64()),
+                          "cost": pa.array([c for _, c in buys], type=pa.float64())}),
+    }  # fmt: skip
+
+
 def engine_for(rows):
     t = pa.Table.from_pylist(rows, schema=SCHEMA) if isinstance(rows, list) else rows
     people = sorted({p for p in t["person"].to_pylist() if p is not None})
-    return DuckDBEngine({"t": t, "other": other(people), "public": PUBLIC}, threads=2)
+    tables = {"t": t, "other": other(people), **bought(people), "public": PUBLIC}
+    return DuckDBEngine(tables, threads=2)
 
 
 def prepared_for(question, catalog, *, bounding=None, epsilon=1, delta=Fraction(1, 10**6)):

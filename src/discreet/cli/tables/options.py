@@ -27,6 +27,14 @@ UnitOption = Annotated[
         "household:COLUMN.",
     ),
 ]
+UnitOfOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TABLE=COLUMN",
+        help="Another column of one table that says it, or a foreign key of a table that has it: "
+        "items=order_id=orders.id.",
+    ),
+]
 PerOption = Annotated[
     str | None, typer.Option(help="Protect each day, week, month or year by itself.")
 ]

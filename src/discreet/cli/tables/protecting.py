@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from discreet.cli.ledger.budgets import unit_of
+from discreet.cli.ledger import budgets
 from discreet.cli.ledger.files import write_file
 from discreet.cli.ledger.opening import is_server
 from discreet.cli.numbers import parse
@@ -18,8 +18,10 @@ from discreet.errors import ParameterError
 from discreet.privacy import weaknesses
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from discreet.privacy import Neighbours, Unit
-    from discreet.tables import Declaration
+    from discreet.tables import Declaration, DeclaredTable
     from discreet.tables.engines import Sources
 
 __all__ = ["protect"]
@@ -31,6 +33,7 @@ def protect(
     epsilon: EpsilonOption,
     delta: options.PromisedDeltaOption,
     unit: options.UnitOption = None,
+    unit_of: options.UnitOfOption = None,
     per: options.PerOption = None,
     ledger: options.LedgerOption = BUDGET,
     rows: options.RowsOption = None,
@@ -75,6 +78,7 @@ def protect(
     proposed = with_said(proposed, opened.columns, bounds=bounds, keys=keys)
     declaration = replace(
         proposed,
+        tables=_owned(proposed.tables, unit_of or []),
         engine=engine,
         neighbours=_neighbours(neighbours),
         rows=rows or proposed.rows,
@@ -114,6 +118,20 @@ def _proposed(
     if ask:
         return wizard.ask(console, columns, unit=who, **facts)
     return wizard.propose(columns, unit=who, **facts)
+
+
+def _owned(tables: "Mapping[str, DeclaredTable]", said: list[str]) -> "dict[str, DeclaredTable]":
+    """Return tables with what was said of whose rows they have."""
+    made = dict(tables)
+    for one in said:
+        table, _, owner = (part.strip() for part in one.partition("="))
+        if table not in made:
+            raise ParameterError(
+                f"--unit-of speaks of table {table!r}; the tables are {', '.join(made)}.",
+                parameter="unit_of",
+            )
+        made[table] = made[table].owned_by(owner)
+    return made
 
 
 def _show_guesses(opened: "Sources", console: Console) -> None:
@@ -238,7 +256,11 @@ def _unit(unit: str | None, columns: Any) -> "Unit":
             parameter="unit",
         )
     kind = unit.partition(":")[0]
-    return unit_of(unit, None) if kind in ("record", "column", "household") else Unit.column(unit)
+    return (
+        budgets.unit_of(unit, None)
+        if kind in ("record", "column", "household")
+        else Unit.column(unit)
+    )
 
 
 def _neighbours(text: str) -> "Neighbours":

@@ -18,10 +18,11 @@ from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.tables.declarations.column import DeclaredColumn, types_of
 from discreet.tables.declarations.joining import join
 from discreet.tables.declarations.names import check_names, is_same
+from discreet.tables.declarations.owners import check_owners, read_owner
 from discreet.tables.declarations.writing import write
 from discreet.tables.engines.named import DEFAULT_ENGINE
 from discreet.tables.model.bounds import MOST
-from discreet.tables.model.catalog import Catalog
+from discreet.tables.model.catalog import Catalog, ForeignKey
 from discreet.tables.model.resources import Resources
 from discreet.tables.sources.source import DataSource
 
@@ -35,15 +36,27 @@ _PASSWORD: Final = re.compile(r"://[^/@]*:[^/]*@|[?&]password=|\bpassword\s*=", 
 class DeclaredTable:
     """Say where a table lies, and what is public about its columns; all others are private.
 
+    ``unit`` is the column that says whose rows they are, where it is not called as in the
+    declaration, or a :class:`ForeignKey`: the key of another table that has the unit.
+
     >>> DeclaredTable(source="people.parquet").columns
     {}
     """
 
     source: str | None = None
     columns: Mapping[str, DeclaredColumn] = field(default_factory=dict)
+    unit: str | ForeignKey | None = None
 
     def __post_init__(self) -> None:
         check_names(self.columns, "column")
+
+    def owned_by(self, said: str) -> "DeclaredTable":
+        """Return the same with another column, or ``column = table.key``, that says whose it is.
+
+        >>> DeclaredTable().owned_by("order_id = orders.id").unit
+        ForeignKey(column='order_id', table='orders', key='id')
+        """
+        return replace(self, unit=read_owner(said, parameter="unit"))
 
 
 @final
@@ -112,14 +125,25 @@ class Declaration:
         if not self.tables:
             raise ParameterError("tables must hold at least one table.", parameter="tables")
         check_names((*self.tables, *self.public), "table")
+        check_owners(self)
         for table, declared in self.tables.items():
             for column, facts in declared.columns.items():
-                if facts.keys is not None and is_same(column, self.unit.name):
+                if facts.keys is not None and is_same(column, self.unit_column(table)):
                     raise ParameterError(
                         f"keys of {column!r} cannot be public: the column says whose rows "
                         "they are.",
                         parameter=f"tables.{table}.columns.{column}.keys",
                     )
+
+    def unit_column(self, table: str) -> str | None:
+        """Return the column of a protected table that is the unit's, None where it has none.
+
+        >>> Declaration(name="p", unit=Unit.column("id"), guarantee=Guarantee(epsilon=1),
+        ...             tables={"p": DeclaredTable(unit="who")}).unit_column("p")
+        'who'
+        """
+        own = self.tables[table].unit
+        return None if isinstance(own, ForeignKey) else own or self.unit.name
 
     def to_toml(self, types: Mapping[str, Mapping[str, str]] | None = None) -> str:
         """Write the declaration; ``types`` of columns add comments that help to go on with it.
@@ -162,7 +186,7 @@ class Declaration:
         A declared column that is gone is an error, since a question might have relied on it. A
         column that nobody declared is private: it has neither public bounds nor public keys. The
         units of all protected tables must have one type, or be integers: others could not be
-        compared exactly.
+        compared exactly. So must a foreign key and the key that it means.
 
         >>> small = Declaration(name="p", unit=Unit.record(), guarantee=Guarantee(epsilon=1),
         ...                     tables={"p": DeclaredTable()})

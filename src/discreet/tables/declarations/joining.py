@@ -7,13 +7,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.errors import DataError, ParameterError
+from discreet.privacy import Unit
 from discreet.tables.declarations.column import DeclaredColumn, key_kind
-from discreet.tables.declarations.names import fold, is_same
-from discreet.tables.model.catalog import Catalog, Column, Table, column_kind
+from discreet.tables.declarations.names import fold
+from discreet.tables.declarations.owners import check_types
+from discreet.tables.model.catalog import Catalog, Column, ForeignKey, Table, column_kind
 from discreet.tables.model.key_values import column_key_type, key_value
 from discreet.tables.model.query import KeyValue
 from discreet.tables.model.types import without_labels
-from discreet.tables.model.unit_forms import common_form, exact_form
 
 if TYPE_CHECKING:
     from discreet.tables.declarations.declaration import Declaration, DeclaredTable
@@ -24,21 +25,25 @@ __all__ = ["join"]
 def join(declaration: "Declaration", columns: Mapping[str, Mapping[str, str]]) -> Catalog:
     """Return what questions may rely on: see :meth:`Declaration.catalog`."""
     unit = declaration.unit
-    needed = [name for name in (unit.name, unit.time) if name is not None]
     made = []
     for is_public, group in ((False, declaration.tables), (True, declaration.public)):
         for name, declared in group.items():
             if name not in columns:
                 raise DataError(f"table {name!r} is declared, but there is no source for it.")
-            _check_columns(name, declared, columns[name], () if is_public else needed)
+            needed = [] if is_public else [_owner(declared, unit), unit.time]
+            if isinstance(declared.unit, ForeignKey):
+                needed = needed[:1]  # the other table has the time as well
+            _check_columns(name, declared, columns[name], [one for one in needed if one])
             facts = {fold(own): facts for own, facts in declared.columns.items()}
             merged = [
                 _column(name, own, without_labels(type_), facts.get(fold(own)))
                 for own, type_ in columns[name].items()
             ]
-            made.append(Table(name=name, columns=tuple(merged), is_public=is_public))
+            made.append(
+                Table(name=name, columns=tuple(merged), is_public=is_public, unit=declared.unit)
+            )
     if unit.name is not None:
-        _check_units(unit.name, [table for table in made if not table.is_public])
+        check_types([table for table in made if not table.is_public], unit.name)
     return Catalog(
         unit=unit,
         neighbours=declaration.neighbours,
@@ -48,6 +53,11 @@ def join(declaration: "Declaration", columns: Mapping[str, Mapping[str, str]]) -
         joined_rows=declaration.joined_rows,
         size=declaration.size,
     )
+
+
+def _owner(table: "DeclaredTable", unit: Unit) -> str | None:
+    """Return the column of a protected table that says whose rows they are."""
+    return table.unit.column if isinstance(table.unit, ForeignKey) else table.unit or unit.name
 
 
 def _check_columns(
@@ -60,31 +70,15 @@ def _check_columns(
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise DataError(
                 f"table {table!r} has no column {name!r}, which says whose rows they are.{hint} "
-                "Every protected table needs it; a table about nobody may be declared public. "
-                "Where each row is one person, the unit is a record."
+                "Every protected table needs it, another column of its own, or a foreign key of "
+                "one that has it (units=); a table about nobody may be declared public. Where each "
+                "row is one person, the unit is a record."
             )
     for name in declared.columns:
         if fold(name) not in there:
             raise DataError(
                 f"column {name!r} of table {table!r} is declared, but the source no longer has "
                 "it. Rename or remove it in the declaration."
-            )
-
-
-def _check_units(name: str, tables: Sequence[Table]) -> None:
-    """Refuse units that cannot be told apart exactly, or not in the same way in all tables."""
-    types = [next(c.type for c in table.columns if is_same(c.name, name)) for table in tables]
-    for table, type_ in zip(tables, types, strict=True):
-        if exact_form(type_) is None:
-            raise DataError(
-                f"column {name!r} of table {table.name!r} has the type {type_}, which cannot say "
-                "whose rows they are. Use a column of numbers, texts, dates or timestamps."
-            )
-        if common_form([types[0], type_]) is None:
-            raise DataError(
-                f"column {name!r} has the type {types[0]} in table {tables[0].name!r} and {type_} "
-                f"in table {table.name!r}, so it could not be compared exactly. Give both the same "
-                "type; only integers may differ in size."
             )
 
 

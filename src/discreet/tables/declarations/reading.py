@@ -16,6 +16,7 @@ from discreet.tables.declarations.column import DeclaredColumn
 from discreet.tables.declarations.declaration import Declaration, DeclaredTable
 from discreet.tables.declarations.writing import bare
 from discreet.tables.engines.named import DEFAULT_ENGINE
+from discreet.tables.model.catalog import ForeignKey
 from discreet.tables.model.resources import Resources
 
 __all__ = ["load", "read_declaration"]
@@ -208,12 +209,25 @@ def _read_tables(place: _Place) -> dict[str, DeclaredTable]:
     tables = {}
     for name in place.data:
         own = place.inner(name)
-        own.only(("source", "columns"))
+        own.only(("source", "unit", "columns"))
         columns = own.inner("columns")
         read_all = {column: _read_column(columns.inner(column)) for column in columns.data}
-        make = partial(DeclaredTable, source=own.take("source", str), columns=read_all)
+        make = partial(
+            DeclaredTable,
+            source=own.take("source", str),
+            columns=read_all,
+            unit=_read_owner(own),
+        )
         tables[name] = own.checked("columns", make)
     return tables
+
+
+def _read_owner(place: _Place) -> str | ForeignKey | None:
+    if not isinstance(place.data.get("unit"), dict):
+        return place.take("unit", str)
+    own = place.inner("unit")
+    own.only(("column", "table", "key"))
+    return ForeignKey(**{word: own.need(word, str) for word in ("column", "table", "key")})
 
 
 def _read_column(place: _Place) -> DeclaredColumn:

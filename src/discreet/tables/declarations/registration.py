@@ -53,7 +53,7 @@ def attached(
     which copies are known stay those of an earlier version.
     """
     private = [one for one in opened.values() if not one.is_public]
-    name, unit = declaration.account or declaration.name, declaration.unit.name
+    name = declaration.account or declaration.name
     if name not in ledger:
         return ledger.create(
             name,
@@ -62,7 +62,10 @@ def attached(
             guarantee=declaration.guarantee,
             policy=declaration.policy or "deny",
             sources=[
-                {**_registration(ledger, one), **_content(ledger, one, engine, unit)}
+                {
+                    **_registration(ledger, one),
+                    **_content(ledger, one, engine, declaration.unit_column(one.name)),
+                }
                 for one in private
             ],
             override=override,
@@ -82,6 +85,7 @@ def attached(
         if is_known and not new and (is_sketched or not can_sample):
             continue
         try:
+            unit = declaration.unit_column(one.name)
             registration |= _content(ledger, one, engine, unit) if is_sampled else {}
         except DataError:
             if before is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from discreet._exact import Number
 from discreet.privacy import Unit
 from discreet.tables.engines.named import DEFAULT_ENGINE
-from discreet.tables.model.catalog import column_kind
+from discreet.tables.model.catalog import ForeignKey, column_kind
 from discreet.tables.model.resources import Resources
 
 if TYPE_CHECKING:
@@ -57,7 +57,9 @@ def write(declaration: "Declaration", types: Mapping[str, Mapping[str, str]]) ->
     for group, tables in (("tables", declaration.tables), ("public", declaration.public)):
         for name, table in tables.items():
             # The unit's own columns have nothing to declare.
-            own = {declaration.unit.name, declaration.unit.time} if group == "tables" else set()
+            own = set()
+            if group == "tables":
+                own = {declaration.unit_column(name), declaration.unit.time}
             asked = {c: type_ for c, type_ in types.get(name, {}).items() if c not in own}
             lines += _table(f"{group}.{bare(name)}", table, asked)
     return "\n".join(lines) + "\n"
@@ -74,6 +76,15 @@ def _table(path: str, table: "DeclaredTable", types: Mapping[str, str]) -> list[
     lines = ["", f"[{path}]"]
     if table.source is not None:
         lines.append(f"source = {text(table.source)}")
+    if isinstance(table.unit, ForeignKey):
+        means = (
+            ("column", table.unit.column),
+            ("table", table.unit.table),
+            ("key", table.unit.key),
+        )
+        lines.append(f"unit = {{ {', '.join(f'{word} = {text(said)}' for word, said in means)} }}")
+    elif table.unit is not None:
+        lines.append(f"unit = {text(table.unit)}")
     if table.columns or types:
         lines += ["", f"[{path}.columns]"]
     for name, column in table.columns.items():

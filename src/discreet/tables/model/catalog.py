@@ -9,7 +9,7 @@ from discreet.tables.model.bounds import JOINED_ROWS
 from discreet.tables.model.query import KeyValue
 from discreet.tables.model.types import kind_of, plain_type
 
-__all__ = ["Catalog", "Column", "Table", "column_kind"]
+__all__ = ["Catalog", "Column", "ForeignKey", "Table", "column_kind"]
 
 
 @final
@@ -42,16 +42,53 @@ class Column:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignKey:
+    """Say whose rows they are through another protected table: its row with the same ``key``.
+
+    Rows whose ``column`` is NULL or no such key belong to nobody, and do not count. A key that
+    rows of several units have belongs to one of these, the least of them: one owner for each key,
+    whatever is in the tables.
+
+    Claim: without the rows that are a unit's by this rule, in all tables, every other row belongs
+    to whom it belonged before. So the rows of a unit can be added and removed as those of a table
+    with the unit's column, and sensitivities are the same.
+
+    Why: a unit's rows in the other table go with it. A key that stays has the same least unit as
+    before, unless that was the one that went, and then the rows of the key went, too.
+
+    Where keys are of one unit each, as they are meant to be, these are the rows that anybody would
+    call the unit's. Otherwise the rows of a shared key are protected as those of its owner alone.
+
+    >>> ForeignKey(column="order_id", table="orders", key="id").label
+    'orders.id'
+    """
+
+    column: str
+    table: str
+    key: str
+
+    @property
+    def label(self) -> str:
+        """The key that it means."""
+        return f"{self.table}.{self.key}"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """A table: its columns, and whether it is public (a dimension table, say).
 
+    ``unit`` is the column that says whose rows they are, where it has another name than in the
+    catalog, or a :class:`ForeignKey`.
+
     >>> Table(name="regions", columns=(Column(name="region", type="VARCHAR"),), is_public=True)
-    Table(name='regions', columns=(Column(...),), is_public=True)
+    Table(name='regions', columns=(Column(...),), is_public=True, unit=None)
     """
 
     name: str
     columns: tuple[Column, ...]
     is_public: bool = False
+    unit: str | ForeignKey | None = None
 
 
 @final

@@ -29,6 +29,7 @@ from discreet.tables.sql.relations.from_clause import (
     where_clause,
     with_clause,
 )
+from discreet.tables.sql.relations.row_owner import OWN
 from discreet.tables.sql.relations.scopes import spelled, unit_column
 from discreet.tables.sql.relations.unit_subqueries import group_items
 from discreet.tables.sql.select_list import (
@@ -205,7 +206,11 @@ class _Reader:
     def groups_by_unit(self) -> bool:
         """Whether a key is the unit of privacy."""
         unit = fold(self.question.catalog.unit.name or "")
-        return any(k.term.is_unit or fold(k.term.column or "") == unit for k in self.keys if unit)
+        return any(
+            k.term.is_unit or OWN in k.term.owner or fold(k.term.column or "") == unit
+            for k in self.keys
+            if unit
+        )
 
     def query(self) -> Query:
         """Return the plan."""

@@ -24,6 +24,7 @@ from discreet.tables.sql.composites.modes import over_modes
 from discreet.tables.sql.expressions.released import released_value
 from discreet.tables.sql.expressions.translate import check_known
 from discreet.tables.sql.question.context import DIALECT, ReadingContext, fold, nearest
+from discreet.tables.sql.relations.row_owner import owner_names
 
 __all__ = ["reads_public_alone", "split"]
 
@@ -384,9 +385,8 @@ class _Splitter:
         if group is None and distinct is None:
             return not any(has_aggregate(item) for item in node.expressions)
         keys = node.expressions if group is None else group.expressions
-        return any(
-            fold(one.name) == fold(self._unit) for k in keys for one in k.find_all(exp.Column)
-        )
+        owners = owner_names(self.question)
+        return any(fold(one.name) in owners for k in keys for one in k.find_all(exp.Column))
 
 
 def _plain(made: _Made) -> exp.Expression:

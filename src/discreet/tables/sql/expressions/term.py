@@ -56,7 +56,8 @@ class Term:
 
     ``values`` are all values it can have, where they
     are known; a literal has exactly one. ``column`` names the column it is, where it is one, and
-    ``is_unit`` says that this column is the unit of privacy of the row. A number with ``digits``
+    ``is_unit`` says that this column is the unit of privacy of the row. Rows in which two columns
+    are equal that have a label of ``owner`` in common belong to one unit. A number with ``digits``
     is a decimal, as SQL has it: computed as a double, and rounded to these digits where it is used.
 
     >>> number(scalar.ColumnRef("x")).type
@@ -73,6 +74,7 @@ class Term:
     values: tuple[KeyValue, ...] | None = None
     column: str | None = None
     is_unit: bool = False
+    owner: frozenset[str] = frozenset()
     is_tidy: bool = False  # has no NaN already
     total: Fraction | None = None  # of a plain column: how much of a unit's sum of it counts
     digits: int | None = None  # after the point, where it is a decimal and no mere double

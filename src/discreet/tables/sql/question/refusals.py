@@ -137,7 +137,8 @@ CATALOGUE: Final[dict[str, tuple[str, str]]] = {
     # The unit of privacy.
     "unit": (
         "the protected table {table} has no usable column {word}, the unit of privacy.",
-        "The custodian must add this column to the table, or declare the table public.",
+        "The custodian must add this column to the table, say which other column or foreign key is "
+        "its unit, or declare the table public.",
     ),
     "unit_missing": (
         "rows of different units would be mixed before they are bounded.",

@@ -17,7 +17,7 @@ from discreet.tables.sql.expressions.logic import conjuncts, in_order
 from discreet.tables.sql.expressions.term import Term, tidy, total_column
 from discreet.tables.sql.question.context import ReadingContext, fold, nearest, short_sql
 from discreet.tables.sql.relations.joins import Relation, attach, check_units
-from discreet.tables.sql.relations.row_owner import is_unit_column, unit_of
+from discreet.tables.sql.relations.row_owner import OWN, owner_labels, rows_of
 from discreet.tables.sql.relations.scopes import (
     TWICE,
     FromItem,
@@ -228,9 +228,7 @@ def _base(
     question: ReadingContext, table: Table, node: exp.Expression, *, alias: str, title: str
 ) -> JoinSide:
     question.count_table(node)
-    unit, where = (None, ()) if table.is_public else unit_of(question, table, node)
-    if not table.is_public:
-        question.read.add(table.name)
+    make = None if table.is_public else rows_of(question, table, node)
     columns = {fold(c.name): (c.name, _term(question, table, c), c.type) for c in table.columns}
     item = FromItem(alias=alias, title=title, columns=columns, is_private=not table.is_public)
 
@@ -240,9 +238,10 @@ def _base(
             for lower, (_, term, _) in columns.items()
             if lower in item.used and term is not None
         )
-        return Select(Scan(table.name), (*unit_column(unit), *needed), where)
+        return Select(Scan(table.name), needed) if make is None else make(needed)
 
-    return JoinSide(alias=alias, items=[item], rows=rows, has_unit=unit is not None)
+    has_unit = not table.is_public and question.catalog.unit.kind != "record"
+    return JoinSide(alias=alias, items=[item], rows=rows, has_unit=has_unit)
 
 
 def _term(question: ReadingContext, table: Table, column: Column) -> Term | None:
@@ -253,8 +252,11 @@ def _term(question: ReadingContext, table: Table, column: Column) -> Term | None
     if column.bounds is not None and term.kind == "number":
         interval = (Fraction(column.bounds[0]), Fraction(column.bounds[1]))
     values = column.keys if column.keys is not None else term.values
-    is_unit = not table.is_public and is_unit_column(question, column)
-    return replace(term, interval=interval, values=values, is_unit=is_unit, total=column.total)
+    owner = owner_labels(question, table, column)
+    is_unit = OWN in owner and question.catalog.unit.period is None
+    return replace(
+        term, interval=interval, values=values, is_unit=is_unit, owner=owner, total=column.total
+    )
 
 
 def _derived(

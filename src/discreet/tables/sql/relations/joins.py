@@ -248,7 +248,7 @@ def _conditions(
             raise question.refuse("types", column, word="USING", left=left.kind, right=right.kind)
         conditions.append(Call("equal", (left.node, right.node)))
         (one, _), (other, _) = (scope.find(plain) for scope in scopes)
-        if all(_is_unit(question, item, wanted) for item in (one, other)):
+        if _is_one_unit((one, wanted), (other, wanted)):
             pairs.append((one.alias, other.alias))
         other.merged.add(wanted)
         ends = [i.shared[wanted].items if wanted in i.shared else (i,) for i in (one, other)]
@@ -258,13 +258,11 @@ def _conditions(
     if join.args.get("on") is not None:
         parts = conjuncts(join.args["on"])
         conditions += [need(relation.scope, part, "boolean", word="ON").node for part in parts]
-        pairs += _unit_pairs(question, parts, relation.scope)
+        pairs += _unit_pairs(parts, relation.scope)
     return in_order(conditions), pairs
 
 
-def _unit_pairs(
-    question: ReadingContext, parts: Sequence[exp.Expression], scope: RowScope
-) -> list[tuple[str, str]]:
+def _unit_pairs(parts: Sequence[exp.Expression], scope: RowScope) -> list[tuple[str, str]]:
     """Return the aliases of sources whose units conditions equate."""
     pairs = []
     for part in parts:
@@ -272,15 +270,11 @@ def _unit_pairs(
         if not sides or not all(isinstance(side, exp.Column) for side in sides):
             continue
         try:
-            (one, left), (other, right) = (scope.find(side) for side in sides)
+            one, other = (scope.find(side) for side in sides)
         except Refused:  # which whoever translates the condition will tell
             continue
-        if (
-            one.alias != other.alias
-            and _is_unit(question, one, left)
-            and _is_unit(question, other, right)
-        ):
-            pairs.append((one.alias, other.alias))
+        if one[0].alias != other[0].alias and _is_one_unit(one, other):
+            pairs.append((one[0].alias, other[0].alias))
     return pairs
 
 
@@ -290,7 +284,7 @@ def check_units(
     """Demand that conditions, those of WHERE too, say of all protected sources: the same unit."""
     if not relation.waiting:
         return
-    pairs = relation.same_units + _unit_pairs(question, conditions, relation.scope)
+    pairs = relation.same_units + _unit_pairs(conditions, relation.scope)
     reached = {next(one.alias for one in relation.scope.sources if one.is_private)}
     while grown := {end for pair in pairs if reached & {*pair} for end in pair} - reached:
         reached |= grown
@@ -299,10 +293,12 @@ def check_units(
             raise question.refuse("join_unit", join, word=question.catalog.unit.name)
 
 
-def _is_unit(question: ReadingContext, source: FromItem, column: str) -> bool:
-    """Whether a column is the unit's, also where periods make it only a part of the unit."""
-    _, term, _ = source.columns[column]
-    unit = question.catalog.unit
-    if term is None or not source.is_private:
-        return False
-    return term.is_unit or (unit.period is not None and column == fold(unit.name or ""))
+def _is_one_unit(*columns: tuple[FromItem, str]) -> bool:
+    """Whether rows in which these columns are equal belong to one unit.
+
+    That is so of the unit's own columns, also where periods make them only a part of the unit, of a
+    declared foreign key and the key that it means, and of two foreign keys that mean the same.
+    """
+    terms = [item.columns[name][1] if item.is_private else None for item, name in columns]
+    one, other = (frozenset() if term is None else term.owner for term in terms)
+    return bool(one & other)

@@ -212,6 +212,7 @@ class RowScope:
             is_literal=False,
             is_nullable=term.is_nullable or source.is_optional,
             is_unit=term.is_unit and not source.is_optional,
+            owner=frozenset() if source.is_optional else term.owner,
             is_tidy=True,
             column=declared,
         )

@@ -124,6 +124,7 @@ def _column(
     made = replace(
         made,
         is_unit=all(term.is_unit for term in terms),
+        owner=frozenset.intersection(*(term.owner for term in terms)),
         column=terms[0].column if len(names_) == 1 else None,
         total=None if None in totals else sum((n for n in totals if n is not None), Fraction(0)),
     )

@@ -15,6 +15,7 @@ from discreet.tables.sql.expressions.term import Term, number, tidy, tidy_double
 from discreet.tables.sql.expressions.translate import translate
 from discreet.tables.sql.question.context import ReadingContext, fold
 from discreet.tables.sql.relations.joins import Relation
+from discreet.tables.sql.relations.row_owner import OWN
 from discreet.tables.sql.relations.scopes import GroupedScope, RowScope, inner_names, unit_column
 
 __all__ = ["Named", "group_items", "grouped"]
@@ -115,14 +116,14 @@ def grouped(
     inside += [(f"v{i}", value) for i, value in enumerate(groups.values)]
     by = (*(UNIT for _ in unit), *(f"k{i}" for i in range(len(keys))))
     rows = relation.select(tuple(inside), where)
-    return columns, GroupedRows(rows, by, tuple(shown), condition, _per_unit(question, keys))
+    return columns, GroupedRows(rows, by, tuple(shown), condition, _per_unit(keys))
 
 
-def _per_unit(question: ReadingContext, keys: list[Term]) -> int | None:
+def _per_unit(keys: list[Term]) -> int | None:
     """Return how many combinations of keys one unit can have, None where that is not public."""
     found = 1
     for key in keys:
-        if key.is_literal or _is_of_unit(question, key):
+        if key.is_literal or _is_of_unit(key):
             continue
         if key.values is None:
             return None
@@ -130,11 +131,9 @@ def _per_unit(question: ReadingContext, keys: list[Term]) -> int | None:
     return found
 
 
-def _is_of_unit(question: ReadingContext, key: Term) -> bool:
+def _is_of_unit(key: Term) -> bool:
     """Whether a key is the unit's column, of which a period makes only a part of the unit."""
-    unit = question.catalog.unit
-    is_part = unit.period is not None and key.column is not None
-    return key.is_unit or (is_part and fold(key.column or "") == fold(unit.name or ""))
+    return key.is_unit or OWN in key.owner
 
 
 def _check_unit(
@@ -144,8 +143,8 @@ def _check_unit(
     part = select.args.get("group") or select.args.get("distinct") or select
     if unit.kind == "record":
         raise question.refuse("unit_is_row", part, what="grouping inside a subquery")
-    if any(_is_of_unit(question, key) for key in keys):
-        return
+    if any(_is_of_unit(key) or key.owner for key in keys):
+        return  # groups are those of one unit, and a key of rows of one unit belongs to one
     clause = "SELECT DISTINCT" if select.args.get("distinct") else "GROUP BY of this subquery"
     raise question.refuse("unit_missing", part, word=unit.name, clause=clause)
 
@@ -172,7 +171,7 @@ class _UnitScope(GroupedScope):
         if call.word in ("minimum", "maximum"):
             return replace(
                 term, node=Fold(call.word, self._value(tidy(term))), is_literal=False, is_tidy=True,
-                is_nullable=True, column=None, is_unit=False,
+                is_nullable=True, column=None, is_unit=False, owner=frozenset(),
                 values=None if term.kind != "boolean" else term.values,
             )  # fmt: skip
         if term.kind not in ("number", "boolean", "null"):
