@@ -5,6 +5,7 @@ import random
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hostile_commands import VALUES, furnish, leaves
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 
 from discreet.cli import app
 
-# Demonstrations and training take long where they work: those are told apart below.
+# Demonstrations and training take long where they work: those have tests of their own below.
 LEAVES = [leaf for leaf in leaves() if leaf.words[:1] not in (("demo",), ("train",))]
 LONG = [leaf for leaf in leaves() if leaf.words[:1] in (("demo",), ("train",)) and leaf.params]
 DOCUMENTS = {("ledger", "prove"), ("ledger", "checkpoint")}  # signed: a line is as it is
@@ -96,6 +97,28 @@ def hopeless(leaf):
             for j in range(2):
                 value = VALUES[(4 * i + 11 * j) % len(VALUES)]
                 yield leaf.line({"delta": "nan", "rows": "nan", param.name: value})
+
+
+@pytest.mark.lengthy
+def test_demonstrations_work_whatever_they_are_told_to_write_to():
+    assert check(["demo", "--rows", "300"]).exit_code == 0
+    assert check(["demo", "--rows", "50", "--write", "mine.parquet"]).exit_code == 0
+    for value in VALUES[::5]:
+        check(["demo", "--rows", "50", "--write", value])
+        check(["demo", "--rows", "50", "--write", f"{value}.parquet"])
+
+
+@pytest.mark.slow
+def test_training_works_whatever_its_words_are():
+    for old in (*Path().glob("budget.db*"), Path("people.toml")):
+        old.unlink()
+    check(["protect", "people.parquet", "--name", "people", "--unit", "person_id", "--rows", "1",
+           "--epsilon", "30", "--delta", "1e-6", "--bounds", "age=0,100"])  # fmt: skip
+    (leaf,) = [leaf for leaf in LONG if leaf.words == ("train", "table")]
+    assert check(leaf.line({"out": "model"})).exit_code == 0
+    for i, name in enumerate(("features", "held_out", "model", "which", "out", "plot", "who")):
+        for j in range(2):
+            check(leaf.line({name: VALUES[(7 * i + 13 * j) % len(VALUES)]}))
 
 
 @pytest.mark.lengthy
