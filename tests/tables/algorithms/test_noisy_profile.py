@@ -122,3 +122,13 @@ def test_enough_people_are_found_however_they_are_spread(kind):
     assert found >= 340
     # Twice the noise takes twice as many.
     assert enough_units(noise, 2, bins=bins) == pytest.approx(2 * enough, rel=0.02)
+
+
+@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
+def test_what_is_no_whole_person_is_not_found(kind):
+    """However little noise there is: a part of a unit in a far bin is nobody."""
+    noise = Noise(kind=kind, multiplier=Fraction(1, 10**6))
+    bins = np.zeros(len(EDGES) + 1)
+    bins[1], bins[4] = 900, 0.4
+    profile = NoisyProfile(edges=EDGES, bins=bins, noise=noise, sensitivity=Fraction(1))
+    assert profile.hull == (1, 1)

@@ -61,7 +61,7 @@ def tail_beyond(
     >>> found = tail_beyond(edges, np.array([0, 500.0, 900, 200, 3]), cut=3, last=3, deviation=2.0,
     ...                     reach=1)
     >>> round(found.units, 1), round(found.first)
-    (5.6, 13)
+    (5.6, 17)
     """
     if last >= len(edges):  # beyond all edges
         seen = float(bins[last])

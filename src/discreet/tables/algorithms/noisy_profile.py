@@ -120,9 +120,13 @@ def enough_units(noise: Noise, sensitivity: Number, *, bins: int) -> float:
 
 
 def _run_threshold(noise: Noise, sensitivity: Fraction, length: int, *, bins: int) -> float:
-    """Return what the noise of a run of bins exceeds nowhere, but for its part of MISS."""
+    """Return what the noise of a run of bins exceeds nowhere, but for its part of MISS.
+
+    At least half a unit, since there are no smaller parts of people: with hardly any noise, what
+    is left of it in a far bin would be found, and bounds so wide that answers drown in them.
+    """
     part = Fraction(1, 2) if length == 1 else Fraction(1, 2 * (LONGEST - 1))
-    return _run_reach(noise, sensitivity, length, MISS * part / bins)
+    return max(0.5, _run_reach(noise, sensitivity, length, MISS * part / bins))
 
 
 def _run_reach(noise: Noise, sensitivity: Fraction, length: int, miss: Fraction) -> float:
