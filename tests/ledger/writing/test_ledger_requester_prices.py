@@ -88,7 +88,9 @@ class TestPricesOfARequester:
             definitions.rules_of.cache_clear()
 
         def change(factor):
-            changed = lambda epsilon, order: old(epsilon, order) * factor  # noqa: E731
+            def changed(*, epsilon, order, old=old, factor=factor):
+                return old(epsilon=epsilon, order=order) * factor
+
             monkeypatch.setattr(laplace, "laplace_upper", changed)
             forget()
 
