@@ -251,11 +251,14 @@ def test_good_answers_are_hardly_marked(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*QUESTIONS, *REAL_SHAPED])
 def test_answers_cover_the_raw_truth_or_are_marked(name):
-    """Covered in 90% of all cases, or 95% of the misses marked; few good ones of real shape are.
+    """Covered in 90% of all cases, or 95% of the misses marked; few good ones of real shape are:
+    half of these at most, or, where few are good, a tenth of all.
 
     If 5% at most are wrong and unmarked, more than 10% of 400 are with a chance below 2e-5.
     """
-    found = tried((QUESTIONS | REAL_SHAPED)[name], draws=10, runs=40)
-    assert name in QUESTIONS or found["needless"] <= max(found["good"] / 3, 10), found
+    found = tried((QUESTIONS | REAL_SHAPED)[name], draws=40, runs=10)
+    assert name in QUESTIONS or found["needless"] <= max(found["good"] / 2, found["asked"] / 10), (
+        found
+    )
     is_covering = found["unmarked"] <= 0.1 * found["asked"]
     assert is_covering or found["unmarked"] <= 0.05 * found["missed"], found

@@ -50,12 +50,20 @@ NOTHING: Final = Tail(seen=0.0, units=0.0, first=0.0, second=0.0)
 
 
 def tail_beyond(
-    edges: Array, bins: Array, *, cut: int, last: int, deviation: float, reach: int
+    edges: Array,
+    bins: Array,
+    *,
+    cut: int,
+    last: int,
+    deviation: float,
+    reach: int,
+    sure: float = SURE,
 ) -> Tail:
     """Return what lies beyond ``edges[cut]``; people were found up to bin ``last``.
 
     Edges increase outwards, from where they are positive; ``bins[i]`` lies before ``edges[i]``.
-    ``reach`` is how many bins are looked at beyond the last, and at most before its end.
+    ``reach`` is how many bins are looked at beyond the last, and at most before its end; ``sure``
+    is how many deviations of the noise are added to what is seen there.
 
     >>> edges = np.array([1.0, 2.0, 5.0, 10.0])
     >>> found = tail_beyond(edges, np.array([0, 500.0, 900, 200, 3]), cut=3, last=3, deviation=2.0,
@@ -68,7 +76,7 @@ def tail_beyond(
         return Tail(seen=seen, units=seen, first=math.inf, second=math.inf)
     bound, end = float(edges[cut]), float(edges[last])
     between, ahead = bins[cut + 1 : last + 1], bins[last + 1 : last + 1 + reach]
-    further = max(0.0, float(ahead.sum())) + SURE * deviation * math.sqrt(max(1, len(ahead)))
+    further = max(0.0, float(ahead.sum())) + sure * deviation * math.sqrt(max(1, len(ahead)))
     steepness = max(_steepness(edges, bins, last, n, further) for n in range(1, reach + 1))
     counts, sizes = np.maximum(between, 0), edges[cut + 1 : last + 1]
     first = float(counts @ (sizes - bound)) + further * (end - bound)

@@ -35,6 +35,7 @@ _SMALLEST: Final = Fraction(1, 10**6)
 _NEAR: Final = 4  # a bound so many times closer to 0 than the other is moved to 0
 _CLEAR: Final = 1.64  # deviations that are no chance: values on the other side of 0
 _VALUE_REACH, _LIMIT_REACH = 2, 4  # bins that a tail is judged by
+_LIMIT_SURE: Final = 1.8  # as SURE: one person with very many rows moves more than one large value
 
 Array = npt.NDArray[np.float64]
 
@@ -102,7 +103,13 @@ def choose_limit(profile: NoisyProfile, *, above: float) -> ChosenLimit | None:
     cut = _trimmed(profile.bins, first, last, above=above, deviation=profile.deviation)
     cut = min(cut, len(edges) - 1)
     tail = tail_beyond(
-        edges, profile.bins, cut=cut, last=last, deviation=profile.deviation, reach=_LIMIT_REACH
+        edges,
+        profile.bins,
+        cut=cut,
+        last=last,
+        deviation=profile.deviation,
+        reach=_LIMIT_REACH,
+        sure=_LIMIT_SURE,
     )
     sizes = np.minimum(edges, (np.append([0.0], edges[:-1]) + edges + 1) / 2)
     counts = np.maximum(profile.bins[: len(edges)], 0)[first : last + 1]
