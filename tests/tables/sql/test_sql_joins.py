@@ -36,6 +36,8 @@ ROWS = {
 # The tables whose columns are compared (with ":" the key of USING, too), and FROM and WHERE.
 QUESTIONS = [
     # Both sides are kept.
+    ("ab", "a JOIN b ON a.id = b.id WHERE 1 < 2"),
+    ("ab", "a LEFT JOIN b ON a.id = b.id AND 1 > 2 WHERE 2 > 1"),
     ("ab", "a FULL JOIN b ON a.id = b.id"),
     ("ab", "a FULL JOIN b ON a.id = b.id AND a.k = b.k AND b.x > 1"),
     ("ab", "a FULL JOIN b ON a.id = b.id AND a.x + b.x > 3"),

@@ -76,12 +76,12 @@ class Relation:
         ]:
             read = {places[source] for source in sources_of(node)}
             last = max(read, default=at)
-            is_early = _is_as_good_before(parts, last, at)
+            is_early = bool(read) and _is_as_good_before(parts, last, at)
             if len(read) == 1 and is_early:
                 own[last].append(node)
             elif at < len(parts):
                 on[at].append(node)
-            elif read and is_early and parts[last].kind == "inner":
+            elif is_early and parts[last].kind == "inner":
                 on[last].append(node)
             else:
                 rest.append(node)
