@@ -16,6 +16,7 @@ looking at the truth, except where ours are inferred.
 import math
 import statistics
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ from discreet.noise import SYSTEM
 from discreet.tables import Norm, Protected, Totals
 from discreet.tables.algorithms.estimates import estimate
 from discreet.tables.model.bounds import AskedBounding
-from discreet.tables.model.statements import Profile, Statement
+from discreet.tables.model.statements import Statement
 from discreet.tables.pricing.offer import Offer
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.protected import _prepare
@@ -130,10 +131,16 @@ class Remembering:
         return str(self._inner.sql(statement))
 
     def aggregate(self, statement: Statement, /) -> Any:
-        plain = statement if isinstance(statement, Profile) else replace(statement, salt="")
+        plain = replace(statement, salt="")
         if plain not in self._known:
             self._known[plain] = self._inner.aggregate(plain)
         return self._known[plain]
+
+    def rows(self, *arguments: Any, **options: Any) -> Any:
+        return self._inner.rows(*arguments, **options)
+
+    def holding(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def close(self) -> None:
         self._inner.close()
@@ -146,7 +153,7 @@ def accuracy(folder: Path, rows: int, only: str | None = None) -> dict[str, Any]
     found: dict[str, Any] = {}
     with protected(path) as table:
         engine = Remembering(table._opened.engine)
-        table._opened = table._opened._replace(engine=engine)  # type: ignore[arg-type]
+        table._opened = table._opened._replace(engine=engine)
         for case in CASES:
             if only in (None, case.name):
                 found[case.name] = _compared(case, path, rows, plain, table)
