@@ -1,5 +1,7 @@
 """What a user's own code says when it fails in a step may show data: none of it leaves `step`."""
 
+import errno
+
 import pytest
 import torch
 from private_runs import CLASSES, Items, begin, loss_fn, make_data
@@ -126,13 +128,14 @@ def test_a_collate_that_fails_tells_nothing():
     assert private.spent.steps == 0
 
 
-def test_a_machine_that_fails_tells_nothing_and_the_run_goes_on():
+@pytest.mark.parametrize("failure", [MemoryError(ROW), OSError(errno.EIO, ROW)])
+def test_a_machine_that_fails_tells_nothing_and_the_run_goes_on(failure):
     class Short(Items):
         is_short = False
 
         def __getitem__(self, index):
             if self.is_short:
-                raise MemoryError(ROW)
+                raise failure
             return super().__getitem__(index)
 
     data = Short(*make_data(100))

@@ -1,5 +1,6 @@
 """One row at a time: whatever code of the user's makes a row, it sees no other one."""
 
+import errno
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,8 +20,12 @@ __all__ = ["Collate", "RowMaker", "Transform", "form_of"]
 Collate = Callable[[list[Any]], Any]
 Transform = Callable[[Any], Any]
 
-# No row's doing: the machine is short of something, and every row would fail alike.
+# No row's doing: the machine lacks something, and every row would fail alike.
 _BEYOND_ROWS: Final = (MemoryError, ConnectionError, TimeoutError)
+_OF_DEVICES: Final = frozenset(
+    {errno.EIO, errno.ENODEV, errno.ENXIO, errno.ESTALE, errno.ENOTCONN, errno.EMFILE, errno.ENFILE,
+     errno.ENOMEM, errno.EBADF, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENETDOWN}
+)  # fmt: skip
 
 
 @final
@@ -46,8 +51,9 @@ class RowMaker:
             return default_collate([item]) if self.collate is None else self.collate([item])
         except _BEYOND_ROWS:
             raise
-        except Exception:
-            if self.debug:
+        except Exception as error:
+            # A damaged picture is an OSError as well, but without the number of a device's error.
+            if self.debug or (isinstance(error, OSError) and error.errno in _OF_DEVICES):
                 raise
             return None
 
