@@ -1,0 +1,42 @@
+"""How a model or a loss is refused: by the operation's name and the line that calls it."""
+
+import sys
+from pathlib import Path
+from typing import Final
+
+import torch
+
+from discreet.errors import ParameterError
+
+_LIBRARIES: Final = (
+    str(Path(torch.__file__).parent),
+    str(Path(__file__).parents[2]),  # discreet.learn
+    str(Path(sys.modules["contextlib"].__file__ or "").parent),
+)
+_SITE: Final = str(Path(torch.__file__).parents[1])
+_HOW: Final = "Compute each example's loss from that example alone."
+
+
+def line_of_user() -> str:
+    """Return the file and line, outside of torch and of this package, that is being run."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        is_ours = name.startswith(_LIBRARIES) and not _is_installed_elsewhere(name)
+        if not is_ours and not name.startswith("<frozen"):
+            return f"{'/'.join(Path(name).parts[-2:])}:{frame.f_lineno}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return "an unknown line"
+
+
+def _is_installed_elsewhere(name: str) -> bool:
+    """Say whether a file below the standard library is one of an installed package's."""
+    return name.startswith(_SITE) and not name.startswith(_LIBRARIES[:2])
+
+
+def refusal(operation: str, reason: str, *, advice: str = _HOW) -> ParameterError:
+    """Return the error that refuses an operation, with the line that calls it."""
+    return ParameterError(
+        f"{operation} at {line_of_user()} {reason}. {advice} Nothing was released.",
+        parameter="model",
+    )

@@ -1,0 +1,27 @@
+"""Torch functions that look at numbers to compute the same, written so that they need not."""
+
+from typing import Any, Final
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - its name everywhere
+from torch import Tensor
+
+from discreet.learn.following.axis.refusals import refusal
+
+
+def _one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    if num_classes < 0:
+        raise refusal("one_hot", "counts the classes in the batch", advice="Give num_classes.")
+    places = torch.arange(num_classes, device=tensor.device)
+    return (tensor.unsqueeze(-1) == places).to(torch.int64)
+
+
+def _embedding_bag(input: Tensor, weight: Tensor, offsets: Any = None, *_: Any, **named: Any) -> Any:  # noqa: A002
+    if offsets is not None or input.dim() != 2:
+        raise refusal("embedding_bag", "takes bags of several lengths from one row of tokens")
+    rows = F.embedding(input, weight).sum(1)
+    weights = named.get("per_sample_weights")
+    return rows if weights is None else rows + weights.sum(1, keepdim=True)
+
+
+STAND_INS: Final[dict[Any, Any]] = {F.one_hot: _one_hot, F.embedding_bag: _embedding_bag}

@@ -1,0 +1,275 @@
+"""Run a model and a loss once for any number of units, and say where every tensor counts them."""
+
+import gc
+import random
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, Final, final
+
+import torch
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.overrides import TorchFunctionMode
+
+from discreet.errors import DiscreetError, ParameterError
+from discreet.learn.following.axis.call_log import (
+    ORIGIN,
+    WIDE,
+    CallLog,
+    TorchCall,
+    described,
+    outside_code,
+    symbols_marked,
+)
+from discreet.learn.following.axis.custom_functions import refusing_custom_functions
+from discreet.learn.following.axis.dispatching import Following
+from discreet.learn.following.axis.labels import Axis, axis_of, put_axis
+from discreet.learn.following.axis.refusals import refusal
+from discreet.learn.following.axis.stand_ins import STAND_INS
+from discreet.learn.following.axis.symbolic import UnitCount, leaf_like
+from discreet.learn.following.batch_tree import leaves, with_leaves
+
+T = Tensor
+# What a user may ask of a tensor that counts units: nothing of this tells a value of a row.
+_QUESTIONS: Final = frozenset(
+    """shape size dim ndim dtype device layout requires_grad is_leaf is_cuda is_cpu is_sparse
+    is_quantized is_meta is_nested is_mkldnn is_mps is_xpu numel nelement element_size itemsize
+    nbytes is_floating_point is_complex is_signed is_contiguous is_inference names has_names stride
+    storage_offset get_device type ndimension is_conj is_neg __class__ _is_view is_shared is_tensor
+    is_pinned is_same_size is_ipu is_vulkan is_xla is_ort is_mtia is_maia is_hpu is_vulkan
+    is_sparse_csr requires_grad_ retain_grad _backward_hooks retains_grad _version
+    __len__ __repr_self__ is_storage result_type can_cast promote_types dim_order
+    _has_compatible_shallow_copy_type""".split()
+)
+_REFUSED: Final = {
+    "register_hook": "changes gradients behind the rules",
+    "register_post_accumulate_grad_hook": "changes gradients behind the rules",
+    "grad_fn": "leads to gradients behind the rules",
+    "data": "leaves what is followed",
+    "set_": "leaves what is followed",
+    "apply_": "leaves what is followed",
+    "map_": "leaves what is followed",
+    "backward": "computes gradients of the loss's own",
+}
+
+
+@final
+class _Writing(TorchFunctionMode):
+    """Write down every call of a torch function of a trace."""
+
+    def __init__(self, following: Following, expansions: dict[Any, Any], batch: list[Tensor]):
+        super().__init__()
+        self.log = CallLog()
+        self._following, self._expansions = following, expansions
+        self._outside: dict[int, tuple[int, int]] = {}
+        self._held: list[Tensor] = []
+        for tensor in batch:
+            self._meet(tensor)
+        self.log.outside = [None] * len(batch)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func in self._expansions:
+            with self:
+                return self._expansions[func](*args, **kwargs)
+        operands: list[Tensor] = []
+        given = described((*args, *kwargs, *kwargs.values()), operands)
+        origins = tuple(map(self.origin, operands))
+        axes = tuple(map(axis_of, operands))
+        name = _name(func)
+        if name in _REFUSED and any(axes):
+            raise refusal(name, _REFUSED[name])
+        with self._following.count.inside():
+            result = STAND_INS.get(func, func)(*args, **kwargs)
+        place = len(self.log.calls)
+        outs = list(_tensors(result))
+        if any(axes):
+            _check_result(name, axes, result, outs)
+        for number, tensor in enumerate(outs):
+            code = 2 * (place * WIDE + number)
+            if name == "contiguous":
+                code = origins[0] & ~1
+            tensor.__dict__[ORIGIN] = (self.log, code, tensor._version, axis_of(tensor) is not None)
+        self.log.calls.append(
+            TorchCall(
+                func=func,
+                origins=origins,
+                given=symbols_marked(given, self.log.units),
+                operands=axes,
+                results=tuple(map(axis_of, outs)),
+            )
+        )
+        return result
+
+    def origin(self, tensor: Tensor) -> int:
+        """Return where a tensor came from."""
+        found = tensor.__dict__.get(ORIGIN)
+        if found is not None and found[0] is self.log and id(tensor) not in self._outside:
+            return int(found[1]) + (tensor._version != found[2])
+        if id(tensor) not in self._outside:
+            if axis_of(tensor) is not None or isinstance(tensor, FakeTensor):
+                raise refusal(
+                    "a tensor", "was computed from examples in a way that can not be followed"
+                )
+            if found is not None and found[3]:
+                raise refusal("a tensor", "was kept from the examples of an earlier step")
+            self._meet(tensor)
+            self.log.outside.append(tensor)
+        place, version = self._outside[id(tensor)]
+        return outside_code(place, is_changed=tensor._version != version)
+
+    def _meet(self, tensor: Tensor) -> None:
+        self._outside[id(tensor)] = (len(self._outside), tensor._version)
+        self._held.append(tensor)
+
+
+def _name(func: Any) -> str:
+    name = str(getattr(func, "__name__", func))
+    if name in ("__get__", "__set__", "__delete__"):  # of an attribute
+        name = str(getattr(getattr(func, "__self__", None), "__name__", name))
+    return name
+
+
+def _tensors(tree: Any) -> Iterator[Tensor]:
+    if isinstance(tree, Tensor):
+        yield tree
+    elif isinstance(tree, (list, tuple)):
+        for one in tree:
+            yield from _tensors(one)
+
+
+def _check_result(name: str, axes: tuple[Axis | None, ...], result: Any, outs: list[Tensor]) -> None:
+    if name in _QUESTIONS:
+        if name == "__len__" and axes[0] is not None and axes[0].dim == 0:
+            raise refusal(
+                "the number of examples",
+                "is used as a number",
+                advice="Do not divide by it, count with it or decide by it: the noisy sum is "
+                "divided by the expected size.",
+            )
+        return
+    if not outs and result is not None:
+        raise refusal(
+            name, "reads a value of the examples into Python, which may then decide what is computed"
+        )
+
+
+def traced(
+    model: nn.Module,
+    loss_fn: Callable[[nn.Module, Any], Any],
+    batch: Any,
+    *,
+    units: int,
+    expansions: dict[Any, Any],
+) -> CallLog:
+    """Return the calls of a forward pass with their axes, or refuse one that mixes units.
+
+    Claim: the loss of a row depends on the rows of its unit, on what is the same for everybody, and
+    on chance of its own; so does its gradient. See docs/proofs/unit_axis.md.
+    """
+    _require_tensors(batch)
+    count = UnitCount()
+    following = Following(count)
+    rows = [
+        leaf_like(following.mode, count, tensor, tensor.shape[0] // units)
+        for tensor in leaves(batch)
+    ]
+    for mine, tensor in zip(rows, leaves(batch), strict=True):
+        put_axis(mine, Axis(0, 1, tensor.shape[0] // units))
+    writing = _Writing(following, expansions, rows)
+    symbolic = with_leaves(batch, iter(rows))
+    with ExitStack() as stack:
+        stack.enter_context(_as_before(model, following, rows))
+        stack.enter_context(sdpa_kernel(SDPBackend.MATH))
+        stack.enter_context(refusing_custom_functions())
+        try:
+            with following, writing:
+                losses = loss_fn(model, symbolic)
+        except DiscreetError:
+            raise
+        _check_losses(losses, rows[0])
+        writing.log.losses = writing.origin(losses)
+        del losses, symbolic, rows
+        writing._held.clear()
+        log = writing.log
+        del writing
+        _check_nothing_stays(following, count)
+    return log
+
+
+def _check_losses(losses: Any, first: Tensor) -> None:
+    if not isinstance(losses, Tensor) or losses.dim() != 1:
+        shape = f"{losses.dim()} dimensions" if isinstance(losses, Tensor) else type(losses).__name__
+        raise ParameterError(
+            f"loss_fn must return one loss for each row of the batch, of shape (rows,), got "
+            f"{shape}. Use reduction='none', and average over what belongs to one row.",
+            parameter="loss_fn",
+        )
+    mine, rows = axis_of(losses), axis_of(first)
+    assert rows is not None
+    if mine is None or (mine.each, mine.kind == "index") != (rows.each, False):
+        raise ParameterError(
+            "loss_fn must return one loss for each row of the batch, of shape (rows,). Use "
+            "reduction='none', and average over what belongs to one row.",
+            parameter="loss_fn",
+        )
+    if mine.kind != "same" and (mine.outer, mine.inner) != (rows.outer, rows.inner):
+        raise refusal("loss_fn", "returns the losses in another order than the rows")
+
+
+def _require_tensors(tree: Any) -> None:
+    """Refuse rows that Python could read without anybody's noticing."""
+    if isinstance(tree, Tensor) or tree is None:
+        return
+    if isinstance(tree, dict):
+        for value in tree.values():
+            _require_tensors(value)
+    elif isinstance(tree, (list, tuple)):
+        for value in tree:
+            _require_tensors(value)
+    else:
+        raise ParameterError(
+            f"a batch holds an object of type {type(tree).__name__}: what is computed from it can "
+            "not be followed. Let the rows be tensors. Nothing was spent.",
+            parameter="dataset",
+        )
+
+
+@contextmanager
+def _as_before(model: nn.Module, following: Following, rows: list[Tensor]) -> Iterator[None]:
+    """Leave the model, its attributes and all chance as they were."""
+    held = [(module, dict(module.__dict__)) for module in model.modules()]
+    inner = [
+        (own, dict(own))
+        for _, own_dict in held
+        for name in ("_buffers", "_parameters", "_modules")
+        if isinstance(own := own_dict.get(name), dict)
+    ]
+    devices = sorted({t.device.index or 0 for t in rows if t.device.type == "cuda"})
+    state = random.getstate()
+    with torch.random.fork_rng(devices), torch.enable_grad():
+        try:
+            yield
+        finally:
+            random.setstate(state)
+            following.restore()
+            for module, own in held:
+                module.__dict__.clear()
+                module.__dict__.update(own)
+            for mutable, own in inner:
+                mutable.clear()
+                mutable.update(own)
+
+
+def _check_nothing_stays(following: Following, count: UnitCount) -> None:
+    """Refuse a pass that keeps anything of the examples, or their number, for a later one."""
+    if any(one() is not None for one in following.followed):
+        gc.collect()
+    kept = [one() for one in following.followed]
+    if any(one is not None for one in kept):
+        raise ParameterError(
+            "the forward pass keeps a tensor that was computed from examples, in an attribute or "
+            "a variable that outlives the step. Keep nothing of the rows. Nothing was released.",
+            parameter="model",
+        )
