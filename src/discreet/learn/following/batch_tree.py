@@ -21,6 +21,21 @@ def leaves(tree: Any) -> Iterator[Tensor]:
             yield from leaves(value)
 
 
+def tensors(*trees: object) -> Iterator[Tensor]:
+    """Yield the tensors in the arguments of a torch function, in order.
+
+    >>> len(list(tensors((torch.ones(1), [torch.ones(2)]), {"bias": torch.ones(3), "p": 1})))
+    3
+    """
+    for tree in trees:
+        if isinstance(tree, Tensor):
+            yield tree
+        elif isinstance(tree, (list, tuple)):
+            yield from tensors(*tree)
+        elif isinstance(tree, dict):
+            yield from tensors(*tree.values())
+
+
 def with_leaves(tree: Any, leaves: Iterator[Tensor]) -> Any:
     """Return a batch of the same form with other tensors in it."""
     if isinstance(tree, Tensor):
@@ -86,9 +101,3 @@ def blank(tree: Any) -> Any:
     if isinstance(tree, (list, tuple)):
         return type(tree)(map(blank, tree))
     return torch.zeros_like(tree) if isinstance(tree, Tensor) else type(tree)()
-
-
-def first_units(batch: Any, few: int, units: int) -> Any:
-    """Return the rows of the first few units."""
-    rows = [tensor[: few * (tensor.shape[0] // units)] for tensor in leaves(batch)]
-    return with_leaves(batch, iter(rows))

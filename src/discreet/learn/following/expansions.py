@@ -122,7 +122,12 @@ def _cell(kind: str) -> Any:
     return expanded
 
 
+def _iterated(tensor: Tensor) -> Any:
+    return iter(tensor.unbind(0))
+
+
 EXPANSIONS: dict[Any, Any] = {
+    Tensor.__iter__: _iterated,
     F.multi_head_attention_forward: _unguarded(F.multi_head_attention_forward),
     torch.lstm: _recurrent("lstm"),
     torch.gru: _recurrent("gru"),

@@ -1,7 +1,7 @@
 """Follow every use of a trainable parameter through one forward and one backward pass."""
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, final
 
 import torch
@@ -9,12 +9,16 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from discreet.errors import ParameterError
+from discreet.learn.following.axis.call_log import CallLog, TorchCall, described
+from discreet.learn.following.axis.labels import Axis
+from discreet.learn.following.axis.matching import Matching
+from discreet.learn.following.axis.trace import is_question
+from discreet.learn.following.batch_tree import tensors
 from discreet.learn.following.contributions import Contribution, Dense, Lookup
-from discreet.learn.following.unit_axes import MIXED, Axis, TorchCall, calmly, tensors
 from discreet.learn.norms.dispatch import wide
 
 
-class _Rooted(torch.autograd.Function):
+class Rooted(torch.autograd.Function):
     """Let a gradient arrive at a tensor that depends on no other."""
 
     @staticmethod
@@ -26,6 +30,18 @@ class _Rooted(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[None, None]:
         return None, None
+
+
+def calmly(func: Any, args: Any, kwargs: Any) -> Any:
+    """Call a torch function without dropout: the same rows then give the same numbers."""
+    if "dropout" in func.__name__:
+        kept = args[0] if args else kwargs["input"]
+        return kept.view_as(kept)
+    if kwargs.get("dropout_p"):
+        kwargs = {**kwargs, "dropout_p": 0.0}
+    if func is torch.nn.functional.scaled_dot_product_attention and len(args) > 4:
+        args = (*args[:4], 0.0, *args[5:])
+    return func(*args, **kwargs)
 
 
 @final
@@ -61,8 +77,9 @@ class Recorder(TorchFunctionMode):
     def __init__(
         self,
         parameters: tuple[Tensor, ...],
-        calls: list[TorchCall],
+        approved: list[CallLog],
         *,
+        batch: list[Tensor],
         units: int,
         rules: dict[Any, Any],
         expansions: dict[Any, Any],
@@ -77,8 +94,7 @@ class Recorder(TorchFunctionMode):
         self._plain: dict[int, Tensor] = {id(p): p.detach() for p in parameters}
         self._lookups: dict[int, tuple[Tensor, Tensor]] = {}  # a followed lookup: table, index
         self._expected: dict[int, int] = {}
-        self._calls = calls
-        self._next = 0
+        self._matching = Matching(approved, batch, units)
         self._rules = rules
         self._expansions = expansions
         self._fallback = fallback
@@ -93,56 +109,29 @@ class Recorder(TorchFunctionMode):
         if func in self._expansions:
             with self:
                 return self._expansions[func](*args, **kwargs)
-        place = self._next
-        self._next += 1
-        if not _meets(self._followed, args) and not (
-            kwargs and _meets(self._followed, kwargs.values())
-        ):
-            return calmly(func, args, kwargs) if self._is_calm else func(*args, **kwargs)
-        operands = list(tensors(args, kwargs))
+        operands: list[Tensor] = []
+        given = described((*args, *kwargs, *kwargs.values()) if kwargs else args, operands)
+        followed = self._followed
+        is_met = any([id(operand) in followed for operand in operands])
         if self._is_backward:
-            return self._again(func, args, kwargs, operands)
-        call = self._call(place, func, operands)
+            return self._again(func, args, kwargs, operands, given)
+        call = self._matching.call(func, operands, given)
+        if is_met:
+            result = self._met(call, func, args, kwargs, operands)
+        else:
+            result = calmly(func, args, kwargs) if self._is_calm else func(*args, **kwargs)
+        self._matching.mark(call, result)
+        return result
+
+    def _met(
+        self, call: TorchCall, func: Any, args: Any, kwargs: Any, operands: list[Tensor]
+    ) -> Any:
+        """Let the rule of an operation follow what it does with a parameter."""
         self._axes = {id(t): axis for t, axis in zip(operands, call.operands, strict=True)}
         self.results = call.results
         if not any(call.operands) and not any(call.results):
             return self._follow(func, args, kwargs)
-        axes = (*call.operands, *call.results)
-        if any(axis is not None and axis.is_minor is None for axis in axes):
-            raise ParameterError(
-                f"{call.name} meets a trainable parameter with rows that are all alike, so that it "
-                "can not be told which of them belong to one example. Keep the examples along an "
-                "axis of their own, or start with other weights.",
-                parameter="model",
-            )
-        if MIXED in axes:
-            raise ParameterError(
-                f"{call.name} mixes examples of a batch with a trainable parameter, so no example "
-                "has a gradient of its own. Compute each example's loss from that example alone.",
-                parameter="model",
-            )
-        rule = self._rules.get(func, self._fallback)
-        return rule(self, func, *args, **kwargs)
-
-    def _call(self, place: int, func: Any, operands: list[Tensor]) -> TorchCall:
-        call = self._calls[place] if place < len(self._calls) else None
-        if (
-            call is None
-            or call.name != func.__name__
-            or len(call.operands) != len(operands)
-            or not all(map(self._fits, operands, call.operands))
-        ):
-            raise ParameterError(
-                "the model does not call the same operations each time, so what belongs to one "
-                "example can not be told. Remove branches that depend on data or on chance.",
-                parameter="model",
-            )
-        return call
-
-    def _fits(self, tensor: Tensor, axis: Axis | None) -> bool:
-        if axis is None or axis.each == 0:
-            return True
-        return axis.dim < tensor.dim() and tensor.shape[axis.dim] == axis.each * self.units
+        return self._rules.get(func, self._fallback)(self, func, *args, **kwargs)
 
     # --- what rules ask and tell ---
 
@@ -172,16 +161,16 @@ class Recorder(TorchFunctionMode):
         """Bring the units to the front; several rows of a unit follow as an axis of their own."""
         if axis.dim:
             tensor = tensor.movedim(axis.dim, 0)
-        if axis.is_minor:
-            tensor = tensor.unflatten(0, (axis.each, self.units))
-            return tensor.transpose(0, 1)
-        if axis.each != 1:
-            tensor = tensor.unflatten(0, (self.units, axis.each))
+        if axis.outer != 1:
+            tensor = tensor.unflatten(0, (axis.outer, self.units, axis.inner))
+            return tensor.transpose(0, 1).flatten(1, 2)
+        if axis.inner != 1:
+            tensor = tensor.unflatten(0, (self.units, axis.inner))
         return tensor
 
     def rows_by_unit(self, tensor: Tensor, axis: Axis) -> Tensor:
         """Bring the rows of each unit together, along the first axis as before."""
-        return self.by_unit(tensor, axis).flatten(0, 1) if axis.is_minor else tensor
+        return self.by_unit(tensor, axis).flatten(0, 1) if axis.outer != 1 else tensor
 
     def watch(self, out: Tensor, *owners: Tensor, then: Callable[[Tensor], None]) -> Tensor:
         """Call ``then`` with the gradient of ``out``, which uses the followed ``owners``."""
@@ -189,7 +178,7 @@ class Recorder(TorchFunctionMode):
             return out
         self.is_narrow |= out.dtype in (torch.bfloat16, torch.float16)
         if not out.requires_grad:
-            out = _Rooted.apply(out, self._anchor)  # type: ignore[no-untyped-call]
+            out = Rooted.apply(out, self._anchor)  # type: ignore[no-untyped-call]
         if not self._is_backward:
             for owner in owners:
                 self._expected[id(owner)] = self._expected.get(id(owner), 0) + 1
@@ -225,12 +214,33 @@ class Recorder(TorchFunctionMode):
                 self._lookups[id(result)] = (table, index)
         return result
 
-    def _again(self, func: Any, args: Any, kwargs: Any, operands: list[Tensor]) -> Any:
+    def _again(
+        self, func: Any, args: Any, kwargs: Any, operands: list[Tensor], given: tuple[Any, ...]
+    ) -> Any:
         """Do what the forward pass did, unwatched: a checkpoint computes it a second time."""
-        if all(id(t) in self._followed for t in operands):
-            return self._follow(func, args, kwargs)
-        self._axes = {}
-        return self._rules.get(func, self._fallback)(self, func, *args, **kwargs)
+        call = self._matching.again(func, operands, given)
+        if call is None:
+            if is_question(func):
+                return func(*args, **kwargs)
+            raise ParameterError(
+                f"{getattr(func, '__name__', func)} in the backward pass is not what the forward "
+                "pass did: a checkpoint that computes something else, or a hook. Nothing was "
+                "released.",
+                parameter="model",
+            )
+        if not any([id(t) in self._followed for t in operands]):
+            result = calmly(func, args, kwargs) if self._is_calm else func(*args, **kwargs)
+        elif all(id(t) in self._followed for t in operands):
+            result = self._follow(func, args, kwargs)
+        else:
+            self._axes = {}
+            result = self._rules.get(func, self._fallback)(self, func, *args, **kwargs)
+        self._matching.mark(call, result)
+        return result
+
+    def finish(self, losses: Any) -> None:
+        """Compare what the forward pass returned, too."""
+        self._matching.finish(losses)
 
     def forget(self) -> None:
         """Let go of everything: hooks hold the recorder, and what it keeps leads to the hooks."""
@@ -267,16 +277,6 @@ def _quietly(then: Callable[[Tensor], None], grad: Tensor) -> None:
     """Run a rule's hook outside the mode: what it computes is no use of a parameter."""
     with torch._C.DisableTorchFunction():
         then(grad)
-
-
-def _meets(followed: dict[int, Tensor], operands: Iterable[Any]) -> bool:
-    # Every call of every torch function comes by here, so this is spelled out.
-    for operand in operands:
-        if id(operand) in followed:
-            return True
-        if type(operand) in (list, tuple) and _meets(followed, operand):
-            return True
-    return False
 
 
 def _special(

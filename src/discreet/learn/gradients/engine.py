@@ -11,19 +11,25 @@ from torch import Tensor, nn
 
 from discreet.errors import ParameterError
 from discreet.learn.choices.clipping import Clipping
-from discreet.learn.following.batch_tree import first_units, leaves, made_up, of_units
+from discreet.learn.following.axis.call_log import CallLog
+from discreet.learn.following.axis.custom_functions import refusing_custom_functions
+from discreet.learn.following.axis.matching import Diverged
+from discreet.learn.following.axis.trace import traced
+from discreet.learn.following.batch_tree import leaves, of_units
 from discreet.learn.following.contributions import Contribution, Norms, joined
 from discreet.learn.following.expansions import EXPANSIONS, backward
 from discreet.learn.following.function_identity import identity_of
-from discreet.learn.following.recorder import Recorder
-from discreet.learn.following.unit_axes import PROBES, ShapeLog, TorchCall, compare
+from discreet.learn.following.recorder import Recorder, Rooted
 from discreet.learn.gradients.flat_buffer import FlatGradient
-from discreet.learn.gradients.loss_function import FirstOfTwo, LossFunction, checked_losses
+from discreet.learn.gradients.loss_function import LossFunction, checked_losses
 from discreet.learn.gradients.norm_bounds import NormBounds
 from discreet.learn.gradients.self_check import check_gradients
 from discreet.learn.gradients.small_gradients import SmallGradients
 from discreet.learn.rules.fallback import fallback
 from discreet.learn.rules.table import RULES
+
+
+_TRIES = 8  # how often a forward pass is begun anew where chance decides what it does
 
 
 @final
@@ -55,7 +61,7 @@ class GradientEngine:
         self._checked: set[Any] = set()
         self.flat = FlatGradient(model)
         self._places = {id(p): i for i, p in enumerate(self.flat.parameters)}
-        self._calls: dict[Any, list[TorchCall]] = {}
+        self._approved: dict[Any, list[CallLog]] = {}
         self.is_spoilt = torch.zeros((), dtype=torch.bool, device=self.flat.buffer.device)
         self.clipping = clipping
 
@@ -82,9 +88,14 @@ class GradientEngine:
         if units == 1:
             # Some models do something else for a single row: let an idle one keep it company.
             pair, rows = of_units(batch, 2, 1), next(leaves(batch)).shape[0]
-            both = self.accumulate(FirstOfTwo(loss_fn), pair, units=2, is_careful=is_careful)
+            both = self._accumulate(loss_fn, pair, units=2, counted=rows, is_careful=is_careful)
             return Clipped(both.norms[:1], both.factors[:1], both.losses[:rows])
-        recorder, losses = self.record(loss_fn, batch, units=units)
+        return self._accumulate(loss_fn, batch, units=units, counted=None, is_careful=is_careful)
+
+    def _accumulate(
+        self, loss_fn: LossFunction, batch: Any, *, units: int, counted: int | None, is_careful: bool
+    ) -> Clipped:
+        recorder, losses = self.record(loss_fn, batch, units=units, counted=counted)
         try:
             with torch.no_grad(), torch.autocast(self.flat.buffer.device.type, enabled=False):
                 return self._add(recorder, losses.detach(), is_careful=is_careful)
@@ -93,8 +104,6 @@ class GradientEngine:
 
     def is_tried(self, loss_fn: LossFunction) -> bool:
         """Say whether a loss function was tried out."""
-        if isinstance(loss_fn, FirstOfTwo):
-            return True  # its own was
         return not self._is_checked or identity_of(loss_fn) in self._checked
 
     def try_again(self) -> None:
@@ -112,14 +121,40 @@ class GradientEngine:
         batch: Any,
         *,
         units: int,
+        counted: int | None = None,
         before_backward: Callable[[Recorder, Tensor], None] | None = None,
         is_calm: bool = False,
     ) -> tuple[Recorder, Tensor]:
-        """Run forward and backward, and return what every use of a parameter contributes."""
-        calls = self._layout(loss_fn, batch, units)
+        """Run forward and backward, and return what every use of a parameter contributes.
+
+        The forward pass must be one that was approved: where its calls differ, it is given up and
+        a trace decides anew. Of the losses only the first ``counted`` count, where that is given.
+        """
+        for _ in range(_TRIES):
+            try:
+                return self._record(loss_fn, batch, units, counted, before_backward, is_calm)
+            except Diverged:
+                self._approve(loss_fn, batch, units)
+        raise ParameterError(
+            "the model does not call the same operations each time, so what belongs to one example "
+            "can not be told. Remove branches that depend on chance.",
+            parameter="model",
+        )
+
+    def _record(
+        self,
+        loss_fn: LossFunction,
+        batch: Any,
+        units: int,
+        counted: int | None,
+        before_backward: Callable[[Recorder, Tensor], None] | None,
+        is_calm: bool,
+    ) -> tuple[Recorder, Tensor]:
+        key = self._key(loss_fn, batch, units)
         recorder = Recorder(
             self.flat.parameters,
-            calls,
+            self._approved.get(key) or self._approve(loss_fn, batch, units),
+            batch=list(leaves(batch)),
             units=units,
             rules=RULES,
             expansions=EXPANSIONS,
@@ -129,13 +164,18 @@ class GradientEngine:
         for parameter in self.flat.parameters:
             parameter.grad = None
         device = self.flat.buffer.device.type
-        with _as_written(), recorder:
-            losses = checked_losses(loss_fn(self.model, batch), batch)
+        with _as_written(), refusing_custom_functions(Rooted), recorder:
+            losses = loss_fn(self.model, batch)
             recorder.begin_backward()
-            if before_backward is not None:
-                before_backward(recorder, losses)
+            with torch._C.DisableTorchFunction():
+                recorder.finish(losses)
+                losses = checked_losses(losses, batch)
+                if before_backward is not None:
+                    before_backward(recorder, losses)
+                total = losses[:counted].sum()
+                one = torch.ones_like(total)
             with torch.autocast(device, enabled=False):
-                backward(losses.sum())
+                backward(total, one)
         self._check_nothing_escaped()
         with torch.no_grad(), torch.autocast(device, enabled=False):
             recorder.lead_back()
@@ -173,25 +213,21 @@ class GradientEngine:
                 found.add(self._groups[place], part.norms())
         return found.bounds(self.flat.buffer.new_zeros(units))
 
-    def _layout(self, loss_fn: LossFunction, batch: Any, units: int) -> list[TorchCall]:
-        """Return which axes count units, found by trying the model on a few rows."""
-        key = (
+    def _key(self, loss_fn: LossFunction, batch: Any, units: int) -> Any:
+        return (
             identity_of(loss_fn),
             self.model.training,
             tuple((t.shape[1:], t.dtype, t.shape[0] // units) for t in leaves(batch)),
         )
-        if key not in self._calls:
-            logs = []
-            rows = made_up(batch, PROBES[1], units)
-            for few in PROBES:
-                part = first_units(rows, few, PROBES[1])
-                log = ShapeLog(EXPANSIONS)
-                chance = torch.random.fork_rng(_devices(self.flat.buffer))
-                with torch.no_grad(), chance, _as_written(), log:
-                    loss_fn(self.model, part)
-                logs.append(log)
-            self._calls[key] = compare(*logs)
-        return self._calls[key]
+
+    def _approve(self, loss_fn: LossFunction, batch: Any, units: int) -> list[CallLog]:
+        """Trace a forward pass, and refuse one that mixes units; what the rows hold is not seen."""
+        found = self._approved.setdefault(self._key(loss_fn, batch, units), [])
+        with _as_written():
+            found.append(
+                traced(self.model, loss_fn, batch, units=units, expansions=EXPANSIONS)
+            )
+        return found
 
     def _check_nothing_escaped(self) -> None:
         escaped = [
@@ -224,6 +260,3 @@ def _as_written() -> Iterator[None]:
     finally:
         torch.backends.mha.set_fastpath_enabled(fused)
 
-
-def _devices(tensor: Tensor) -> list[int]:
-    return [tensor.device.index or 0] if tensor.is_cuda else []

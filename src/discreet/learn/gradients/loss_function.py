@@ -4,7 +4,6 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, final
 
-import torch
 from torch import Tensor, nn
 
 from discreet.errors import ParameterError
@@ -24,19 +23,6 @@ class _Around:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "identity", identity_of(self.loss_fn))
-
-
-@final
-class FirstOfTwo(_Around):
-    """Count the first of two units alone."""
-
-    __slots__ = ()
-
-    def __call__(self, model: nn.Module, batch: Any) -> Tensor:
-        losses = checked_losses(self.loss_fn(model, batch), batch)
-        counts = torch.zeros_like(losses)
-        counts[: len(losses) // 2] = 1
-        return losses * counts
 
 
 @final

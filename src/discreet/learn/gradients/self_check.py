@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from discreet.errors import ParameterError
 from discreet.learn.following.batch_tree import leaves, made_up, with_leaves
 from discreet.learn.following.contributions import joined
-from discreet.learn.following.unit_axes import PROBES
 from discreet.learn.gradients.loss_function import LossFunction
 from discreet.learn.norms.dispatch import wide
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from discreet.learn.following.recorder import Recorder
     from discreet.learn.gradients.engine import GradientEngine
 
-_UNITS = PROBES[1]
+_UNITS = 3
 _KEPT = (0, 1)  # the units that keep their rows in turn: what comes later, and what came before
 _JITTER = 0.1  # added to the weights, so that none is zero and hides what lies behind it
 _SEED = 7

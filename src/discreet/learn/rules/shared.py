@@ -7,7 +7,7 @@ from torch import Tensor
 
 from discreet.errors import ParameterError
 from discreet.learn.following.recorder import Recorder
-from discreet.learn.following.unit_axes import Axis
+from discreet.learn.following.axis.labels import Axis
 from discreet.learn.norms.dispatch import wide
 
 

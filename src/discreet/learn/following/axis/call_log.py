@@ -71,6 +71,7 @@ class TorchCall:
     """One call of a torch function: what it was given, and the axes of its tensors and results."""
 
     func: Any
+    code: int  # of the first result; the others follow in steps of 2
     origins: tuple[int, ...]
     given: tuple[Any, ...]
     operands: tuple[Axis | None, ...]

@@ -28,9 +28,8 @@ from discreet.learn.following.axis.labels import Axis, axis_of, put_axis
 from discreet.learn.following.axis.refusals import refusal
 from discreet.learn.following.axis.stand_ins import STAND_INS
 from discreet.learn.following.axis.symbolic import UnitCount, leaf_like
-from discreet.learn.following.batch_tree import leaves, with_leaves
+from discreet.learn.following.batch_tree import leaves, tensors, with_leaves
 
-T = Tensor
 # What a user may ask of a tensor that counts units: nothing of this tells a value of a row.
 _QUESTIONS: Final = frozenset(
     """shape size dim ndim dtype device layout requires_grad is_leaf is_cuda is_cpu is_sparse
@@ -83,17 +82,18 @@ class _Writing(TorchFunctionMode):
         with self._following.count.inside():
             result = STAND_INS.get(func, func)(*args, **kwargs)
         place = len(self.log.calls)
-        outs = list(_tensors(result))
+        outs = list(tensors(result))
         if any(axes):
             _check_result(name, axes, result, outs)
+        # Whether this makes a copy depends on the layout alone: then it is as if nothing was done.
+        code = origins[0] & ~1 if func == Tensor.contiguous else 2 * place * WIDE
         for number, tensor in enumerate(outs):
-            code = 2 * (place * WIDE + number)
-            if name == "contiguous":
-                code = origins[0] & ~1
-            tensor.__dict__[ORIGIN] = (self.log, code, tensor._version, axis_of(tensor) is not None)
+            origin = (self.log, code + 2 * number, tensor._version, axis_of(tensor) is not None)
+            setattr(tensor, ORIGIN, origin)
         self.log.calls.append(
             TorchCall(
                 func=func,
+                code=code,
                 origins=origins,
                 given=symbols_marked(given, self.log.units),
                 operands=axes,
@@ -131,12 +131,9 @@ def _name(func: Any) -> str:
     return name
 
 
-def _tensors(tree: Any) -> Iterator[Tensor]:
-    if isinstance(tree, Tensor):
-        yield tree
-    elif isinstance(tree, (list, tuple)):
-        for one in tree:
-            yield from _tensors(one)
+def is_question(func: Any) -> bool:
+    """Say whether a torch function tells a shape or the like, and nothing of a value."""
+    return _name(func) in _QUESTIONS
 
 
 def _check_result(name: str, axes: tuple[Axis | None, ...], result: Any, outs: list[Tensor]) -> None:
