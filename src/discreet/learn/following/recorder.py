@@ -12,7 +12,7 @@ from discreet.errors import ParameterError
 from discreet.learn.following.axis.call_log import CallLog, TorchCall, described
 from discreet.learn.following.axis.labels import Axis
 from discreet.learn.following.axis.matching import Matching
-from discreet.learn.following.axis.trace import is_question
+from discreet.learn.following.axis.questions import QUESTIONS, SIZES_ASKED
 from discreet.learn.following.batch_tree import tensors
 from discreet.learn.following.contributions import Contribution, Dense, Lookup
 from discreet.learn.norms.dispatch import wide
@@ -109,6 +109,8 @@ class Recorder(TorchFunctionMode):
         if func in self._expansions:
             with self:
                 return self._expansions[func](*args, **kwargs)
+        if func in QUESTIONS:
+            return func(*args, **kwargs)
         operands: list[Tensor] = []
         given = described((*args, *kwargs, *kwargs.values()) if kwargs else args, operands)
         followed = self._followed
@@ -220,8 +222,10 @@ class Recorder(TorchFunctionMode):
         """Do what the forward pass did, unwatched: a checkpoint computes it a second time."""
         call = self._matching.again(func, operands, given)
         if call is None:
-            if is_question(func):
+            if func in SIZES_ASKED:
                 return func(*args, **kwargs)
+            if not operands and not any(tensors(found := func(*args, **kwargs))):
+                return found  # such as a switch
             raise ParameterError(
                 f"{getattr(func, '__name__', func)} in the backward pass is not what the forward "
                 "pass did: a checkpoint that computes something else, or a hook. Nothing was "

@@ -1,5 +1,6 @@
 """The sum of clipped gradients of a micro-batch, from one forward and one backward pass."""
 
+import functools
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from discreet.errors import ParameterError
 from discreet.learn.choices.clipping import Clipping
 from discreet.learn.following.axis.call_log import CallLog
+from discreet.learn.following.axis.chance import Chance
 from discreet.learn.following.axis.custom_functions import refusing_custom_functions
 from discreet.learn.following.axis.matching import Diverged
 from discreet.learn.following.axis.trace import traced
@@ -29,7 +31,7 @@ from discreet.learn.rules.fallback import fallback
 from discreet.learn.rules.table import RULES
 
 
-_TRIES = 8  # how often a forward pass is begun anew where chance decides what it does
+_TRIES = 32  # how often a forward pass is begun anew where chance decides what it does
 
 
 @final
@@ -131,9 +133,11 @@ class GradientEngine:
         a trace decides anew. Of the losses only the first ``counted`` count, where that is given.
         """
         for _ in range(_TRIES):
+            chance = Chance.now()
             try:
                 return self._record(loss_fn, batch, units, counted, before_backward, is_calm)
             except Diverged:
+                chance.restore()  # so that the trace takes the branch that this pass took
                 self._approve(loss_fn, batch, units)
         raise ParameterError(
             "the model does not call the same operations each time, so what belongs to one example "
@@ -248,9 +252,14 @@ class GradientEngine:
 
 @contextmanager
 def _as_written() -> Iterator[None]:
-    """Run a model operation by operation: compiled or fused, it hides them."""
+    """Run a model operation by operation: compiled, scripted or fused, it hides them."""
     fused = torch.backends.mha.get_fastpath_enabled()
+    script: Any = torch._C.ScriptFunction
+    scripted = script.__call__
     torch.backends.mha.set_fastpath_enabled(False)
+    script.__call__ = lambda self, *args, **kwargs: getattr(
+        self, "_torchdynamo_inline", functools.partial(scripted, self)
+    )(*args, **kwargs)
     try:
         if "torch._dynamo" not in sys.modules:  # nothing is compiled then, and it loads slowly
             yield
@@ -258,5 +267,5 @@ def _as_written() -> Iterator[None]:
             with torch.compiler.set_stance("force_eager"):
                 yield
     finally:
+        script.__call__ = scripted
         torch.backends.mha.set_fastpath_enabled(fused)
-

@@ -5,7 +5,12 @@ from typing import Any, final
 
 import torch
 from torch import Tensor
-from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+    UnsupportedFakeTensorException,
+)
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
@@ -23,7 +28,12 @@ from discreet.learn.following.axis.refusals import refusal
 from discreet.learn.following.axis.symbolic import UnitCount, fake_mode
 from discreet.learn.following.axis.table import SIZES, rule_of
 
-_ASKED = ("prim::device", "aten::sym_size", "aten::sym_stride", "aten::sym_numel")
+_NO_SHAPE = (DataDependentOutputException, DynamicOutputShapeException, UnsupportedFakeTensorException)
+_NEW = frozenset("new_zeros new_ones new_full new_empty".split())
+_ASKED = frozenset(
+    "prim::device aten::sym_size aten::sym_stride aten::sym_numel aten::sym_storage_offset "
+    "aten::size aten::stride aten::numel aten::dim aten::is_contiguous".split()
+)
 
 
 @final
@@ -54,6 +64,11 @@ class Following(TorchDispatchMode):
         if schema.name in _ASKED:
             return func(*args, **kwargs)
         op = Operation(func, args, kwargs)
+        if op.name in _NEW and not counts_units(op["size"]):
+            # It has the kind of another tensor, and sees nothing of its numbers.
+            own = op["self"]
+            args = (torch.empty(0, dtype=own.dtype, device=own.device), *args[1:])
+            op = Operation(func, args, kwargs)
         sized = [name for name, value in op.values.items() if counts_units(value)]
         found = op.tensors
         if not sized and all(axis_of(t) is None for t in found):
@@ -99,8 +114,11 @@ class Following(TorchDispatchMode):
         if op.is_in_place and axis_of(op.tensors[0]) is None:
             raise op.mixing("writes into what is shared by")
         args, kwargs = tree_map_only(Tensor, self._faked, (args, kwargs))
-        with self.count.inside(), self.mode:
-            out = op.func(*args, **kwargs)
+        try:
+            with self.count.inside(), self.mode:
+                out = op.func(*args, **kwargs)
+        except _NO_SHAPE as error:
+            raise op.refused("has a result whose shape or value depends on data") from error
         self._label(op, out, axes)
         return out
 

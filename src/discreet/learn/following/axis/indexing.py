@@ -58,6 +58,11 @@ def embedding(op: Operation) -> Axis:
     return axis
 
 
+def renorm(op: Operation) -> Axis:
+    """Refuse an embedding that changes its table by what it reads."""
+    raise op.refused("with max_norm changes a table by what is read of it")
+
+
 def index(op: Operation) -> Axis:
     """Follow ``x[i, j, ...]`` with tensors as indices."""
     return _indexed(op)

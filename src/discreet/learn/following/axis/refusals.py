@@ -14,7 +14,7 @@ _LIBRARIES: Final = (
     str(Path(sys.modules["contextlib"].__file__ or "").parent),
 )
 _SITE: Final = str(Path(torch.__file__).parents[1])
-_HOW: Final = "Compute each example's loss from that example alone."
+_HOW: Final = "Compute each example's loss from that example alone, with reduction='none'."
 
 
 def line_of_user() -> str:

@@ -16,11 +16,25 @@ def _one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     return (tensor.unsqueeze(-1) == places).to(torch.int64)
 
 
-def _embedding_bag(input: Tensor, weight: Tensor, offsets: Any = None, *_: Any, **named: Any) -> Any:  # noqa: A002
+def _embedding_bag(  # noqa: PLR0913 - as torch has it
+    input: Tensor,  # noqa: A002
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    *_: Any,
+    **__: Any,
+) -> Tensor:
     if offsets is not None or input.dim() != 2:
         raise refusal("embedding_bag", "takes bags of several lengths from one row of tokens")
+    if max_norm is not None or scale_grad_by_freq:
+        raise refusal("embedding_bag", "has max_norm or scale_grad_by_freq, which mix examples")
     rows = F.embedding(input, weight).sum(1)
-    weights = named.get("per_sample_weights")
+    weights = per_sample_weights
     return rows if weights is None else rows + weights.sum(1, keepdim=True)
 
 

@@ -34,7 +34,7 @@ class UnitCount(ShapeEnv):
 
     A question about sizes that has one answer for all numbers of units gets it. Within a torch
     function another one is about speed and memory, and is answered for some number; within a
-    user's code it would make that number a value, and is refused.
+    user's code it would make that number a value, and is refused. So is the number itself.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class UnitCount(ShapeEnv):
         known = self._known[orig_expr]
         if known is not None:
             return known
-        if self._is_inside:
+        if self._is_inside and not isinstance(orig_expr, sympy.Expr):
             return sympy.sympify(orig_expr).xreplace({self._symbol: sympy.Integer(_HINT)})
         raise refusal(
             "the number of examples",

@@ -64,6 +64,7 @@ _BY_RULE: Final[dict[Rule, str]] = {
     views.diag_embed: "diag_embed",
     views.unfold: "unfold",
     views.as_complex: "view_as_complex",
+    views.restrided: "as_strided_",
     reductions.reduce: "sum.dim_IntList mean.dim amax amin aminmax max.dim min.dim prod.dim_int "
     "var.correction std.correction var_mean.correction std_mean.correction var.dim std.dim "
     "logsumexp norm.ScalarOpt_dim norm.ScalarOpt_dim_dtype linalg_vector_norm any.dim any.dims "
@@ -84,6 +85,7 @@ _BY_RULE: Final[dict[Rule, str]] = {
     indexing.index_select: "index_select",
     indexing.index_write: "index_add index_copy index_fill",
     indexing.embedding: "embedding",
+    indexing.renorm: "embedding_renorm",
     indexing.index: "index _unsafe_index",
     indexing.index_put: "index_put _index_put_impl _unsafe_index_put",
     indexing.search: "bucketize searchsorted",
@@ -131,9 +133,9 @@ _BY_RULE: Final[dict[Rule, str]] = {
 _SIZED: Final = {
     "size": "view _unsafe_view reshape _reshape_alias expand rand randn randint "
     + " ".join({name.partition(".")[0] for name in _CONSTANTS})
-    + " affine_grid_generator",
+    + " affine_grid_generator as_strided_",
     "shape": "reshape",
-    "stride": "_reshape_alias",
+    "stride": "_reshape_alias as_strided_",
     "repeats": "repeat",
     "start": "slice",
     "end": "slice arange",

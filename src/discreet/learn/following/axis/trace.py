@@ -1,18 +1,18 @@
 """Run a model and a loss once for any number of units, and say where every tensor counts them."""
 
 import gc
-import random
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final, final
 
 import torch
 from torch import Tensor, nn
+from torch._dispatch.python import enable_python_dispatcher
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 
-from discreet.errors import DiscreetError, ParameterError
+from discreet.errors import ParameterError
 from discreet.learn.following.axis.call_log import (
     ORIGIN,
     WIDE,
@@ -22,33 +22,22 @@ from discreet.learn.following.axis.call_log import (
     outside_code,
     symbols_marked,
 )
+from discreet.learn.following.axis.chance import Chance
 from discreet.learn.following.axis.custom_functions import refusing_custom_functions
 from discreet.learn.following.axis.dispatching import Following
 from discreet.learn.following.axis.labels import Axis, axis_of, put_axis
+from discreet.learn.following.axis.questions import QUESTIONS, SIZES_ASKED, name_of
 from discreet.learn.following.axis.refusals import refusal
 from discreet.learn.following.axis.stand_ins import STAND_INS
 from discreet.learn.following.axis.symbolic import UnitCount, leaf_like
 from discreet.learn.following.batch_tree import leaves, tensors, with_leaves
 
-# What a user may ask of a tensor that counts units: nothing of this tells a value of a row.
-_QUESTIONS: Final = frozenset(
-    """shape size dim ndim dtype device layout requires_grad is_leaf is_cuda is_cpu is_sparse
-    is_quantized is_meta is_nested is_mkldnn is_mps is_xpu numel nelement element_size itemsize
-    nbytes is_floating_point is_complex is_signed is_contiguous is_inference names has_names stride
-    storage_offset get_device type ndimension is_conj is_neg __class__ _is_view is_shared is_tensor
-    is_pinned is_same_size is_ipu is_vulkan is_xla is_ort is_mtia is_maia is_hpu is_vulkan
-    is_sparse_csr requires_grad_ retain_grad _backward_hooks retains_grad _version
-    __len__ __repr_self__ is_storage result_type can_cast promote_types dim_order
-    _has_compatible_shallow_copy_type""".split()
-)
+_HOOK: Final = "changes gradients behind the rules"
+_AWAY: Final = "leaves what is followed"
 _REFUSED: Final = {
-    "register_hook": "changes gradients behind the rules",
-    "register_post_accumulate_grad_hook": "changes gradients behind the rules",
-    "grad_fn": "leads to gradients behind the rules",
-    "data": "leaves what is followed",
-    "set_": "leaves what is followed",
-    "apply_": "leaves what is followed",
-    "map_": "leaves what is followed",
+    **dict.fromkeys(("register_hook", "register_post_accumulate_grad_hook", "grad_fn"), _HOOK),
+    **dict.fromkeys("data set_ apply_ map_ map2_ numpy __array__ __dlpack__ data_ptr".split(), _AWAY),
+    **dict.fromkeys("untyped_storage storage tolist __reduce_ex__ __deepcopy__".split(), _AWAY),
     "backward": "computes gradients of the loss's own",
 }
 
@@ -72,11 +61,13 @@ class _Writing(TorchFunctionMode):
         if func in self._expansions:
             with self:
                 return self._expansions[func](*args, **kwargs)
+        if func in QUESTIONS:
+            return func(*args, **kwargs)
         operands: list[Tensor] = []
         given = described((*args, *kwargs, *kwargs.values()), operands)
         origins = tuple(map(self.origin, operands))
         axes = tuple(map(axis_of, operands))
-        name = _name(func)
+        name = name_of(func)
         if name in _REFUSED and any(axes):
             raise refusal(name, _REFUSED[name])
         with self._following.count.inside():
@@ -84,7 +75,7 @@ class _Writing(TorchFunctionMode):
         place = len(self.log.calls)
         outs = list(tensors(result))
         if any(axes):
-            _check_result(name, axes, result, outs)
+            _check_result(func, name, axes, result, outs)
         # Whether this makes a copy depends on the layout alone: then it is as if nothing was done.
         code = origins[0] & ~1 if func == Tensor.contiguous else 2 * place * WIDE
         for number, tensor in enumerate(outs):
@@ -124,20 +115,8 @@ class _Writing(TorchFunctionMode):
         self._held.append(tensor)
 
 
-def _name(func: Any) -> str:
-    name = str(getattr(func, "__name__", func))
-    if name in ("__get__", "__set__", "__delete__"):  # of an attribute
-        name = str(getattr(getattr(func, "__self__", None), "__name__", name))
-    return name
-
-
-def is_question(func: Any) -> bool:
-    """Say whether a torch function tells a shape or the like, and nothing of a value."""
-    return _name(func) in _QUESTIONS
-
-
-def _check_result(name: str, axes: tuple[Axis | None, ...], result: Any, outs: list[Tensor]) -> None:
-    if name in _QUESTIONS:
+def _check_result(func: Any, name: str, axes: tuple[Axis | None, ...], result: Any, outs: list[Tensor]) -> None:
+    if func in SIZES_ASKED:
         if name == "__len__" and axes[0] is not None and axes[0].dim == 0:
             raise refusal(
                 "the number of examples",
@@ -180,11 +159,9 @@ def traced(
         stack.enter_context(_as_before(model, following, rows))
         stack.enter_context(sdpa_kernel(SDPBackend.MATH))
         stack.enter_context(refusing_custom_functions())
-        try:
-            with following, writing:
-                losses = loss_fn(model, symbolic)
-        except DiscreetError:
-            raise
+        stack.enter_context(enable_python_dispatcher())  # of composites that know symbolic sizes
+        with following, writing:
+            losses = loss_fn(model, symbolic)
         _check_losses(losses, rows[0])
         writing.log.losses = writing.origin(losses)
         del losses, symbolic, rows
@@ -244,12 +221,12 @@ def _as_before(model: nn.Module, following: Following, rows: list[Tensor]) -> It
         if isinstance(own := own_dict.get(name), dict)
     ]
     devices = sorted({t.device.index or 0 for t in rows if t.device.type == "cuda"})
-    state = random.getstate()
+    chance = Chance.now()
     with torch.random.fork_rng(devices), torch.enable_grad():
         try:
             yield
         finally:
-            random.setstate(state)
+            chance.restore()
             following.restore()
             for module, own in held:
                 module.__dict__.clear()
@@ -263,10 +240,21 @@ def _check_nothing_stays(following: Following, count: UnitCount) -> None:
     """Refuse a pass that keeps anything of the examples, or their number, for a later one."""
     if any(one() is not None for one in following.followed):
         gc.collect()
-    kept = [one() for one in following.followed]
-    if any(one is not None for one in kept):
+    if any(one() is not None for one in following.followed):
         raise ParameterError(
             "the forward pass keeps a tensor that was computed from examples, in an attribute or "
             "a variable that outlives the step. Keep nothing of the rows. Nothing was released.",
             parameter="model",
         )
+    if any(_is_kept(number, count) for number in gc.get_objects()):
+        raise ParameterError(
+            "the forward pass keeps the number of examples, in an attribute or a variable that "
+            "outlives the step. Keep nothing of the rows. Nothing was released.",
+            parameter="model",
+        )
+
+
+def _is_kept(thing: object, count: UnitCount) -> bool:
+    if type(thing) not in (torch.SymInt, torch.SymFloat, torch.SymBool):
+        return False
+    return thing is not count.units and thing.node.shape_env is count  # type: ignore[attr-defined]

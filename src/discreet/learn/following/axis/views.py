@@ -251,3 +251,17 @@ def as_complex(op: Operation) -> Axis:
     if op.name == "view_as_complex" and axis.dim == op["self"].dim() - 1:
         raise op.mixing("pairs")
     return axis
+
+
+def restrided(op: Operation) -> Axis:
+    """Follow strides that are written anew and mean the same, as pooling does to its results."""
+    tensor, axis = op["self"], _own(op)
+    is_same = len(op["size"]) == tensor.dim() and not op["storage_offset"]
+    for old, new, stride, asked in zip(
+        tensor.shape, op["size"], tensor.stride(), op["stride"], strict=False
+    ):
+        is_one = isinstance(old, int) and old == 1
+        is_same = is_same and bool(old == new) and (is_one or bool(stride == asked))
+    if not is_same:
+        raise op.mixing("tears apart or runs together")
+    return axis
