@@ -8,14 +8,17 @@ it is elsewhere in a smaller batch. Together they must have the gradient that pl
 
 import functools
 import math
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from discreet.errors import ParameterError
+from discreet.learn.following.axis.chance import Chance
 from discreet.learn.following.batch_tree import leaves, made_up, with_leaves
 from discreet.learn.following.contributions import joined
 from discreet.learn.gradients.loss_function import LossFunction
@@ -151,6 +154,8 @@ def _by_autograd(engine: "GradientEngine", loss_fn: LossFunction, batch: Any) ->
 def _seed(engine: "GradientEngine", seed: int) -> None:
     """Set the generators that a forward pass may draw from, on this device alone."""
     torch.default_generator.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002 - what a model may draw from, not we
     device = engine.flat.buffer.device
     if device.type == "cuda":
         torch.cuda.default_generators[device.index or 0].manual_seed(seed)
@@ -237,6 +242,7 @@ def _shaken(engine: "GradientEngine") -> Iterator[None]:
     # Recurrent networks of cuDNN have no backward pass outside training.
     is_still = any(isinstance(m, nn.RNNBase) and not m.training for m in model.modules())
     plainly = torch.backends.cudnn.flags(enabled=False) if is_still else nullcontext()
+    chance = Chance.now()
     with torch.random.fork_rng(devices), plainly:
         _seed(engine, _SEED)
         try:
@@ -245,6 +251,7 @@ def _shaken(engine: "GradientEngine") -> Iterator[None]:
                     parameter.add_(torch.randn_like(parameter), alpha=_JITTER)
             yield
         finally:
+            chance.restore()
             with torch.no_grad():
                 for parameter, value in zip(parameters, saved, strict=True):
                     parameter.copy_(value)

@@ -6,6 +6,7 @@ from outside of the pass, one with an older origin from an earlier step.
 """
 
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any, Final, final
 
 import torch
@@ -126,7 +127,7 @@ def described(values: Any, operands: list[Tensor]) -> tuple[Any, ...]:
         elif isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             found.append(value)
         else:
-            found.append(kind)
+            found.append(int(value) if isinstance(value, Integral) else kind)
     return tuple(found)
 
 

@@ -130,13 +130,28 @@ class Following(TorchDispatchMode):
     def _label(self, op: Operation, out: Any, axes: Any) -> None:
         outs = [out] if isinstance(out, Tensor) else [t for t in out or () if t is not None]
         axes = axes if isinstance(axes, list) else [axes] * len(outs)
+        if not op.is_in_place and any(one.alias_info for one in op.func._schema.returns):
+            axes = [_ordered(axis) for axis in axes]
+            for tensor in op.tensors:
+                put_axis(tensor, _ordered(axis_of(tensor)))
         for tensor, axis in zip(outs, axes, strict=False):
             if not isinstance(tensor, FakeTensor):
                 raise op.refused("can not be followed")
             _check(op, tensor, axis)
-            put_axis(tensor, axis)
+            old = axis_of(tensor)
+            put_axis(tensor, axis if old is None or old.kind == "same" else old)
             if axis is not None:
                 self.followed.append(weakref.ref(tensor))
+
+
+def _ordered(axis: Axis | None) -> Axis | None:
+    """Give the places of an axis an order, where they were all alike.
+
+    Done to whatever has a view: who writes to one of them, writes to the other.
+    """
+    if axis is None or axis.kind != "same" or axis.each == 1:
+        return axis
+    return Axis(axis.dim, axis.outer, axis.inner)
 
 
 def _check(op: Operation, tensor: Tensor, axis: Axis | None) -> None:

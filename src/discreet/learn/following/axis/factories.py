@@ -34,7 +34,8 @@ def constant_like(op: Operation) -> Axis | None:
 
 def chance_like(op: Operation) -> Axis | None:
     """Follow independent draws in the shape of other tensors, by their numbers or not."""
-    return op.aligned()
+    axis = op.aligned()
+    return None if axis is None else Axis(axis.dim, axis.outer, axis.inner)
 
 
 def chance_in_place(op: Operation) -> Axis | None:

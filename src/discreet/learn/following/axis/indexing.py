@@ -80,6 +80,8 @@ def _indexed(op: Operation) -> Axis:
     found = _broadcast(op, given, most)
     if axis is None:
         assert found is not None
+        if any((own := axis_of(one)) is not None and own.kind == "index" for one in given):
+            raise op.refused("uses the places of examples in the batch as numbers")
         return Axis(front + found.dim, found.outer, found.inner)
     if axis.dim in used:
         own = axis_of(indices[axis.dim])
@@ -148,8 +150,9 @@ def index_put(op: Operation) -> Axis:
     read = _indexed(op)
     if own is not None:
         ndim = _read_dims(op)
-        op.met(read, Axis(own.dim + ndim - values.dim(), own.outer, own.inner, own.kind))
-    elif values.dim() >= _read_dims(op) - read.dim and values.shape[read.dim - _read_dims(op)] != 1:
+        met = op.met(read, Axis(own.dim + ndim - values.dim(), own.outer, own.inner, own.kind))
+        return Axis(axis.dim, met.outer, met.inner) if axis.kind == "same" else axis
+    if values.dim() >= _read_dims(op) - read.dim and values.shape[read.dim - _read_dims(op)] != 1:
         raise op.refused("meets each example with a number of its own place in the batch")
     return axis
 

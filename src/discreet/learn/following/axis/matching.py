@@ -1,6 +1,7 @@
 """Compare a forward pass with approved ones, call by call, while it runs."""
 
-from typing import Any, final
+from dataclasses import replace
+from typing import Any, Final, final
 
 from torch import Tensor
 
@@ -62,6 +63,10 @@ class Matching:
             call = self._calls[place]
             if call.origins == origins and call.given == given and call.func == func:
                 return call
+            if func in _MIRRORED and _MIRRORED[func] == call.func:
+                # Python hands a comparison to a tensor of a trace first, on whichever side it is.
+                if call.origins == origins[::-1] and call.given == given:
+                    return replace(call, operands=call.operands[::-1])
         return self._elsewhere(place, func, operands, given)
 
     def _elsewhere(
@@ -119,4 +124,18 @@ class Matching:
             raise Diverged
 
 
-_UNKNOWN = 1 << 60  # a code that no approved call has
+_MIRRORED: Final[dict[Any, Any]] = {
+    Tensor.lt: Tensor.gt,
+    Tensor.gt: Tensor.lt,
+    Tensor.le: Tensor.ge,
+    Tensor.ge: Tensor.le,
+    Tensor.eq: Tensor.eq,
+    Tensor.ne: Tensor.ne,
+    Tensor.__lt__: Tensor.__gt__,
+    Tensor.__gt__: Tensor.__lt__,
+    Tensor.__le__: Tensor.__ge__,
+    Tensor.__ge__: Tensor.__le__,
+    Tensor.__eq__: Tensor.__eq__,
+    Tensor.__ne__: Tensor.__ne__,
+}
+_UNKNOWN: Final = 1 << 60  # a code that no approved call has

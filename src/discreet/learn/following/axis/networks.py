@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from torch import Tensor
-
 from discreet.learn.following.axis.labels import Axis
 from discreet.learn.following.axis.operation import Operation
 
@@ -130,7 +128,7 @@ def multinomial(op: Operation) -> Axis:
     assert axis is not None
     if op["self"].dim() != 2 or axis.dim != 0:
         raise op.mixing("draws among")
-    return axis
+    return Axis(0, axis.outer, axis.inner)
 
 
 def fourier(op: Operation) -> Axis:
@@ -173,6 +171,3 @@ def data_shaped(op: Operation) -> Axis:
     """Refuse shapes that depend on data."""
     raise op.refused("makes shapes that depend on the examples' data; use torch.where and masks")
 
-
-def tensors_of(op: Operation) -> list[Tensor]:
-    return op.tensors

@@ -90,7 +90,7 @@ def matrices(op: Operation) -> Axis:
 
 def distances(op: Operation) -> Axis:
     """Follow the distances of all rows of one matrix to those of another."""
-    one, other = op.axis("x1"), op.axis("x2")
+    one, other = op.axis("x1"), op.axis("x2")  # of both, rows are the last dimension but one
     if one is not None and other is not None:
         axis = op.met(one, other)
         if axis.dim >= op["x1"].dim() - 2:

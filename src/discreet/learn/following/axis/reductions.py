@@ -39,15 +39,6 @@ def along(op: Operation) -> Axis:
     return axis
 
 
-def softmax_like(op: Operation) -> Axis:
-    return along(op)
-
-
-def halves(op: Operation) -> Axis:
-    """Follow a gated unit, which halves a dimension."""
-    return along(op)
-
-
 def roll(op: Operation) -> Axis:
     axis = op.axis("self")
     assert axis is not None

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
 from torch import Tensor
 
+from discreet.learn.following.axis.labels import times_units
 from discreet.learn.following.axis.refusals import refusal
 
 
@@ -38,4 +39,31 @@ def _embedding_bag(  # noqa: PLR0913 - as torch has it
     return rows if weights is None else rows + weights.sum(1, keepdim=True)
 
 
-STAND_INS: Final[dict[Any, Any]] = {F.one_hot: _one_hot, F.embedding_bag: _embedding_bag}
+def _chunk(tensor: Tensor, chunks: int, dim: int = 0) -> Any:
+    each = times_units(tensor.shape[dim])
+    if each is None:
+        return torch.ops.aten.chunk(tensor, chunks, dim)
+    if each % chunks:
+        raise refusal("chunk", "splits the examples of a batch")
+    return _split(tensor, tensor.shape[dim] // each * (each // chunks), dim)
+
+
+def _split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
+    size, parts = tensor.shape[dim], split_size_or_sections
+    each = times_units(size)
+    if each is None or isinstance(parts, (list, tuple)):
+        return torch.functional.split(tensor, parts, dim)
+    part = times_units(parts)
+    if part is None or each % part:
+        raise refusal("split", "splits the examples of a batch")
+    return tuple(tensor.narrow(dim, k * parts, parts) for k in range(each // part))
+
+
+STAND_INS: Final[dict[Any, Any]] = {
+    F.one_hot: _one_hot,
+    F.embedding_bag: _embedding_bag,
+    torch.chunk: _chunk,
+    Tensor.chunk: _chunk,
+    torch.split: _split,
+    Tensor.split: _split,
+}

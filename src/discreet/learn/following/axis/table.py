@@ -35,7 +35,7 @@ mvlgamma nan_to_num ne neg negative nextafter polar polygamma positive pow rad2d
 relu6 remainder round rsqrt rsub selu sgn sigmoid sign signbit silu sin sinc sinh softplus
 softshrink special_entr special_erfcx special_i0e special_i1 special_i1e special_log_ndtr
 special_ndtri special_xlog1py special_zeta sqrt square sub subtract tan tanh threshold true_divide
-trunc where.self where.ScalarSelf where.ScalarOther where.Scalar xlogy copy _to_copy clone
+trunc where.self where.ScalarSelf where.ScalarOther where.Scalar xlogy copy
 """.split()
 
 _CONSTANTS: Final = (
@@ -43,8 +43,9 @@ _CONSTANTS: Final = (
 )
 
 _BY_RULE: Final[dict[Rule, str]] = {
-    views.same: "alias detach lift_fresh lift_fresh_copy view_as_real view.dtype _conj "
-    "resolve_conj resolve_neg _neg_view contiguous _reshape_copy real imag",
+    views.same: "alias detach lift_fresh lift_fresh_copy clone contiguous",
+    views.copied: "_to_copy",
+    views.read_as: "view_as_real view.dtype _conj resolve_conj resolve_neg _neg_view real imag",
     views.reshape: "view _unsafe_view reshape _reshape_alias",
     views.permute: "permute",
     views.transpose: "transpose t",
@@ -80,7 +81,7 @@ _BY_RULE: Final[dict[Rule, str]] = {
     products.convolution: "convolution _convolution convolution_overrideable",
     products.matrices: "tril triu linalg_inv_ex linalg_cholesky_ex linalg_matrix_exp _linalg_det "
     "_linalg_slogdet _linalg_svd _linalg_eigh linalg_qr linalg_eig linalg_lu_factor_ex",
-    products.distances: "_cdist_forward",
+    products.distances: "_cdist_forward _euclidean_dist",
     indexing.gather: "gather scatter scatter_add scatter_reduce",
     indexing.index_select: "index_select",
     indexing.index_write: "index_add index_copy index_fill",
@@ -117,8 +118,7 @@ _BY_RULE: Final[dict[Rule, str]] = {
     networks.parametric_relu: "_prelu_kernel",
     factories.constant: " ".join(_CONSTANTS),
     factories.chance: "rand randn randint.low randint normal.float_float",
-    factories.constant_like: "zeros_like ones_like full_like empty_like fill zero empty_strided "
-    "new_empty_strided",
+    factories.constant_like: "zeros_like ones_like full_like empty_like fill zero",
     factories.chance_like: "rand_like randn_like randint_like bernoulli normal native_dropout "
     "poisson binomial _standard_gamma rrelu_with_noise rrelu_with_noise_functional "
     "normal.Tensor_float normal.float_Tensor normal.Tensor_Tensor bernoulli.p",
@@ -166,6 +166,8 @@ SIZES: Final[frozenset[tuple[str, str]]] = frozenset(
 
 def rule_of(op: Operation) -> Rule | None:
     """Return the rule of an operation, if it has one."""
+    if not op.func._schema.name.startswith("aten::"):
+        return None
     overload = op.func._schema.overload_name
     plain = op.name.removesuffix("_") if op.is_in_place else op.name
     for name in (f"{op.name}.{overload}", op.name, f"{plain}.{overload}", plain):

@@ -3,6 +3,7 @@
 import sys
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from discreet.learn.following.axis.labels import Axis, axis_of, put_axis, regrouped, times_units
@@ -13,21 +14,39 @@ def _moved(axis: Axis, dim: int) -> Axis:
     return Axis(dim, axis.outer, axis.inner, axis.kind)
 
 
-def _own(op: Operation, name: str = "self") -> Axis:
-    """Return the axis of a tensor that has one; the units' numbers may be viewed and copied."""
-    axis = axis_of(op[name])
+def _own(op: Operation) -> Axis:
+    """Return the axis of a tensor that has one."""
+    axis = op.axis("self")
     assert axis is not None
     return axis
 
 
-def same(op: Operation) -> Axis | None:
+def _viewed(op: Operation) -> Axis:
+    """Return the axis of a tensor that may hold the units' numbers: a view leaves these as is."""
+    axis = axis_of(op["self"])
+    assert axis is not None
+    return axis
+
+
+def same(op: Operation) -> Axis:
     """Follow a copy or an alias."""
-    return axis_of(op["self"])
+    return _viewed(op)
+
+
+def copied(op: Operation) -> Axis:
+    """Follow a copy of another kind of number; few bits do not hold the units' numbers."""
+    axis = _viewed(op)
+    return axis if op["dtype"] in (None, torch.int64) else _own(op)
+
+
+def read_as(op: Operation) -> Axis:
+    """Follow the same bits, read in another way."""
+    return _own(op)
 
 
 def reshape(op: Operation) -> Axis:
     """Follow a new shape for the same numbers in the same order."""
-    tensor, axis = op["self"], _own(op)
+    tensor, axis = op["self"], _viewed(op)
     sizes = list(op["size"] if op["size"] is not None else op["shape"])
     if -1 in [size for size in sizes if isinstance(size, int)]:
         place = sizes.index(-1)
@@ -58,24 +77,24 @@ def reshape(op: Operation) -> Axis:
 
 
 def permute(op: Operation) -> Axis:
-    axis, count = _own(op), op["self"].dim()
+    axis, count = _viewed(op), op["self"].dim()
     return _moved(axis, [dim % count for dim in op["dims"]].index(axis.dim))
 
 
 def transpose(op: Operation) -> Axis:
-    axis = _own(op)
+    axis = _viewed(op)
     pair = (op.dim("dim0"), op.dim("dim1")) if "dim0" in op.values else (0, op["self"].dim() - 1)
     other = {pair[0]: pair[1], pair[1]: pair[0]}
     return _moved(axis, other.get(axis.dim, axis.dim))
 
 
 def unsqueeze(op: Operation) -> Axis:
-    axis, dim = _own(op), op.dim(extra=1)
+    axis, dim = _viewed(op), op.dim(extra=1)
     return _moved(axis, axis.dim + (dim <= axis.dim))
 
 
 def squeeze(op: Operation) -> Axis:
-    tensor, axis = op["self"], _own(op)
+    tensor, axis = op["self"], _viewed(op)
     asked = op["dim"]
     dims = range(tensor.dim()) if asked is None else [asked] if isinstance(asked, int) else asked
     gone = [d % tensor.dim() for d in dims]
@@ -111,7 +130,7 @@ def repeat(op: Operation) -> Axis:
 
 
 def select(op: Operation) -> Axis:
-    axis, dim = _own(op), op.dim()
+    axis, dim = _viewed(op), op.dim()
     if dim == axis.dim:
         raise op.mixing("picks one of")
     return _moved(axis, axis.dim - (dim < axis.dim))
@@ -162,7 +181,7 @@ def split(op: Operation) -> Axis | list[Axis]:
 
 
 def unbind(op: Operation) -> Axis:
-    axis, dim = _own(op), op.dim()
+    axis, dim = _viewed(op), op.dim()
     if dim == axis.dim:
         raise op.mixing("takes apart")
     return _moved(axis, axis.dim - (dim < axis.dim))
