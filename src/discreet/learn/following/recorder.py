@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, final
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from discreet.errors import ParameterError
@@ -76,6 +76,7 @@ class Recorder(TorchFunctionMode):
 
     def __init__(
         self,
+        model: nn.Module,
         parameters: tuple[Tensor, ...],
         approved: list[CallLog],
         *,
@@ -94,7 +95,7 @@ class Recorder(TorchFunctionMode):
         self._plain: dict[int, Tensor] = {id(p): p.detach() for p in parameters}
         self._lookups: dict[int, tuple[Tensor, Tensor]] = {}  # a followed lookup: table, index
         self._expected: dict[int, int] = {}
-        self._matching = Matching(approved, batch, units)
+        self._matching = Matching(model, approved, batch, units)
         self._rules = rules
         self._expansions = expansions
         self._fallback = fallback

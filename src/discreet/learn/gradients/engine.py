@@ -17,6 +17,7 @@ from discreet.learn.following.axis.chance import Chance
 from discreet.learn.following.axis.custom_functions import refusing_custom_functions
 from discreet.learn.following.axis.matching import Diverged
 from discreet.learn.following.axis.trace import traced
+from discreet.learn.following.axis.unread_masks import unread_masks
 from discreet.learn.following.batch_tree import leaves, of_units
 from discreet.learn.following.contributions import Contribution, Norms, joined
 from discreet.learn.following.expansions import EXPANSIONS, backward
@@ -156,6 +157,7 @@ class GradientEngine:
     ) -> tuple[Recorder, Tensor]:
         key = self._key(loss_fn, batch, units)
         recorder = Recorder(
+            self.model,
             self.flat.parameters,
             self._approved.get(key) or self._approve(loss_fn, batch, units),
             batch=list(leaves(batch)),
@@ -261,11 +263,12 @@ def _as_written() -> Iterator[None]:
         self, "_torchdynamo_inline", functools.partial(scripted, self)
     )(*args, **kwargs)
     try:
-        if "torch._dynamo" not in sys.modules:  # nothing is compiled then, and it loads slowly
-            yield
-        else:
-            with torch.compiler.set_stance("force_eager"):
+        with unread_masks():
+            if "torch._dynamo" not in sys.modules:  # nothing is compiled, and it loads slowly
                 yield
+            else:
+                with torch.compiler.set_stance("force_eager"):
+                    yield
     finally:
         script.__call__ = scripted
         torch.backends.mha.set_fastpath_enabled(fused)

@@ -10,7 +10,7 @@ from numbers import Integral
 from typing import Any, Final, final
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from discreet.learn.following.axis.labels import Axis, SizeError, counts_units, times_units
 
@@ -147,3 +147,17 @@ def _marked(value: Any, units: Units) -> Any:
     if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
         return _Mark("a number of examples")
     return value
+
+
+_ALIASES: Final = -(1 << 40)
+
+
+def alias_code(model: nn.Module, tensor: Tensor) -> int | None:
+    """Return the number of a tensor that is another name for a parameter or buffer, if it is."""
+    if type(tensor) not in (Tensor, nn.Parameter):
+        return None
+    place = tensor.untyped_storage().data_ptr()
+    for number, own in enumerate((*model.parameters(), *model.buffers())):
+        if place and own.untyped_storage().data_ptr() == place:
+            return _ALIASES - 2 * number
+    return None

@@ -3,12 +3,13 @@
 from dataclasses import replace
 from typing import Any, Final, final
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from discreet.learn.following.axis.call_log import (
     ORIGIN,
     CallLog,
     TorchCall,
+    alias_code,
     outside_code,
 )
 from discreet.learn.following.axis.refusals import refusal
@@ -23,10 +24,12 @@ class Diverged(Exception):
 class Matching:
     """One forward pass as it is being compared."""
 
-    __slots__ = ("_batch", "_calls", "_log", "_logs", "_next", "_outside", "_units")
+    __slots__ = ("_batch", "_calls", "_log", "_logs", "_model", "_next", "_outside", "_units")
 
-    def __init__(self, logs: list[CallLog], batch: list[Tensor], units: int) -> None:
-        self._logs, self._batch, self._units = logs, batch, units
+    def __init__(
+        self, model: nn.Module, logs: list[CallLog], batch: list[Tensor], units: int
+    ) -> None:
+        self._model, self._logs, self._batch, self._units = model, logs, batch, units
         self._next = 0
         self._take(logs[-1])
 
@@ -46,7 +49,8 @@ class Matching:
             return outside_code(known[0], is_changed=tensor._version != known[1])
         found = getattr(tensor, ORIGIN, None)
         if found is None:
-            return _UNKNOWN
+            alias = alias_code(self._model, tensor)
+            return _UNKNOWN if alias is None else alias
         if found[0] is self:
             code: int = found[1] + (tensor._version != found[2])
             return code

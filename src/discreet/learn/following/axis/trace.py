@@ -18,6 +18,7 @@ from discreet.learn.following.axis.call_log import (
     WIDE,
     CallLog,
     TorchCall,
+    alias_code,
     described,
     outside_code,
     symbols_marked,
@@ -46,8 +47,15 @@ _REFUSED: Final = {
 class _Writing(TorchFunctionMode):
     """Write down every call of a torch function of a trace."""
 
-    def __init__(self, following: Following, expansions: dict[Any, Any], batch: list[Tensor]):
+    def __init__(
+        self,
+        model: nn.Module,
+        following: Following,
+        expansions: dict[Any, Any],
+        batch: list[Tensor],
+    ) -> None:
         super().__init__()
+        self._model = model
         self.log = CallLog()
         self._following, self._expansions = following, expansions
         self._outside: dict[int, tuple[int, int]] = {}
@@ -105,6 +113,10 @@ class _Writing(TorchFunctionMode):
                 )
             if found is not None and found[3]:
                 raise refusal("a tensor", "was kept from the examples of an earlier step")
+            if not any(tensor is own for own in (*self._model.parameters(), *self._model.buffers())):
+                alias = alias_code(self._model, tensor)
+                if alias is not None:
+                    return alias
             self._meet(tensor)
             self.log.outside.append(tensor)
         place, version = self._outside[id(tensor)]
@@ -153,7 +165,7 @@ def traced(
     ]
     for mine, tensor in zip(rows, leaves(batch), strict=True):
         put_axis(mine, Axis(0, 1, tensor.shape[0] // units))
-    writing = _Writing(following, expansions, rows)
+    writing = _Writing(model, following, expansions, rows)
     symbolic = with_leaves(batch, iter(rows))
     with ExitStack() as stack:
         stack.enter_context(_as_before(model, following, rows))

@@ -1,0 +1,43 @@
+"""Let transformers decide by shapes whether an attention mask is needed, not by its numbers.
+
+Its models look whether anybody's row is padded, and leave the mask out if nobody's is: a decision
+by all rows. Where a graph is traced they do without, and the result is the same.
+"""
+
+import inspect
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from torch import Tensor
+
+
+def _is_of_rows(tensor: Any = None) -> bool:
+    return tensor is None or tensor.shape[0] != 1
+
+
+@contextmanager
+def unread_masks() -> Iterator[None]:
+    """Have masks of rows not read; where transformers is not in use, do nothing."""
+    masks: Any = sys.modules.get("transformers.masking_utils")
+    names = ("is_tracing", "_preprocess_mask_arguments", "find_packed_sequence_indices")
+    if masks is None or not all(hasattr(masks, name) for name in names):
+        yield
+        return
+    is_tracing, prepare = masks.is_tracing, masks._preprocess_mask_arguments
+    signature = inspect.signature(prepare)
+
+    def prepared(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs).arguments
+        places = given.get("position_ids")
+        is_shared = isinstance(places, Tensor) and not _is_of_rows(places)
+        if is_shared and masks.find_packed_sequence_indices(places) is None:
+            given["position_ids"] = None  # everybody's places, and in one piece
+        return prepare(**given)
+
+    masks.is_tracing, masks._preprocess_mask_arguments = _is_of_rows, prepared
+    try:
+        yield
+    finally:
+        masks.is_tracing, masks._preprocess_mask_arguments = is_tracing, prepare
