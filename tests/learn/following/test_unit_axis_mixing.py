@@ -1,7 +1,6 @@
 """Attempts to let one example reach another's gradient: each is refused, whatever the rows are."""
 
 import random
-from collections import deque
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from discreet.errors import ParameterError
 from discreet.learn import Flat
@@ -197,6 +195,11 @@ LOSSES: dict[str, Any] = {
     "gradient of the batch": plus(lambda z: torch.autograd.grad(z.sum(), z)[0].sum(1)),
     "hook": with_scores(lambda z: (z.register_hook(lambda g: g - g.mean(0)), z)[1]),
     "bucketed by the batch": plus(lambda z: torch.searchsorted(z[:, 0].contiguous(), z[:, 1])),
+    "numbers padded with zeros": with_rows(
+        lambda x: x[F.pad(torch.arange(x.shape[0])[:, None], (1, 0))[:, 0]]
+    ),
+    "few bits of numbers": with_rows(lambda x: x[torch.arange(x.shape[0]).to(torch.int8).long()]),
+    "a table by place": with_rows(lambda x: x + torch.ones(ROWS, 1)[torch.arange(x.shape[0])]),
     "solved": plus(lambda z: torch.linalg.solve(z.T @ z + torch.eye(3), z.T).sum(0)),
 }
 
@@ -204,7 +207,5 @@ LOSSES: dict[str, Any] = {
 @pytest.mark.parametrize("kind", ["alike", "blank"])
 @pytest.mark.parametrize("name", LOSSES)
 def test_a_loss_that_mixes_examples_is_refused(name, kind):
-    with pytest.raises((ParameterError, AssertionError, RuntimeError, TypeError)) as caught:
-        tried(small(), LOSSES[name], rows(kind))
-        raise SystemExit(name)
-    print(type(caught.value), caught.value)
+    with pytest.raises(ParameterError):
+        tried(small(), LOSSES[name], rows(kind), steps=5)

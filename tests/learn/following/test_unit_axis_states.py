@@ -189,7 +189,9 @@ STATES = {
     "saved tensors changed": lambda: Around(saved_otherwise),
     "batch norm": lambda: nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.BatchNorm1d(WIDTH)),
     "attention across": lambda: Around(attention_across, attend=nn.MultiheadAttention(WIDTH, 2)),
-    "recurrence across": lambda: Around(recurrent_across, rnn=nn.GRU(WIDTH, WIDTH, batch_first=True)),
+    "recurrence across": lambda: Around(
+        recurrent_across, rnn=nn.GRU(WIDTH, WIDTH, batch_first=True)
+    ),
     "scripted": lambda: Around(lambda m, z: scripted(z)),
     "frozen batch statistics": lambda: Around(
         lambda m, z: m.norm(z), norm=nn.BatchNorm1d(WIDTH, affine=False)
@@ -249,5 +251,7 @@ def test_rows_that_are_no_tensors_are_refused():
     engine = GradientEngine(nn.Linear(WIDTH, 1), clipping=Flat(norm=1.0), is_checked=False)
     with pytest.raises(ParameterError, match="type str"):
         engine.accumulate(
-            lambda m, b: squares(m, b["x"]), {"x": batch("alike"), "names": ["a"] * ROWS}, units=ROWS
+            lambda m, b: squares(m, b["x"]),
+            {"x": batch("alike"), "names": ["a"] * ROWS},
+            units=ROWS,
         )

@@ -96,7 +96,13 @@ class GradientEngine:
         return self._accumulate(loss_fn, batch, units=units, counted=None, is_careful=is_careful)
 
     def _accumulate(
-        self, loss_fn: LossFunction, batch: Any, *, units: int, counted: int | None, is_careful: bool
+        self,
+        loss_fn: LossFunction,
+        batch: Any,
+        *,
+        units: int,
+        counted: int | None,
+        is_careful: bool,
     ) -> Clipped:
         recorder, losses = self.record(loss_fn, batch, units=units, counted=counted)
         try:
@@ -230,9 +236,7 @@ class GradientEngine:
         """Trace a forward pass, and refuse one that mixes units; what the rows hold is not seen."""
         found = self._approved.setdefault(self._key(loss_fn, batch, units), [])
         with _as_written():
-            found.append(
-                traced(self.model, loss_fn, batch, units=units, expansions=EXPANSIONS)
-            )
+            found.append(traced(self.model, loss_fn, batch, units=units, expansions=EXPANSIONS))
         return found
 
     def _check_nothing_escaped(self) -> None:

@@ -28,7 +28,11 @@ from discreet.learn.following.axis.refusals import refusal
 from discreet.learn.following.axis.symbolic import UnitCount, fake_mode
 from discreet.learn.following.axis.table import SIZES, rule_of
 
-_NO_SHAPE = (DataDependentOutputException, DynamicOutputShapeException, UnsupportedFakeTensorException)
+_NO_SHAPE = (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    UnsupportedFakeTensorException,
+)
 _NEW = frozenset("new_zeros new_ones new_full new_empty".split())
 _ASKED = frozenset(
     "prim::device aten::sym_size aten::sym_stride aten::sym_numel aten::sym_storage_offset "

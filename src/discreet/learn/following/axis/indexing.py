@@ -142,8 +142,10 @@ def index_put(op: Operation) -> Axis:
         mask = op.axis_of(masks[0])
         assert mask is not None
         free = tensor.dim() - masks[0].dim()
-        if own is not None or values.dim() > free + 1 or (
-            values.dim() == free + 1 and values.shape[0] != 1
+        if (
+            own is not None
+            or values.dim() > free + 1
+            or (values.dim() == free + 1 and values.shape[0] != 1)
         ):
             raise op.refused("writes by a mask, one value after the other; use torch.where")
         return op.met(axis, mask)

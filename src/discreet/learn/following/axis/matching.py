@@ -79,7 +79,11 @@ class Matching:
         """Go over to another approved pass that is the same up to here."""
         before, versions = self._log, self._outside
         for log in reversed(self._logs):
-            if log is before or len(log.calls) <= place or log.calls[:place] != before.calls[:place]:
+            if (
+                log is before
+                or len(log.calls) <= place
+                or log.calls[:place] != before.calls[:place]
+            ):
                 continue
             self._take(log)
             self._outside = {

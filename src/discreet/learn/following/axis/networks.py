@@ -170,4 +170,3 @@ def nothing_read(op: Operation) -> Axis:
 def data_shaped(op: Operation) -> Axis:
     """Refuse shapes that depend on data."""
     raise op.refused("makes shapes that depend on the examples' data; use torch.where and masks")
-

@@ -37,7 +37,9 @@ _HOOK: Final = "changes gradients behind the rules"
 _AWAY: Final = "leaves what is followed"
 _REFUSED: Final = {
     **dict.fromkeys(("register_hook", "register_post_accumulate_grad_hook", "grad_fn"), _HOOK),
-    **dict.fromkeys("data set_ apply_ map_ map2_ numpy __array__ __dlpack__ data_ptr".split(), _AWAY),
+    **dict.fromkeys(
+        "data set_ apply_ map_ map2_ numpy __array__ __dlpack__ data_ptr".split(), _AWAY
+    ),
     **dict.fromkeys("untyped_storage storage tolist __reduce_ex__ __deepcopy__".split(), _AWAY),
     "backward": "computes gradients of the loss's own",
 }
@@ -113,7 +115,9 @@ class _Writing(TorchFunctionMode):
                 )
             if found is not None and found[3]:
                 raise refusal("a tensor", "was kept from the examples of an earlier step")
-            if not any(tensor is own for own in (*self._model.parameters(), *self._model.buffers())):
+            if not any(
+                tensor is own for own in (*self._model.parameters(), *self._model.buffers())
+            ):
                 alias = alias_code(self._model, tensor)
                 if alias is not None:
                     return alias
@@ -127,7 +131,9 @@ class _Writing(TorchFunctionMode):
         self._held.append(tensor)
 
 
-def _check_result(func: Any, name: str, axes: tuple[Axis | None, ...], result: Any, outs: list[Tensor]) -> None:
+def _check_result(
+    func: Any, name: str, axes: tuple[Axis | None, ...], result: Any, outs: list[Tensor]
+) -> None:
     if func in SIZES_ASKED:
         if name == "__len__" and axes[0] is not None and axes[0].dim == 0:
             raise refusal(
@@ -139,7 +145,8 @@ def _check_result(func: Any, name: str, axes: tuple[Axis | None, ...], result: A
         return
     if not outs and result is not None:
         raise refusal(
-            name, "reads a value of the examples into Python, which may then decide what is computed"
+            name,
+            "reads a value of the examples into Python, which may then decide what is computed",
         )
 
 
@@ -186,7 +193,9 @@ def traced(
 
 def _check_losses(losses: Any, first: Tensor) -> None:
     if not isinstance(losses, Tensor) or losses.dim() != 1:
-        shape = f"{losses.dim()} dimensions" if isinstance(losses, Tensor) else type(losses).__name__
+        shape = (
+            f"{losses.dim()} dimensions" if isinstance(losses, Tensor) else type(losses).__name__
+        )
         raise ParameterError(
             f"loss_fn must return one loss for each row of the batch, of shape (rows,), got "
             f"{shape}. Use reduction='none', and average over what belongs to one row.",
