@@ -107,7 +107,8 @@ def squeezed(m: Any, x: Tensor) -> Tensor:
 MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], Any]]] = {
     "picked by own index": (net(lambda m, x, i: m.inner(x)[torch.arange(x.shape[0]), i]), labelled),
     "gathered": (
-        net(lambda m, x, i: m.inner(x).gather(1, i[:, None, None].expand(-1, 1, WIDTH))), labelled
+        net(lambda m, x, i: m.inner(x).gather(1, i[:, None, None].expand(-1, 1, WIDTH))),
+        labelled,
     ),
     "scattered": (
         net(lambda m, x, i: torch.zeros_like(x[:, 0]).scatter(1, i[:, None], m.inner(x)[:, 0, :1])),
@@ -129,17 +130,27 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], Any]]] = {
     "einsum": (net(lambda m, x: torch.einsum("btd,bsd->bts", m.inner(x), x)), series),
     "distances in a row": (net(lambda m, x: torch.cdist(m.inner(x), x)), series),
     "distances to centres": (
-        net(lambda m, x: torch.cdist(m.inner(x), m.centres), centres=nn.Parameter(torch.randn(3, WIDTH))),
+        net(
+            lambda m, x: torch.cdist(m.inner(x), m.centres),
+            centres=nn.Parameter(torch.randn(3, WIDTH)),
+        ),
         row,
     ),
     "normalised rows": (net(lambda m, x: F.normalize(m.inner(x), dim=-1)), series),
     "log of sums": (net(lambda m, x: m.inner(x).logsumexp((1, 2))[:, None]), series),
     "variance of a row": (net(lambda m, x: m.inner(x).var(1)), series),
     "max of a row": (net(lambda m, x: m.inner(x).max(1)[0]), series),
-    "transposed to the back": (net(lambda m, x: m.inner(x).permute(1, 2, 0).contiguous().permute(2, 0, 1)), series),
+    "transposed to the back": (
+        net(lambda m, x: m.inner(x).permute(1, 2, 0).contiguous().permute(2, 0, 1)),
+        series,
+    ),
     "time first": (net(lambda m, x: m.inner(x.transpose(0, 1)).transpose(0, 1)), series),
     "flattened time first": (
-        net(lambda m, x: m.inner(x.transpose(0, 1).reshape(-1, WIDTH)).view(TIME, -1, WIDTH).transpose(0, 1)),
+        net(
+            lambda m, x: (
+                m.inner(x.transpose(0, 1).reshape(-1, WIDTH)).view(TIME, -1, WIDTH).transpose(0, 1)
+            )
+        ),
         series,
     ),
     "rows of time": (net(lambda m, x: m.inner(x.flatten(0, 1)).unflatten(0, (-1, TIME))), series),
@@ -147,34 +158,70 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], Any]]] = {
     "flat heads": (net(flat_heads), series),
     "class token": (net(expanded_token, token=nn.Parameter(torch.randn(1, 1, WIDTH))), series),
     "repeated query": (
-        net(lambda m, x: m.query.repeat(x.shape[0], 1, 1) @ m.inner(x).mT, query=nn.Parameter(torch.randn(1, 2, WIDTH))),
+        net(
+            lambda m, x: m.query.repeat(x.shape[0], 1, 1) @ m.inner(x).mT,
+            query=nn.Parameter(torch.randn(1, 2, WIDTH)),
+        ),
         series,
     ),
     "patches": (lambda: Net(folded_windows, patch=nn.Linear(12, 4)), image),
     "squeeze and excite": (lambda: Net(squeezed, conv=nn.Conv2d(3, 4, 3)), image),
     "resized": (
-        lambda: Net(lambda m, x: F.interpolate(m.conv(x), scale_factor=2, mode="bilinear"), conv=nn.Conv2d(3, 2, 3)),
+        lambda: Net(
+            lambda m, x: F.interpolate(m.conv(x), scale_factor=2, mode="bilinear"),
+            conv=nn.Conv2d(3, 2, 3),
+        ),
         image,
     ),
-    "reflected": (lambda: Net(lambda m, x: m.conv(F.pad(x, (1, 1, 1, 1), mode="reflect")), conv=nn.Conv2d(3, 2, 3)), image),
-    "pooled": (lambda: Net(lambda m, x: F.adaptive_avg_pool2d(m.conv(x), 2), conv=nn.Conv2d(3, 2, 3)), image),
-    "max pooled": (lambda: Net(lambda m, x: F.max_pool2d(m.conv(x), 2), conv=nn.Conv2d(3, 2, 3)), image),
-    "pixels shuffled": (lambda: Net(lambda m, x: F.pixel_shuffle(m.conv(x), 2), conv=nn.Conv2d(3, 4, 1)), image),
+    "reflected": (
+        lambda: Net(
+            lambda m, x: m.conv(F.pad(x, (1, 1, 1, 1), mode="reflect")), conv=nn.Conv2d(3, 2, 3)
+        ),
+        image,
+    ),
+    "pooled": (
+        lambda: Net(lambda m, x: F.adaptive_avg_pool2d(m.conv(x), 2), conv=nn.Conv2d(3, 2, 3)),
+        image,
+    ),
+    "max pooled": (
+        lambda: Net(lambda m, x: F.max_pool2d(m.conv(x), 2), conv=nn.Conv2d(3, 2, 3)),
+        image,
+    ),
+    "pixels shuffled": (
+        lambda: Net(lambda m, x: F.pixel_shuffle(m.conv(x), 2), conv=nn.Conv2d(3, 4, 1)),
+        image,
+    ),
     "fourier of a row": (net(lambda m, x: torch.fft.rfft(m.inner(x), dim=1).abs()), series),
-    "instance norm": (lambda: nn.Sequential(nn.Conv2d(3, 4, 1), nn.InstanceNorm2d(4, affine=True)), image),
-    "fixed batch norm": (lambda: nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4, affine=False)).eval(), image),
+    "instance norm": (
+        lambda: nn.Sequential(nn.Conv2d(3, 4, 1), nn.InstanceNorm2d(4, affine=True)),
+        image,
+    ),
+    "fixed batch norm": (
+        lambda: nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4, affine=False)).eval(),
+        image,
+    ),
     "gated": (net(lambda m, x: F.glu(m.inner(x), -1)), series),
-    "unpacked": (net(lambda m, x: sum(one * k for k, one in enumerate(m.inner(x).unbind(1)))), series),
-    "a constant table": (net(lambda m, x: m.inner(x) + torch.linspace(0, 1, TIME)[:, None]), series),
+    "unpacked": (
+        net(lambda m, x: sum(one * k for k, one in enumerate(m.inner(x).unbind(1)))),
+        series,
+    ),
+    "a constant table": (
+        net(lambda m, x: m.inner(x) + torch.linspace(0, 1, TIME)[:, None]),
+        series,
+    ),
     "branch on a public number": (net(lambda m, x: m.inner(x) if x.shape[1] > 3 else x), series),
-    "determinant": (net(lambda m, x: torch.linalg.det(m.inner(x).mT @ m.inner(x) + torch.eye(WIDTH))[:, None]), series),
+    "determinant": (
+        net(lambda m, x: torch.linalg.det(m.inner(x).mT @ m.inner(x) + torch.eye(WIDTH))[:, None]),
+        series,
+    ),
     "lower triangle": (net(lambda m, x: torch.tril(m.inner(x) @ x.mT)), series),
     "windows": (net(lambda m, x: m.inner(x).unfold(1, 3, 1)), series),
-    "bag of words": (lambda: nn.EmbeddingBag(9, 4, mode="sum"), lambda: (torch.randint(9, (ROWS, TIME)),)),
-    "buckets": (
-        net(lambda m, x: m.inner(x) * torch.bucketize(x, torch.linspace(-1, 1, 5))), row
+    "bag of words": (
+        lambda: nn.EmbeddingBag(9, 4, mode="sum"),
+        lambda: (torch.randint(9, (ROWS, TIME)),),
     ),
-}  # fmt: skip
+    "buckets": (net(lambda m, x: m.inner(x) * torch.bucketize(x, torch.linspace(-1, 1, 5))), row),
+}
 
 
 @pytest.fixture(autouse=True)

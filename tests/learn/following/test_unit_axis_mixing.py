@@ -108,7 +108,7 @@ LOSSES: dict[str, Any] = {
     "added shape": lambda m, b: ce(m(b[0]), b[1]) + torch.tensor(b[0].shape[0]),
     "full of shape": lambda m, b: ce(m(b[0]), b[1]) * torch.full((), b[0].shape[0]),
     "branch on shape": lambda m, b: ce(m(b[0]), b[1]) * (2 if b[0].shape[0] > 5 else 1),
-    "range of shape": lambda m, b: sum((ce(m(b[0]), b[1]) for _ in range(b[0].shape[0]))),
+    "range of shape": lambda m, b: sum(ce(m(b[0]), b[1]) for _ in range(b[0].shape[0])),
     "arange as a number": plus(lambda z: torch.arange(z.shape[0]) * z[:, 0]),
     "linspace": plus(lambda z: torch.linspace(0, 1, z.shape[0]) * z[:, 0]),
     "eye": plus(lambda z: torch.eye(z.shape[0]) @ z[:, 0]),

@@ -39,7 +39,9 @@ OPERATIONS: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "t": lambda x, y: x.flatten(1).t(),
     "unsqueeze": lambda x, y: x.unsqueeze(1).squeeze(1).unsqueeze(-1),
     "expand": lambda x, y: x.unsqueeze(0).expand(3, *x.shape),
-    "expand constant": lambda x, y: torch.arange(3.0).expand(*x.shape[:1], 3) + 0 * x.flatten(1)[:, :1],
+    "expand constant": lambda x, y: (
+        torch.arange(3.0).expand(*x.shape[:1], 3) + 0 * x.flatten(1)[:, :1]
+    ),
     "repeat": lambda x, y: x.repeat(2, *[1] * (x.dim() - 1)),
     "repeat last": lambda x, y: x.repeat(*[1] * (x.dim() - 1), 2),
     "repeat interleave": lambda x, y: x.repeat_interleave(2, 0),
@@ -112,7 +114,9 @@ OPERATIONS: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "layer norm": lambda x, y: F.layer_norm(x, x.shape[-1:]),
     "group norm": lambda x, y: F.group_norm(x, 1),
     "instance norm": lambda x, y: F.instance_norm(x.flatten(0, -3)),
-    "fixed batch norm": lambda x, y: F.batch_norm(x, torch.ones(x.shape[1]), torch.ones(x.shape[1])),
+    "fixed batch norm": lambda x, y: F.batch_norm(
+        x, torch.ones(x.shape[1]), torch.ones(x.shape[1])
+    ),
     "batch norm": lambda x, y: F.batch_norm(x, None, None, training=True),
     "pool": lambda x, y: F.max_pool2d(x, 2, 1),
     "pool one": lambda x, y: F.avg_pool1d(x, 2, 1),
@@ -141,7 +145,7 @@ OPERATIONS: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "few bits of numbers": lambda x, y: x[torch.arange(x.shape[0]).to(torch.int8).long()],
     "as strided": lambda x, y: x.as_strided(x.shape, (0,) * x.dim()),
     "affine grid": lambda x, y: F.affine_grid(x[:, :2, :3], [x.shape[0], 1, 2, 2]),
-}  # fmt: skip
+}
 
 
 def _written(x: Tensor, y: Tensor) -> Tensor:

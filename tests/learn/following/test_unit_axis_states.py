@@ -204,14 +204,18 @@ def batch(kind: str) -> Any:
     return (torch.ones(ROWS, WIDTH) if kind == "alike" else torch.zeros(ROWS, WIDTH),)
 
 
+def _train(engine: GradientEngine, rows: Any) -> None:
+    for _ in range(9):
+        engine.accumulate(squares, rows, units=ROWS)
+
+
 @pytest.mark.parametrize("kind", ["alike", "blank"])
 @pytest.mark.parametrize("name", STATES)
 def test_a_model_that_mixes_examples_is_refused(name, kind):
     model = STATES[name]()
     engine = GradientEngine(model, clipping=Flat(norm=1.0), is_checked=False)
     with pytest.raises(ParameterError):
-        for _ in range(9):
-            engine.accumulate(squares, batch(kind), units=ROWS)
+        _train(engine, batch(kind))
 
 
 @pytest.mark.parametrize("place", ["forward", "hook", "torch"])

@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from discreet.errors import ParameterError
-from discreet.learn.following.axis.call_log import CallLog, TorchCall, described
 from discreet.learn.following.axis.labels import Axis
-from discreet.learn.following.axis.matching import Matching
-from discreet.learn.following.axis.questions import QUESTIONS, SIZES_ASKED
 from discreet.learn.following.batch_tree import tensors
+from discreet.learn.following.calls.call_log import CallLog, TorchCall, described
+from discreet.learn.following.calls.matching import Matching
+from discreet.learn.following.calls.questions import QUESTIONS, SIZES_ASKED
 from discreet.learn.following.contributions import Contribution, Dense, Lookup
 from discreet.learn.norms.dispatch import wide
 
@@ -115,7 +115,7 @@ class Recorder(TorchFunctionMode):
         operands: list[Tensor] = []
         given = described((*args, *kwargs, *kwargs.values()) if kwargs else args, operands)
         followed = self._followed
-        is_met = any([id(operand) in followed for operand in operands])
+        is_met = any(id(operand) in followed for operand in operands)
         if self._is_backward:
             return self._again(func, args, kwargs, operands, given)
         call = self._matching.call(func, operands, given)
@@ -233,7 +233,7 @@ class Recorder(TorchFunctionMode):
                 "released.",
                 parameter="model",
             )
-        if not any([id(t) in self._followed for t in operands]):
+        if not any(id(t) in self._followed for t in operands):
             result = calmly(func, args, kwargs) if self._is_calm else func(*args, **kwargs)
         elif all(id(t) in self._followed for t in operands):
             result = self._follow(func, args, kwargs)

@@ -12,13 +12,13 @@ from torch import Tensor, nn
 
 from discreet.errors import ParameterError
 from discreet.learn.choices.clipping import Clipping
-from discreet.learn.following.axis.call_log import CallLog
-from discreet.learn.following.axis.chance import Chance
-from discreet.learn.following.axis.custom_functions import refusing_custom_functions
-from discreet.learn.following.axis.matching import Diverged
-from discreet.learn.following.axis.trace import traced
-from discreet.learn.following.axis.unread_masks import unread_masks
 from discreet.learn.following.batch_tree import leaves, of_units
+from discreet.learn.following.calls.call_log import CallLog
+from discreet.learn.following.calls.chance import Chance
+from discreet.learn.following.calls.custom_functions import refusing_custom_functions
+from discreet.learn.following.calls.matching import Diverged
+from discreet.learn.following.calls.trace import traced
+from discreet.learn.following.calls.unread_masks import unread_masks
 from discreet.learn.following.contributions import Contribution, Norms, joined
 from discreet.learn.following.expansions import EXPANSIONS, backward
 from discreet.learn.following.function_identity import identity_of
@@ -30,7 +30,6 @@ from discreet.learn.gradients.self_check import check_gradients
 from discreet.learn.gradients.small_gradients import SmallGradients
 from discreet.learn.rules.fallback import fallback
 from discreet.learn.rules.table import RULES
-
 
 _TRIES = 32  # how often a forward pass is begun anew where chance decides what it does
 
@@ -65,6 +64,7 @@ class GradientEngine:
         self.flat = FlatGradient(model)
         self._places = {id(p): i for i, p in enumerate(self.flat.parameters)}
         self._approved: dict[Any, list[CallLog]] = {}
+        self.refusal: str | None = None  # why a trace was refused
         self.is_spoilt = torch.zeros((), dtype=torch.bool, device=self.flat.buffer.device)
         self.clipping = clipping
 
@@ -235,8 +235,13 @@ class GradientEngine:
     def _approve(self, loss_fn: LossFunction, batch: Any, units: int) -> list[CallLog]:
         """Trace a forward pass, and refuse one that mixes units; what the rows hold is not seen."""
         found = self._approved.setdefault(self._key(loss_fn, batch, units), [])
-        with _as_written():
-            found.append(traced(self.model, loss_fn, batch, units=units, expansions=EXPANSIONS))
+        try:
+            with _as_written():
+                log = traced(self.model, loss_fn, batch, units=units, expansions=EXPANSIONS)
+        except ParameterError as error:
+            self.refusal = str(error)  # decided without data: it may be told
+            raise
+        found.append(log)
         return found
 
     def _check_nothing_escaped(self) -> None:

@@ -1,7 +1,7 @@
 """Try a model on made-up rows before training: is each unit's gradient that unit's alone?
 
-What a model does is not known in advance, and a wrong gradient of one unit would void every
-claim. So the engine is run on three units several times, with the same chance: one of them keeps
+The second line: that a model keeps units apart is decided from its operations, without any number
+(``docs/proofs/unit_axis.md``). Here the rules that form gradients are tried as well. The engine is run on three units several times, with the same chance: one of them keeps
 its rows, and its gradient must not change when the others get new ones, nor (without dropout) when
 it is elsewhere in a smaller batch. Together they must have the gradient that plain autograd finds.
 """
@@ -18,8 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from discreet.errors import ParameterError
-from discreet.learn.following.axis.chance import Chance
 from discreet.learn.following.batch_tree import leaves, made_up, with_leaves
+from discreet.learn.following.calls.chance import Chance
 from discreet.learn.following.contributions import joined
 from discreet.learn.gradients.loss_function import LossFunction
 from discreet.learn.norms.dispatch import wide
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _UNITS = 3
 _KEPT = (0, 1)  # the units that keep their rows in turn: what comes later, and what came before
 _JITTER = 0.1  # added to the weights, so that none is zero and hides what lies behind it
-_SEED = 7
 
 
 def check_gradients(
@@ -43,19 +42,20 @@ def check_gradients(
     anybody's data. Weights, buffers and random generators are as before afterwards. Returns False
     if nothing could be compared, because every gradient was zero or none was finite.
     """
-    first = made_up(batch, _UNITS, units, seed=_SEED)
-    others = made_up(batch, _UNITS, units, seed=_SEED + 1)
-    with _shaken(engine):
-        before, _ = _gradients(engine, loss_fn, first)
-        buffers = _buffers(engine)
+    seed = random.SystemRandom().randrange(2**31)
+    first = made_up(batch, _UNITS, units, seed=seed)
+    others = made_up(batch, _UNITS, units, seed=seed + 1)
+    with _shaken(engine, seed):
+        before, _ = _gradients(engine, loss_fn, first, seed=seed)
+        state = _state(engine)
         after = []
         for unit in _KEPT:
             rows = _with_unit_of(unit, first, others)
-            grads, is_narrow = _gradients(engine, loss_fn, rows)
+            grads, is_narrow = _gradients(engine, loss_fn, rows, seed=seed)
             after.append(grads)
-        _check_buffers(buffers, _buffers(engine))
-        total = _by_autograd(engine, loss_fn, rows)
-        calm, moved = _without_chance(engine, loss_fn, first)
+        _check_state(state, _state(engine))
+        total = _by_autograd(engine, loss_fn, rows, seed)
+        calm, moved = _without_chance(engine, loss_fn, first, seed)
     size = float(torch.stack([wide(grad).norm() for grad in total]).norm())
     if not 0 < size < math.inf:
         return False
@@ -86,14 +86,14 @@ def check_gradients(
 
 
 def _without_chance(
-    engine: "GradientEngine", loss_fn: LossFunction, batch: Any
+    engine: "GradientEngine", loss_fn: LossFunction, batch: Any, seed: int
 ) -> tuple[list[Tensor], list[Tensor]]:
     """Return the gradients among three units, and of two of these in the other order.
 
     The second is empty if chance is left in the model, so that they can not be compared.
     """
     calm, again = (
-        _gradients(engine, loss_fn, batch, seed=seed, is_calm=True)[0] for seed in (_SEED, 0)
+        _gradients(engine, loss_fn, batch, seed=one, is_calm=True)[0] for one in (seed, seed + 1)
     )
     if not all(torch.equal(*pair) for pair in zip(calm, again, strict=True)):
         return calm, []
@@ -101,7 +101,7 @@ def _without_chance(
         torch.cat([_rows_of(unit, tensor) for unit in reversed(_KEPT)]) for tensor in leaves(batch)
     ]
     few = with_leaves(batch, iter(two))
-    return calm, _gradients(engine, loss_fn, few, units=len(_KEPT), is_calm=True)[0]
+    return calm, _gradients(engine, loss_fn, few, units=len(_KEPT), seed=seed, is_calm=True)[0]
 
 
 def _gradients(
@@ -109,8 +109,8 @@ def _gradients(
     loss_fn: LossFunction,
     batch: Any,
     *,
+    seed: int,
     units: int = _UNITS,
-    seed: int = _SEED,
     is_calm: bool = False,
 ) -> tuple[list[Tensor], bool]:
     """Return the gradients of the units, parameter by parameter; and whether bits were few."""
@@ -133,8 +133,10 @@ def _gradients(
     return found, is_narrow
 
 
-def _by_autograd(engine: "GradientEngine", loss_fn: LossFunction, batch: Any) -> list[Tensor]:
-    _seed(engine, _SEED)
+def _by_autograd(
+    engine: "GradientEngine", loss_fn: LossFunction, batch: Any, seed: int
+) -> list[Tensor]:
+    _seed(engine, seed)
     try:
         grads: list[Tensor | None] = list(
             torch.autograd.grad(
@@ -199,11 +201,15 @@ def _check_leaves(engine: "GradientEngine", recorder: "Recorder", losses: Tensor
         todo += [parent for parent, _ in node.next_functions]
 
 
-def _buffers(engine: "GradientEngine") -> dict[str, Tensor]:
-    return {name: buffer.clone() for name, buffer in engine.model.named_buffers()}
+def _state(engine: "GradientEngine") -> dict[str, Tensor]:
+    model = engine.model
+    return {
+        name: tensor.detach().clone()
+        for name, tensor in (*model.named_parameters(), *model.named_buffers())
+    }
 
 
-def _check_buffers(one: dict[str, Tensor], other: dict[str, Tensor]) -> None:
+def _check_state(one: dict[str, Tensor], other: dict[str, Tensor]) -> None:
     changed = [
         name for name, buffer in one.items() if not torch.equal(buffer, other.get(name, buffer))
     ]
@@ -233,18 +239,17 @@ def _with_unit_of(unit: int, batch: Any, others: Any) -> Any:
 
 
 @contextmanager
-def _shaken(engine: "GradientEngine") -> Iterator[None]:
+def _shaken(engine: "GradientEngine", seed: int) -> Iterator[None]:
     """Move all weights a bit, and put everything back in the end."""
     parameters, model = engine.flat.parameters, engine.model
-    saved = [p.detach().clone() for p in parameters]
-    buffers = _buffers(engine)
+    state = _state(engine)
     devices = [parameters[0].device.index or 0] if parameters[0].is_cuda else []
     # Recurrent networks of cuDNN have no backward pass outside training.
     is_still = any(isinstance(m, nn.RNNBase) and not m.training for m in model.modules())
     plainly = torch.backends.cudnn.flags(enabled=False) if is_still else nullcontext()
     chance = Chance.now()
     with torch.random.fork_rng(devices), plainly:
-        _seed(engine, _SEED)
+        _seed(engine, seed)
         try:
             with torch.no_grad():
                 for parameter in parameters:
@@ -253,8 +258,6 @@ def _shaken(engine: "GradientEngine") -> Iterator[None]:
         finally:
             chance.restore()
             with torch.no_grad():
-                for parameter, value in zip(parameters, saved, strict=True):
-                    parameter.copy_(value)
-                for name, buffer in model.named_buffers():
-                    if name in buffers and buffer.shape == buffers[name].shape:
-                        buffer.copy_(buffers[name])
+                for name, own in (*model.named_parameters(), *model.named_buffers()):
+                    if name in state and own.shape == state[name].shape:
+                        own.copy_(state[name])

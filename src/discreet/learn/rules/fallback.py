@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 
 from discreet.errors import ParameterError
-from discreet.learn.following.contributions import Dense
-from discreet.learn.following.recorder import Recorder, SavedInput
 from discreet.learn.following.axis.labels import Axis
 from discreet.learn.following.batch_tree import tensors
+from discreet.learn.following.contributions import Dense
+from discreet.learn.following.recorder import Recorder, SavedInput
 from discreet.learn.norms.dispatch import wide
 from discreet.learn.rules.shared import mixing
 

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from discreet.errors import ParameterError
-from discreet.learn.following.recorder import Recorder
 from discreet.learn.following.axis.labels import Axis
+from discreet.learn.following.recorder import Recorder
 from discreet.learn.norms.dispatch import wide
 
 

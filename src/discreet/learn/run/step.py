@@ -141,13 +141,24 @@ class Stepping:
 
         What fails on the way may tell who was drawn, or a row.
         """
-        quietly(
-            lambda: self.compute(loss_fn, drawing),
-            what="this step (loss_fn, the model or the dataset; or memory ran out, which "
-            "prepare(..., micro_batch_size=) bounds)",
-            outcome="The step stays paid for, since a batch was drawn.",
-            debug=self.debug,
-        )
+        outcome = "The step stays paid for, since a batch was drawn."
+        self.engine.refusal = None
+        try:
+            quietly(
+                lambda: self.compute(loss_fn, drawing),
+                what="this step (loss_fn, the model or the dataset; or memory ran out, which "
+                "prepare(..., micro_batch_size=) bounds)",
+                outcome=outcome,
+                debug=self.debug,
+            )
+        except DataError:
+            if self.engine.refusal is None:
+                raise
+            told = self.engine.refusal
+        else:
+            return
+        # A trace sees no row, so why it was refused shows nothing of one.
+        raise ParameterError(f"{told} {outcome}", parameter="model")
 
     def draw(self) -> tuple[Indices, Weights | None]:
         """Draw the rows of a batch, unit by unit, and what each one's loss counts."""

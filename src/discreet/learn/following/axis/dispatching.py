@@ -33,10 +33,11 @@ _NO_SHAPE = (
     DynamicOutputShapeException,
     UnsupportedFakeTensorException,
 )
-_NEW = frozenset("new_zeros new_ones new_full new_empty".split())
+_NEW = frozenset({"new_zeros", "new_ones", "new_full", "new_empty"})
 _ASKED = frozenset(
-    "prim::device aten::sym_size aten::sym_stride aten::sym_numel aten::sym_storage_offset "
-    "aten::size aten::stride aten::numel aten::dim aten::is_contiguous".split()
+    {"prim::device"}
+    | {f"aten::{name}" for name in ("size", "stride", "numel", "dim", "is_contiguous")}
+    | {f"aten::sym_{name}" for name in ("size", "stride", "numel", "storage_offset")}
 )
 
 
@@ -53,7 +54,7 @@ class Following(TorchDispatchMode):
         return False  # nothing is compiled here, and to ask for it would load a compiler
 
     def __init__(self, count: UnitCount) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.count = count
         self.mode = fake_mode(count)
         self.followed: list[weakref.ref[Tensor]] = []
@@ -167,6 +168,7 @@ def _check(op: Operation, tensor: Tensor, axis: Axis | None) -> None:
     if dims != expected or (axis is not None and times_units(tensor.shape[axis.dim]) != axis.each):
         raise op.refused("can not be followed: its result has not the expected shape")
     old = axis_of(tensor)
-    if old is not None and axis is not None and (old.outer, old.inner) != (axis.outer, axis.inner):
-        if old.kind != "same":
-            raise op.mixing("writes among")
+    if old is None or axis is None or old.kind == "same":
+        return
+    if (old.outer, old.inner) != (axis.outer, axis.inner):
+        raise op.mixing("writes among")

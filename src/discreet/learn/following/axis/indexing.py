@@ -17,7 +17,8 @@ def gather(op: Operation) -> Axis:
         raise op.refused("meets each example with a number of its own place in the batch")
     axis = axes[0]
     for other in axes[1:]:
-        assert axis is not None and other is not None
+        assert axis is not None
+        assert other is not None
         axis = op.met(axis, other)
     assert axis is not None
     if op.dim() == axis.dim:
@@ -69,7 +70,6 @@ def index(op: Operation) -> Axis:
 
 
 def _indexed(op: Operation) -> Axis:
-    tensor: Tensor = op["self"]
     indices = _spread(op, op["indices"])
     axis = op.axis("self")
     used = [place for place, one in enumerate(indices) if one is not None]
@@ -84,7 +84,8 @@ def _indexed(op: Operation) -> Axis:
             raise op.refused("uses the places of examples in the batch as numbers")
         return Axis(front + found.dim, found.outer, found.inner)
     if axis.dim in used:
-        own = axis_of(indices[axis.dim])
+        picked = indices[axis.dim]
+        own = None if picked is None else axis_of(picked)
         if own is None or own.kind != "index" or axis.each != 1 or found is None:
             raise op.mixing("picks among")
         return Axis(front + found.dim, found.outer, found.inner)

@@ -66,9 +66,10 @@ def spatial(dims: int) -> Callable[[Operation], Axis]:
         first = op["input"] if op["input"] is not None else op["self"]
         if axis.dim >= first.dim() - dims:
             raise op.mixing("works along")
-        return op.aligned([t for t in op.tensors if op.axis_of(t) is not None and t.dim() > dims])
+        found = [t for t in op.tensors if op.axis_of(t) is not None and t.dim() > dims]
+        return op.aligned(found) or axis
 
-    return rule  # type: ignore[return-value]
+    return rule
 
 
 def first_dim(op: Operation) -> Axis:

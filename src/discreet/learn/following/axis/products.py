@@ -96,8 +96,8 @@ def distances(op: Operation) -> Axis:
         if axis.dim >= op["x1"].dim() - 2:
             raise op.refused("brings different examples of the batch together")
         return axis
-    axis, name = (one, "x1") if one is not None else (other, "x2")
-    assert axis is not None
+    name = "x1" if one is not None else "x2"
+    axis = op.axis(name) or Axis(0)
     count, own = max(op["x1"].dim(), op["x2"].dim()), op[name].dim()
     if axis.dim == own - 1:
         raise op.mixing("sums over")

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 import torch
@@ -19,13 +20,13 @@ _HOW: Final = "Compute each example's loss from that example alone, with reducti
 
 def line_of_user() -> str:
     """Return the file and line, outside of torch and of this package, that is being run."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
         is_ours = name.startswith(_LIBRARIES) and not _is_installed_elsewhere(name)
         if not is_ours and not name.startswith("<frozen"):
             return f"{'/'.join(Path(name).parts[-2:])}:{frame.f_lineno}"
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return "an unknown line"
 
 

@@ -17,7 +17,7 @@ def _one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     return (tensor.unsqueeze(-1) == places).to(torch.int64)
 
 
-def _embedding_bag(  # noqa: PLR0913 - as torch has it
+def _embedding_bag(
     input: Tensor,  # noqa: A002
     weight: Tensor,
     offsets: Tensor | None = None,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, final
 
-import sympy
+import sympy  # type: ignore[import-untyped]
 import torch
 from torch._guards import Source
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -59,7 +59,7 @@ class UnitCount(ShapeEnv):
         finally:
             self._is_inside = before
 
-    def evaluate_expr(self, orig_expr: Any, *_: Any, **__: Any) -> Any:  # type: ignore[override]
+    def evaluate_expr(self, orig_expr: Any, *_: Any, **__: Any) -> Any:
         """Answer a question about sizes, or refuse it."""
         if not getattr(orig_expr, "free_symbols", None):
             return orig_expr

@@ -22,7 +22,7 @@ from discreet.learn.following.axis.operation import Operation
 Rule = Callable[[Operation], Any]
 
 # Number by number, with broadcasting; an argument that is no tensor is the same for everybody.
-POINTWISE: Final = """
+_POINTWISE: Final = """
 abs absolute acos acosh add addcdiv addcmul angle asin asinh atan atan2 atanh bitwise_and
 bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor __and__ __or__ __xor__
 __lshift__ __rshift__ ceil celu clamp clamp_max clamp_min complex conj conj_physical copysign cos
@@ -36,11 +36,9 @@ relu6 remainder round rsqrt rsub selu sgn sigmoid sign signbit silu sin sinc sin
 softshrink special_entr special_erfcx special_i0e special_i1 special_i1e special_log_ndtr
 special_ndtri special_xlog1py special_zeta sqrt square sub subtract tan tanh threshold true_divide
 trunc where.self where.ScalarSelf where.ScalarOther where.Scalar xlogy copy
-""".split()
+"""
 
-_CONSTANTS: Final = (
-    "zeros ones full empty new_zeros new_ones new_full new_empty empty.memory_format".split()
-)
+_CONSTANTS: Final = "zeros ones full empty new_zeros new_ones new_full new_empty"
 
 _BY_RULE: Final[dict[Rule, str]] = {
     views.same: "alias detach lift_fresh lift_fresh_copy clone contiguous",
@@ -71,8 +69,8 @@ _BY_RULE: Final[dict[Rule, str]] = {
     "logsumexp norm.ScalarOpt_dim norm.ScalarOpt_dim_dtype linalg_vector_norm any.dim any.dims "
     "all.dim all.dims argmax argmin median.dim nanmedian.dim mode kthvalue nansum "
     "count_nonzero.dim_IntList count_nonzero sum mean any all max min prod var std median",
-    reductions.along: "_softmax _safe_softmax _log_softmax cumsum cumprod logcumsumexp sort topk cummax cummin "
-    "linalg_cross argsort sort.stable argsort.stable",
+    reductions.along: "_softmax _safe_softmax _log_softmax cumsum cumprod logcumsumexp sort "
+    "topk cummax cummin linalg_cross argsort sort.stable argsort.stable",
     reductions.roll: "roll",
     products.matrix_product: "mm mv dot vdot",
     products.batched_product: "bmm",
@@ -116,7 +114,7 @@ _BY_RULE: Final[dict[Rule, str]] = {
     networks.multinomial: "multinomial",
     networks.fourier: "_fft_r2c _fft_c2c _fft_c2r",
     networks.parametric_relu: "_prelu_kernel",
-    factories.constant: " ".join(_CONSTANTS),
+    factories.constant: _CONSTANTS,
     factories.chance: "rand randn randint.low randint normal.float_float",
     factories.constant_like: "zeros_like ones_like full_like empty_like fill zero",
     factories.chance_like: "rand_like randn_like randint_like bernoulli normal native_dropout "
@@ -132,7 +130,7 @@ _BY_RULE: Final[dict[Rule, str]] = {
 
 _SIZED: Final = {
     "size": "view _unsafe_view reshape _reshape_alias expand rand randn randint "
-    + " ".join({name.partition(".")[0] for name in _CONSTANTS})
+    + _CONSTANTS
     + " affine_grid_generator as_strided_",
     "shape": "reshape",
     "stride": "_reshape_alias as_strided_",
@@ -156,7 +154,7 @@ def pointwise(op: Operation) -> Any:
 
 
 RULES: Final[dict[str, Rule]] = {
-    **dict.fromkeys(POINTWISE, pointwise),
+    **dict.fromkeys(_POINTWISE.split(), pointwise),
     **_spread(_BY_RULE.items()),
 }
 SIZES: Final[frozenset[tuple[str, str]]] = frozenset(

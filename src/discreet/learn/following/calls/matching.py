@@ -5,15 +5,15 @@ from typing import Any, Final, final
 
 from torch import Tensor, nn
 
-from discreet.learn.following.axis.call_log import (
+from discreet.learn.following.axis.refusals import refusal
+from discreet.learn.following.batch_tree import tensors
+from discreet.learn.following.calls.call_log import (
     ORIGIN,
     CallLog,
     TorchCall,
     alias_code,
     outside_code,
 )
-from discreet.learn.following.axis.refusals import refusal
-from discreet.learn.following.batch_tree import tensors
 
 
 class Diverged(Exception):
@@ -67,10 +67,10 @@ class Matching:
             call = self._calls[place]
             if call.origins == origins and call.given == given and call.func == func:
                 return call
-            if func in _MIRRORED and _MIRRORED[func] == call.func:
+            mirrored = (_MIRRORED.get(func), origins[::-1], given)
+            if mirrored == (call.func, call.origins, call.given):
                 # Python hands a comparison to a tensor of a trace first, on whichever side it is.
-                if call.origins == origins[::-1] and call.given == given:
-                    return replace(call, operands=call.operands[::-1])
+                return replace(call, operands=call.operands[::-1])
         return self._elsewhere(place, func, operands, given)
 
     def _elsewhere(

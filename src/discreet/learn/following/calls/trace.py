@@ -13,7 +13,13 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 
 from discreet.errors import ParameterError
-from discreet.learn.following.axis.call_log import (
+from discreet.learn.following.axis.dispatching import Following
+from discreet.learn.following.axis.labels import Axis, axis_of, put_axis
+from discreet.learn.following.axis.refusals import refusal
+from discreet.learn.following.axis.stand_ins import STAND_INS
+from discreet.learn.following.axis.symbolic import UnitCount, leaf_like
+from discreet.learn.following.batch_tree import leaves, tensors, with_leaves
+from discreet.learn.following.calls.call_log import (
     ORIGIN,
     WIDE,
     CallLog,
@@ -23,24 +29,22 @@ from discreet.learn.following.axis.call_log import (
     outside_code,
     symbols_marked,
 )
-from discreet.learn.following.axis.chance import Chance
-from discreet.learn.following.axis.custom_functions import refusing_custom_functions
-from discreet.learn.following.axis.dispatching import Following
-from discreet.learn.following.axis.labels import Axis, axis_of, put_axis
-from discreet.learn.following.axis.questions import QUESTIONS, SIZES_ASKED, name_of
-from discreet.learn.following.axis.refusals import refusal
-from discreet.learn.following.axis.stand_ins import STAND_INS
-from discreet.learn.following.axis.symbolic import UnitCount, leaf_like
-from discreet.learn.following.batch_tree import leaves, tensors, with_leaves
+from discreet.learn.following.calls.chance import Chance
+from discreet.learn.following.calls.custom_functions import refusing_custom_functions
+from discreet.learn.following.calls.questions import (
+    IDENTITIES,
+    QUESTIONS,
+    SIZES_ASKED,
+    name_of,
+)
 
 _HOOK: Final = "changes gradients behind the rules"
 _AWAY: Final = "leaves what is followed"
 _REFUSED: Final = {
     **dict.fromkeys(("register_hook", "register_post_accumulate_grad_hook", "grad_fn"), _HOOK),
-    **dict.fromkeys(
-        "data set_ apply_ map_ map2_ numpy __array__ __dlpack__ data_ptr".split(), _AWAY
-    ),
-    **dict.fromkeys("untyped_storage storage tolist __reduce_ex__ __deepcopy__".split(), _AWAY),
+    **dict.fromkeys(("data", "set_", "apply_", "map_", "map2_", "numpy", "__array__"), _AWAY),
+    **dict.fromkeys(("__dlpack__", "data_ptr", "untyped_storage", "storage", "tolist"), _AWAY),
+    **dict.fromkeys(("__reduce_ex__", "__deepcopy__"), _AWAY),
     "backward": "computes gradients of the loss's own",
 }
 
@@ -86,8 +90,7 @@ class _Writing(TorchFunctionMode):
         outs = list(tensors(result))
         if any(axes):
             _check_result(func, name, axes, result, outs)
-        # Whether this makes a copy depends on the layout alone: then it is as if nothing was done.
-        code = origins[0] & ~1 if func == Tensor.contiguous else 2 * place * WIDE
+        code = origins[0] & ~1 if func in IDENTITIES else 2 * place * WIDE
         for number, tensor in enumerate(outs):
             origin = (self.log, code + 2 * number, tensor._version, axis_of(tensor) is not None)
             setattr(tensor, ORIGIN, origin)
@@ -107,7 +110,7 @@ class _Writing(TorchFunctionMode):
         """Return where a tensor came from."""
         found = tensor.__dict__.get(ORIGIN)
         if found is not None and found[0] is self.log and id(tensor) not in self._outside:
-            return int(found[1]) + (tensor._version != found[2])
+            return int(found[1]) + int(tensor._version != found[2])
         if id(tensor) not in self._outside:
             if axis_of(tensor) is not None or isinstance(tensor, FakeTensor):
                 raise refusal(

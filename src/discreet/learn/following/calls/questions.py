@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 import torch
+import torch.nn.functional as F  # noqa: N812 - its name everywhere
 from torch import Tensor
 
 
@@ -28,6 +29,14 @@ QUESTIONS: Final = _functions(
 )
 # May tell the number of units: a trace gives a symbol for an answer.
 SIZES_ASKED: Final = _functions("shape size numel nelement stride nbytes storage_offset __len__")
+
+# May return what they were given, and do so by its layout or kind, or outside of training: what
+# they return counts as what they were given, which has the same axis.
+IDENTITIES: Final = frozenset(
+    {Tensor.contiguous, Tensor.to, Tensor.type, Tensor.type_as, Tensor.float, Tensor.double,
+     Tensor.half, Tensor.bfloat16, F.dropout, torch.dropout, F.dropout1d, F.dropout2d, F.dropout3d,
+     F.alpha_dropout, F.feature_alpha_dropout}
+)  # fmt: skip
 
 
 def name_of(func: Any) -> str:
