@@ -334,9 +334,11 @@ def test_the_arguments_of_the_user_are_left_alone(transformers, tmp_path):
 
 def test_what_a_loss_says_when_it_fails_is_withheld(transformers, tmp_path):
     private = run(small(transformers, "GPT2LMHeadModel"), text())
+    pay, paid = private._pay, []
+    private._pay = lambda: (paid.append(True), pay())
 
     def fails(model, batch):
-        if len(batch["input_ids"]) > 3:
+        if paid:
             raise ValueError(f"odd tokens: {batch['input_ids'].tolist()}")
         return per_example_loss(model, batch)
 

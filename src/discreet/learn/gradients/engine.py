@@ -119,6 +119,10 @@ class GradientEngine:
         """Let loss functions be tried out anew: what they hold may have changed."""
         self._checked.clear()
 
+    def forget_refusal(self) -> None:
+        """Begin a step of which nothing was refused yet."""
+        self.refusal = None
+
     def try_out(self, loss_fn: LossFunction, batch: Any, *, units: int) -> None:
         """Refuse a model or a loss that can not be handled, on made-up rows like these."""
         if not self.is_tried(loss_fn) and check_gradients(self, loss_fn, batch, units=units):

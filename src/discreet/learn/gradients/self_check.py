@@ -1,9 +1,10 @@
 """Try a model on made-up rows before training: is each unit's gradient that unit's alone?
 
 The second line: that a model keeps units apart is decided from its operations, without any number
-(``docs/proofs/unit_axis.md``). Here the rules that form gradients are tried as well. The engine is run on three units several times, with the same chance: one of them keeps
-its rows, and its gradient must not change when the others get new ones, nor (without dropout) when
-it is elsewhere in a smaller batch. Together they must have the gradient that plain autograd finds.
+(``docs/proofs/unit_axis.md``). Here the rules that form gradients are tried as well. The engine is
+run on three units several times, with the same chance: one of them keeps its rows, and its
+gradient must not change when the others get new ones, nor (without dropout) when it is elsewhere in
+a smaller batch. Together they must have the gradient that plain autograd finds.
 """
 
 import functools
@@ -247,7 +248,7 @@ def _shaken(engine: "GradientEngine", seed: int) -> Iterator[None]:
     # Recurrent networks of cuDNN have no backward pass outside training.
     is_still = any(isinstance(m, nn.RNNBase) and not m.training for m in model.modules())
     plainly = torch.backends.cudnn.flags(enabled=False) if is_still else nullcontext()
-    chance = Chance.now()
+    chance, drawn = Chance.now(), np.random.get_state()  # noqa: NPY002 - a model may use it
     with torch.random.fork_rng(devices), plainly:
         _seed(engine, seed)
         try:
@@ -257,6 +258,7 @@ def _shaken(engine: "GradientEngine", seed: int) -> Iterator[None]:
             yield
         finally:
             chance.restore()
+            np.random.set_state(drawn)  # noqa: NPY002 - a model may use it
             with torch.no_grad():
                 for name, own in (*model.named_parameters(), *model.named_buffers()):
                     if name in state and own.shape == state[name].shape:

@@ -142,7 +142,8 @@ class Stepping:
         What fails on the way may tell who was drawn, or a row.
         """
         outcome = "The step stays paid for, since a batch was drawn."
-        self.engine.refusal = None
+        self.engine.forget_refusal()
+        told: str | None = None
         try:
             quietly(
                 lambda: self.compute(loss_fn, drawing),
@@ -152,13 +153,11 @@ class Stepping:
                 debug=self.debug,
             )
         except DataError:
-            if self.engine.refusal is None:
-                raise
             told = self.engine.refusal
-        else:
-            return
-        # A trace sees no row, so why it was refused shows nothing of one.
-        raise ParameterError(f"{told} {outcome}", parameter="model")
+            if told is None:
+                raise
+        if told is not None:  # a trace sees no row: why it was refused shows nothing of one
+            raise ParameterError(f"{told} {outcome}", parameter="model")
 
     def draw(self) -> tuple[Indices, Weights | None]:
         """Draw the rows of a batch, unit by unit, and what each one's loss counts."""

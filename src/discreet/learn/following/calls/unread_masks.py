@@ -26,10 +26,9 @@ def unread_masks() -> Iterator[None]:
         yield
         return
     is_tracing, prepare = masks.is_tracing, masks._preprocess_mask_arguments
-    signature = inspect.signature(prepare)
 
     def prepared(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs).arguments
+        given = inspect.signature(prepare).bind(*args, **kwargs).arguments
         places = given.get("position_ids")
         is_shared = isinstance(places, Tensor) and not _is_of_rows(places)
         if is_shared and masks.find_packed_sequence_indices(places) is None:
