@@ -38,10 +38,19 @@ def nothing(model: nn.Module, batch: Any) -> Tensor:
     return loss_fn(model, batch) * 0
 
 
+def is_late(rows: Tensor) -> bool:
+    """Say whether rows are a step's: traced ones have no numbers, made-up ones are three.
+
+    A loss can not be written like this by accident: its own look at the size would be refused.
+    """
+    with torch._C.DisableTorchFunction():
+        return type(rows) is Tensor and rows.shape[0] > 3
+
+
 def failing(model: nn.Module, batch: Any) -> Tensor:
     """Fail in a step, but not while it is tried out on three made-up units."""
     losses = loss_fn(model, batch)
-    return losses if len(losses) <= 3 else losses / (1 // 0)
+    return losses / (1 // 0) if is_late(losses) else losses
 
 
 def begin(

@@ -31,7 +31,7 @@ from discreet.learn.gradients.small_gradients import SmallGradients
 from discreet.learn.rules.fallback import fallback
 from discreet.learn.rules.table import RULES
 
-_TRIES = 32  # how often a forward pass is begun anew where chance decides what it does
+_TRIES = 8  # how often a trace may find nothing new where chance decides what a pass does
 
 
 @final
@@ -143,13 +143,17 @@ class GradientEngine:
         The forward pass must be one that was approved: where its calls differ, it is given up and
         a trace decides anew. Of the losses only the first ``counted`` count, where that is given.
         """
-        for _ in range(_TRIES):
+        known = self._approved.setdefault(self._key(loss_fn, batch, units), [])
+        fruitless = 0
+        while fruitless < _TRIES:
             chance = Chance.now()
             try:
                 return self._record(loss_fn, batch, units, counted, before_backward, is_calm)
             except Diverged:
                 chance.restore()  # so that the trace takes the branch that this pass took
+                before = len(known)
                 self._approve(loss_fn, batch, units)
+                fruitless += len(known) == before
         raise ParameterError(
             "the model does not call the same operations each time, so what belongs to one example "
             "can not be told. Remove branches that depend on chance.",
@@ -245,7 +249,8 @@ class GradientEngine:
         except ParameterError as error:
             self.refusal = str(error)  # decided without data: it may be told
             raise
-        found.append(log)
+        if not any(log.is_like(other) for other in found):
+            found.append(log)
         return found
 
     def _check_nothing_escaped(self) -> None:
