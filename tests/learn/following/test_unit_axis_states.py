@@ -1,5 +1,6 @@
 """Attempts that need a model of their own, a state, or a later step: each is refused in time."""
 
+import warnings
 from collections import deque
 from typing import Any
 
@@ -161,9 +162,13 @@ def recurrent_across(m: Any, z: Tensor) -> Tensor:
     return m.rnn(z[None])[0][0]
 
 
-@torch.jit.script
-def scripted(z: Tensor) -> Tensor:
+def centred(z: Tensor) -> Tensor:
     return z - z.mean(0)
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    scripted = torch.jit.script(centred)
 
 
 STATES = {
