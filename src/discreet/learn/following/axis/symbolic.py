@@ -15,17 +15,20 @@ from discreet.learn.following.axis.refusals import refusal
 _HINT: Final = 8191  # a prime that is nobody's size: torch's own code looks at it, users' may not
 
 
+class _Name(str):
+    """A name that may be called, as some versions of torch do."""
+
+    __slots__ = ()
+
+    def __call__(self) -> str:
+        return str(self)
+
+
 @final
 class _Units(Source):
     """Where the symbol comes from, as torch wants to be told."""
 
-    @property
-    def name(self) -> str:
-        return "units"
-
-    @property
-    def _name_template(self) -> str:
-        return "units"
+    name = _Name("units")
 
 
 @final
