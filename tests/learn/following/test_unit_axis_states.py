@@ -214,6 +214,7 @@ def _train(engine: GradientEngine, rows: Any) -> None:
         engine.accumulate(squares, rows, units=ROWS)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the compiler's own
 @pytest.mark.parametrize("kind", ["alike", "blank"])
 @pytest.mark.parametrize("name", STATES)
 def test_a_model_that_mixes_examples_is_refused(name, kind):
