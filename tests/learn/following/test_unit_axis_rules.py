@@ -244,7 +244,7 @@ def test_units_keep_apart_wherever_a_rule_says_so(name):
 @pytest.mark.parametrize(
     ("rule", "name"),
     [("flip", "flip"), ("cumsum", "cumsum"), ("_softmax", "softmax"), ("roll", "roll"),
-     ("sort", "sort"), ("gather", "gather"), ("index_select", "index_select")],
+     ("sort", "sort"), ("gather", "gather")],
 )  # fmt: skip
 def test_a_wrong_rule_would_show(rule, name, monkeypatch):
     monkeypatch.setitem(table.RULES, rule, table.RULES["relu"])
