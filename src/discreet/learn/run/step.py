@@ -7,7 +7,7 @@ from typing import Any, Final, final
 import numpy as np
 import torch
 
-from discreet.errors import DataError
+from discreet.errors import DataError, ParameterError
 from discreet.learn.choices.adaptive import AdaptiveState
 from discreet.learn.choices.clipping import Clipping
 from discreet.learn.choices.draws import Indices
