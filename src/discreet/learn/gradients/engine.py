@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from discreet.errors import ParameterError
 from discreet.learn.choices.clipping import Clipping
 from discreet.learn.following.batch_tree import first_units, leaves, made_up, of_units
-from discreet.learn.following.contributions import Contribution, Norms, joined
+from discreet.learn.following.contributions import Contribution, joined
 from discreet.learn.following.expansions import EXPANSIONS, backward
 from discreet.learn.following.function_identity import identity_of
 from discreet.learn.following.recorder import Recorder
@@ -166,12 +166,14 @@ class GradientEngine:
     def _norms(self, parts: dict[int, Contribution], small: SmallGradients, units: int) -> Tensor:
         """Return upper bounds on the norms: (units, groups)."""
         found = NormBounds(max(self._groups) + 1)
-        for group, squares in small.squares():
-            found.add(group, Norms(squares))
+        for group, norms in small.norms():
+            found.add(group, norms)
         for place, part in parts.items():
             if place not in small.places:
                 found.add(self._groups[place], part.norms())
-        return found.bounds(self.flat.buffer.new_zeros(units))
+        return found.bounds(
+            self.flat.buffer.new_zeros(units), sensitivity=self._clipping.sensitivity
+        )
 
     def _layout(self, loss_fn: LossFunction, batch: Any, units: int) -> list[TorchCall]:
         """Return which axes count units, found by trying the model on a few rows."""

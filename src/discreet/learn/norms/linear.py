@@ -12,7 +12,8 @@ from discreet.learn.norms.dispatch import (
     chunks,
     has_triton,
     plainly,
-    squares_of,
+    row_norms,
+    squares,
     triton_precision,
     wide,
 )
@@ -34,8 +35,8 @@ def outer_norms(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
     (tensor([25.]), tensor([7.]))
     """
     if left.shape[1] == 1:
-        squares = squares_of(left[:, 0]) * squares_of(right[:, 0])
-        return squares, squares.sqrt()
+        sizes = row_norms(left[:, 0]) * row_norms(right[:, 0])
+        return sizes.square(), sizes
     precision = triton_precision(left, right, is_convolution=False)
     if precision is not None:
         return triton_norms.outer_norms(left, right, precision=precision)
@@ -56,7 +57,7 @@ def dense_norms(left: Tensor, right: Tensor) -> Tensor:
     numbers = left.shape[2] * right.shape[2]
     return torch.cat(
         [
-            squares_of(torch.bmm(wide(a).transpose(1, 2), wide(b)))
+            squares(torch.bmm(wide(a).transpose(1, 2), wide(b)))
             for a, b in chunks(left, right, numbers=numbers)
         ]
     )
