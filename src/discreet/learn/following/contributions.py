@@ -14,7 +14,7 @@ from typing import Protocol, final
 import torch
 from torch import Tensor
 
-from discreet.learn.norms.dispatch import allows_tf32, row_norms, squares, underflow, wide
+from discreet.learn.norms.dispatch import allows_tf32, chain, row_norms, squares, underflow, wide
 from discreet.learn.norms.linear import cheaper_is_gram, dense_norms, outer_norms
 
 # A per-unit gradient of at most this many numbers in all is kept, rather than computed twice.
@@ -30,11 +30,13 @@ class Norms:
     Where norm and weighted sum are computed in two ways, ``sizes`` are the sums of the norms of
     the terms that a gradient is made of: what rounding errors are relative to. ``lost`` is more
     than underflow can have taken from the norm, and for ``underflow(dtype)`` times as much a
-    weighted gradient can differ by: see ``docs/proofs/clipping.md``.
+    weighted gradient can differ by; ``chain`` is how many positive numbers were added one after
+    the other: see ``docs/proofs/clipping.md``.
     """
 
     squares: Tensor
     lost: Tensor | float
+    chain: int
     sizes: Tensor | None = None
     rounding: "Rounding | None" = None
 
@@ -105,6 +107,11 @@ def lost_in_squares(numbers: int, dtype: torch.dtype) -> float:
     return 4 * underflow(dtype) * sqrt(numbers)
 
 
+def _longest(rows: int, columns: int) -> int:
+    """Return the chain of sums of an outer product: of its two sides, or of all its numbers."""
+    return max(chain(rows) + chain(columns), chain(rows * columns))
+
+
 def lost_in_products(
     left: Tensor, right: Tensor, *, rows: int, columns: int, positions: int, places: int = 1
 ) -> Tensor:
@@ -127,7 +134,8 @@ class Dense:
 
     def norms(self) -> Norms:
         flat = self.flat
-        return Norms(squares(flat), lost_in_squares(flat.shape[1], flat.dtype))
+        numbers = flat.shape[1]
+        return Norms(squares(flat), lost_in_squares(numbers, flat.dtype), chain(numbers))
 
     @property
     def flat(self) -> Tensor:
@@ -171,7 +179,7 @@ class Outer:
         lost = lost_in_products(
             row_norms(left), row_norms(right), rows=rows, columns=columns, positions=positions
         )
-        return Norms(found, lost, sizes, rounding_of(self.left))
+        return Norms(found, lost, _longest(rows, columns), sizes, rounding_of(self.left))
 
     def dense(self) -> Tensor:
         left, right = self.left, self.right
@@ -232,7 +240,8 @@ class Lookup:
         sizes = torch.linalg.vector_norm(rows.view(self.rows.shape), dim=2).sum(1)
         rounding = Rounding(0.0, 2.0**-50 if rows.dtype == torch.float64 else 2.0**-22)
         total = found.new_zeros(units).index_add_(0, owner, found)
-        return Norms(total, lost_in_squares(positions * columns, rows.dtype), sizes, rounding)
+        lost = lost_in_squares(positions * columns, rows.dtype)
+        return Norms(total, lost, chain(columns) + positions, sizes, rounding)
 
     def dense(self) -> Tensor:
         units, _, columns = self.rows.shape
@@ -278,7 +287,8 @@ class Tied:
         # Beside their own, what the products of one with the other lack.
         between = positions + rows.shape[1] * (1 + rows.shape[2])
         own = lookup.lost + 4 * underflow(cross.dtype) * between
-        return Norms(total, 2 * outer.lost + own, sizes, outer.rounding)
+        longest = max(outer.chain, lookup.chain)
+        return Norms(total, 2 * outer.lost + own, longest, sizes, outer.rounding)
 
     def settled(self) -> "Contribution":
         """Return the gradients themselves, where they are small."""

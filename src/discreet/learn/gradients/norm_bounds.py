@@ -8,8 +8,7 @@ from torch import Tensor
 from discreet.learn.following.contributions import Norms, Rounding
 from discreet.learn.norms.dispatch import underflow
 
-_IN_SUMS: Final = 2.0**-14  # relative, of a norm in single precision
-_IN_LONG_SUMS: Final = 2.0**-40
+_OTHERS: Final = 16  # roundings beside those of sums: products, roots, what is added here
 _MOST_LOST: Final = 2.0**51  # sensitivities: 2**-63 times as much is a quarter of FLOAT_SLACK
 
 
@@ -22,10 +21,12 @@ class NormBounds:
         self._sizes: list[dict[Rounding, list[Tensor]]] = [{} for _ in range(groups)]
         self._lost: list[list[Tensor]] = [[] for _ in range(groups)]
         self._always = [0.0] * groups  # lost, whatever the unit is
+        self._chain = 0
 
     def add(self, group: int, found: Norms) -> None:
         """Take in one parameter's."""
         self._squares[group].append(found.squares)
+        self._chain = max(self._chain, found.chain)
         if found.sizes is not None and found.rounding is not None:
             self._sizes[group].setdefault(found.rounding, []).append(found.sizes)
         if isinstance(found.lost, Tensor):
@@ -46,7 +47,9 @@ class NormBounds:
         ]
         bounds = torch.stack([self._bound(zero, group) + part for group, part in enumerate(lost)])
         is_long = all(part.dtype == torch.float64 for parts in self._squares for part in parts)
-        bounds *= 1 + (_IN_LONG_SUMS if is_long and zero.dtype == torch.float64 else _IN_SUMS)
+        half_a_digit = 2.0**-53 if is_long and zero.dtype == torch.float64 else 2.0**-24
+        added = self._chain + max(map(len, self._squares)) + _OTHERS
+        bounds *= 1 + half_a_digit * added
         if any(self._lost):
             too_many = torch.stack(lost).sum(0) > _MOST_LOST * sensitivity
             bounds.masked_fill_(too_many, torch.inf)

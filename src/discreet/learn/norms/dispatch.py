@@ -17,6 +17,7 @@ from discreet.learn.norms.triton_tiles import Precision
 
 __all__ = [
     "allows_tf32",
+    "chain",
     "chunks",
     "has_triton",
     "plainly",
@@ -128,6 +129,17 @@ def row_norms(rows: Tensor) -> Tensor:
     rest = rows[:, whole * _BLOCK :]
     parts.append(torch.linalg.vector_norm(rest, dim=1, keepdim=True, dtype=kind))
     return row_norms(torch.cat(parts, 1))
+
+
+def chain(numbers: int) -> int:
+    """Return how many sums follow each other in :func:`row_norms` of so many numbers.
+
+    >>> chain(100), chain(1_000_000)
+    (100, 527)
+    """
+    if numbers < 2 * _BLOCK:
+        return numbers
+    return _BLOCK + chain(numbers // _BLOCK + 1)
 
 
 def squares(tensor: Tensor) -> Tensor:

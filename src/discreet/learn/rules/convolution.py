@@ -19,7 +19,7 @@ from discreet.learn.following.contributions import (
 )
 from discreet.learn.following.recorder import Recorder, SavedInput
 from discreet.learn.norms.convolution import KernelGeometry, conv2d_grads, conv2d_norms
-from discreet.learn.norms.dispatch import row_norms, squares, wide
+from discreet.learn.norms.dispatch import chain, row_norms, squares, wide
 from discreet.learn.rules.shared import as_autocast, constant, wanted
 
 _AT_ONCE = 2**26  # numbers of per-unit gradients that are formed at once
@@ -108,7 +108,8 @@ class Convolution:
             places=places,
         )
         rounding = rounding_of(self.x, is_convolution=True)
-        return Norms(found, lost, x * grad * places**0.5, rounding)
+        longest = chain(self.shape.numel())
+        return Norms(found, lost, longest, x * grad * places**0.5, rounding)
 
     def _lengths(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """Return the norms of the rows of the input and of the output's gradient."""
