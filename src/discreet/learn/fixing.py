@@ -9,7 +9,7 @@ import copy
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import torch
 from torch import nn
@@ -127,7 +127,7 @@ def _called(name: str) -> str:
 
 def _module_problems(model: nn.Module) -> Iterator[_Problem]:
     for name, module in model.named_modules():
-        for find in (_lazy, _normalisation, _embedding, _spectral, _statistics):
+        for find in (_lazy, _hooked, _normalisation, _embedding, _spectral, _statistics):
             problem = find(name, module)
             if problem:
                 yield problem
@@ -142,6 +142,17 @@ def _lazy(name: str, module: nn.Module) -> _Problem | None:
         kind=type(module).__name__,
         reason="has no weights yet",
         remedy="run the model once on made-up data of the right shape",
+    )
+
+
+def _hooked(name: str, module: nn.Module) -> _Problem | None:
+    if not module._backward_hooks and not module._backward_pre_hooks:
+        return None
+    return _Problem(
+        name=name,
+        kind=type(module).__name__,
+        reason="has a backward hook, which sees raw gradients of all examples and may change them",
+        remedy="remove it",
     )
 
 
@@ -218,7 +229,7 @@ def _is_followed_by_its_children(module: _BatchNorm) -> bool:
     twin, chance = copy.deepcopy(module).eval(), torch.Generator().manual_seed(7)
     buffers = (twin.running_mean, twin.running_var)
     like = next((t for t in (*twin.parameters(), *buffers) if t is not None), torch.empty(0))
-    plain = (twin.weight, twin.bias, twin.running_mean is None, 0.0, twin.eps)
+    plain: Any = (twin.weight, twin.bias, twin.running_mean is None, 0.0, twin.eps)
     for space in ((), (3,), (3, 3), (3, 3, 3)):
         rows = torch.randn(4, module.num_features, *space, generator=chance).to(like)
         with torch.no_grad():
