@@ -12,10 +12,12 @@ LATE = 4  # rows: made-up batches, on which a loss is tried, have three
 
 
 def later(failure):
-    """Return a loss that fails in a step, but not when it is tried out."""
+    """Return a loss that fails from the first step on, but not when it is tried out."""
+    sizes = []
 
     def fails(model, batch):
-        if len(batch[0]) >= LATE:
+        sizes.append(len(batch[0]))
+        if max(sizes) >= LATE:
             failure()
         return loss_fn(model, batch)
 
@@ -65,11 +67,11 @@ def labels_are(*labels):
     return features, torch.tensor([*labels] + [0] * (100 - len(labels)))
 
 
-def test_a_label_that_is_no_class_is_not_printed():
-    wrong = labels_are(0, 0, 0, *[int(ROW)] * 90)
-    with pytest.raises(DataError, match=r"withheld.*stays paid for") as found:
-        step(begin(data=wrong), loss_fn)
-    assert ROW not in told(found.value)
+def test_a_label_that_is_no_class_is_not_printed(capfd):
+    private = begin(data=labels_are(0, 0, 0, *[int(ROW)] * 90))
+    step(private)  # nine of ten rows add nothing, and nobody hears of it
+    assert private.steps_taken == 1
+    assert capfd.readouterr() == ("", "")
 
 
 def test_nor_is_it_when_a_loss_is_tried_out():
@@ -150,8 +152,11 @@ def test_a_machine_that_fails_tells_nothing_and_the_run_goes_on():
 
 def test_a_model_that_fails_tells_nothing():
     class Talkative(torch.nn.Linear):
+        largest = 0
+
         def forward(self, rows):
-            if len(rows) >= LATE:
+            self.largest = max(self.largest, len(rows))
+            if self.largest >= LATE:
                 raise ValueError(f"odd row: {ROW}")
             return super().forward(rows)
 
