@@ -13,6 +13,15 @@ from discreet.learn.following.contributions import Contribution, Dense, Lookup
 from discreet.learn.following.unit_axes import MIXED, Axis, TorchCall, calmly, tensors
 from discreet.learn.norms.dispatch import wide
 
+# Some models ask for the gradient of their input, so that checkpoints have one to lead back.
+_LEAVES = (Tensor.requires_grad.__set__, Tensor.requires_grad_)  # type: ignore[attr-defined]
+
+
+HINTS = {
+    "_grouped_mm": " It sorts the tokens of all examples by expert: choose experts that look their "
+    "weights up for each token, with model.set_experts_implementation('batched_mm').",
+}
+
 
 class _Rooted(torch.autograd.Function):
     """Let a gradient arrive at a tensor that depends on no other."""
@@ -71,7 +80,7 @@ class Recorder(TorchFunctionMode):
     ) -> None:
         super().__init__()
         self.units = units
-        self.is_narrow = False  # whether something was computed in 16 bits
+        self.bits = 64  # the fewest that something was computed in
         self.contributions: dict[int, list[Contribution]] = {id(p): [] for p in parameters}
         self._followed: dict[int, Tensor] = {id(p): p for p in parameters}
         self._plain: dict[int, Tensor] = {id(p): p.detach() for p in parameters}
@@ -82,7 +91,7 @@ class Recorder(TorchFunctionMode):
         self._rules = rules
         self._expansions = expansions
         self._fallback = fallback
-        self._is_calm = is_calm  # without dropout
+        self.is_calm = is_calm  # without dropout
         self._is_backward = False
         self._anchor = torch.zeros((), requires_grad=True)
         self._axes: dict[int, Axis | None] = {}
@@ -95,10 +104,12 @@ class Recorder(TorchFunctionMode):
                 return self._expansions[func](*args, **kwargs)
         place = self._next
         self._next += 1
+        if func in _LEAVES and not self._is_backward and id(args[0]) not in self._followed:
+            return args[0]  # it would keep a raw gradient of each unit, which nobody needs
         if not _meets(self._followed, args) and not (
             kwargs and _meets(self._followed, kwargs.values())
         ):
-            return calmly(func, args, kwargs) if self._is_calm else func(*args, **kwargs)
+            return calmly(func, args, kwargs) if self.is_calm else func(*args, **kwargs)
         operands = list(tensors(args, kwargs))
         if self._is_backward:
             return self._again(func, args, kwargs, operands)
@@ -118,7 +129,8 @@ class Recorder(TorchFunctionMode):
         if MIXED in axes:
             raise ParameterError(
                 f"{call.name} mixes examples of a batch with a trainable parameter, so no example "
-                "has a gradient of its own. Compute each example's loss from that example alone.",
+                "has a gradient of its own. Compute each example's loss from that example alone."
+                f"{HINTS.get(call.name, '')}",
                 parameter="model",
             )
         rule = self._rules.get(func, self._fallback)
@@ -134,7 +146,8 @@ class Recorder(TorchFunctionMode):
         ):
             raise ParameterError(
                 "the model does not call the same operations each time, so what belongs to one "
-                "example can not be told. Remove branches that depend on data or on chance.",
+                "example can not be told. Remove branches that depend on data or on chance, as "
+                "layers do that are left out at random (layerdrop=0).",
                 parameter="model",
             )
         return call
@@ -183,11 +196,24 @@ class Recorder(TorchFunctionMode):
         """Bring the rows of each unit together, along the first axis as before."""
         return self.by_unit(tensor, axis).flatten(0, 1) if axis.is_minor else tensor
 
-    def watch(self, out: Tensor, *owners: Tensor, then: Callable[[Tensor], None]) -> Tensor:
-        """Call ``then`` with the gradient of ``out``, which uses the followed ``owners``."""
+    def watch(
+        self, out: Tensor, *owners: Tensor, then: Callable[[Tensor], None], is_new: bool = False
+    ) -> Tensor:
+        """Call ``then`` with the gradient of ``out``, which uses the followed ``owners``.
+
+        ``is_new`` says that an operation made ``out``, which nobody else sees yet. If that is
+        another form of what it computed, then this is watched: torch forgets who watches a view
+        that is changed in place.
+        """
         if not torch.is_grad_enabled():
             return out
-        self.is_narrow |= out.dtype in (torch.bfloat16, torch.float16)
+        self.bits = min(self.bits, 8 * out.dtype.itemsize)
+        if is_new and out._is_view() and _is_whole(out):
+            whole, shape = out._base, out.shape
+            assert whole is not None
+            is_rooted = out.requires_grad
+            whole = self.watch(whole, *owners, then=lambda grad: then(grad.view(shape)))
+            return out if is_rooted else whole.view(shape)
         if not out.requires_grad:
             out = _Rooted.apply(out, self._anchor)  # type: ignore[no-untyped-call]
         if not self._is_backward:
@@ -267,6 +293,14 @@ def _quietly(then: Callable[[Tensor], None], grad: Tensor) -> None:
     """Run a rule's hook outside the mode: what it computes is no use of a parameter."""
     with torch._C.DisableTorchFunction():
         then(grad)
+
+
+def _is_whole(view: Tensor) -> bool:
+    """Say whether a view has all numbers of what it is a view of, in their order."""
+    base = view._base
+    if base is None or base.numel() != view.numel() or (base.is_leaf and base.requires_grad):
+        return False
+    return base.is_contiguous() and view.is_contiguous()
 
 
 def _meets(followed: dict[int, Tensor], operands: Iterable[Any]) -> bool:

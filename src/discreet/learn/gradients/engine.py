@@ -17,6 +17,7 @@ from discreet.learn.following.expansions import EXPANSIONS, backward
 from discreet.learn.following.function_identity import identity_of
 from discreet.learn.following.recorder import Recorder
 from discreet.learn.following.unit_axes import PROBES, ShapeLog, TorchCall, compare
+from discreet.learn.gradients.chance import kept
 from discreet.learn.gradients.flat_buffer import FlatGradient
 from discreet.learn.gradients.loss_function import FirstOfTwo, LossFunction, checked_losses
 from discreet.learn.gradients.norm_bounds import NormBounds
@@ -188,8 +189,7 @@ class GradientEngine:
             for few in PROBES:
                 part = first_units(rows, few, PROBES[1])
                 log = ShapeLog(EXPANSIONS)
-                chance = torch.random.fork_rng(_devices(self.flat.buffer))
-                with torch.no_grad(), chance, _as_written(), log:
+                with torch.no_grad(), kept(self.flat.buffer.device), _as_written(), log:
                     loss_fn(self.model, part)
                 logs.append(log)
             self._calls[key] = compare(*logs)
@@ -225,7 +225,3 @@ def _as_written() -> Iterator[None]:
                 yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fused)
-
-
-def _devices(tensor: Tensor) -> list[int]:
-    return [tensor.device.index or 0] if tensor.is_cuda else []

@@ -19,6 +19,7 @@ from discreet.errors import ParameterError
 from discreet.learn.following.batch_tree import leaves, made_up, with_leaves
 from discreet.learn.following.contributions import joined
 from discreet.learn.following.unit_axes import PROBES
+from discreet.learn.gradients import chance
 from discreet.learn.gradients.loss_function import LossFunction
 from discreet.learn.norms.dispatch import wide
 
@@ -49,7 +50,7 @@ def check_gradients(
         after = []
         for unit in _KEPT:
             rows = _with_unit_of(unit, first, others)
-            grads, is_narrow = _gradients(engine, loss_fn, rows)
+            grads, bits = _gradients(engine, loss_fn, rows)
             after.append(grads)
         _check_buffers(buffers, _buffers(engine))
         total = _by_autograd(engine, loss_fn, rows)
@@ -57,7 +58,7 @@ def check_gradients(
     size = float(torch.stack([wide(grad).norm() for grad in total]).norm())
     if not 0 < size < math.inf:
         return False
-    tolerance = _tolerance(engine, is_narrow)
+    tolerance = _tolerance(engine, bits)
     for index, (name, whole) in enumerate(zip(engine.flat.names, total, strict=True)):
         for unit, grads in zip(_KEPT, after, strict=True):
             if _differ(before[index][unit], grads[index][unit], 1e-3 * size):
@@ -110,8 +111,8 @@ def _gradients(
     units: int = _UNITS,
     seed: int = _SEED,
     is_calm: bool = False,
-) -> tuple[list[Tensor], bool]:
-    """Return the gradients of the units, parameter by parameter; and whether bits were few."""
+) -> tuple[list[Tensor], int]:
+    """Return the gradients of the units, parameter by parameter; and the fewest bits used."""
     _seed(engine, seed)
     recorder, _ = engine.record(
         loss_fn,
@@ -126,9 +127,9 @@ def _gradients(
             for parameter in engine.flat.parameters
             for parts in [recorder.contributions[id(parameter)]]
         ]
-    is_narrow = recorder.is_narrow
+    bits = recorder.bits
     recorder.forget()
-    return found, is_narrow
+    return found, bits
 
 
 def _by_autograd(engine: "GradientEngine", loss_fn: LossFunction, batch: Any) -> list[Tensor]:
@@ -149,12 +150,8 @@ def _by_autograd(engine: "GradientEngine", loss_fn: LossFunction, batch: Any) ->
     ]
 
 
-def _seed(engine: "GradientEngine", seed: int) -> None:
-    """Set the generators that a forward pass may draw from, on this device alone."""
-    torch.default_generator.manual_seed(seed)
-    device = engine.flat.buffer.device
-    if device.type == "cuda":
-        torch.cuda.default_generators[device.index or 0].manual_seed(seed)
+def _seed(engine: "GradientEngine", number: int) -> None:
+    chance.seed(engine.flat.buffer.device, number)
 
 
 def _size(grads: list[Tensor], unit: int) -> float:
@@ -165,13 +162,13 @@ def _differ(one: Tensor, other: Tensor, most: float) -> bool:
     return not float((one - other).norm()) <= most
 
 
-def _tolerance(engine: "GradientEngine", is_narrow: bool) -> float:
+def _tolerance(engine: "GradientEngine", bits: int) -> float:
     """Return how far two ways of computing a gradient may be apart."""
     buffer = engine.flat.buffer
-    if is_narrow:
+    if bits < 32:
         return 0.2
-    if buffer.dtype == torch.float64:
-        return 1e-9
+    if bits == 64 and buffer.dtype == torch.float64:
+        return 1e-9  # not where a layer of a double model computes in single precision
     return 1e-2 if buffer.is_cuda else 1e-3  # a GPU may cut products to ten bits
 
 
@@ -234,11 +231,10 @@ def _shaken(engine: "GradientEngine") -> Iterator[None]:
     parameters, model = engine.flat.parameters, engine.model
     saved = [p.detach().clone() for p in parameters]
     buffers = _buffers(engine)
-    devices = [parameters[0].device.index or 0] if parameters[0].is_cuda else []
     # Recurrent networks of cuDNN have no backward pass outside training.
     is_still = any(isinstance(m, nn.RNNBase) and not m.training for m in model.modules())
     plainly = torch.backends.cudnn.flags(enabled=False) if is_still else nullcontext()
-    with torch.random.fork_rng(devices), plainly:
+    with chance.kept(engine.flat.buffer.device), plainly:
         _seed(engine, _SEED)
         try:
             with torch.no_grad():

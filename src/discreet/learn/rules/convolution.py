@@ -204,7 +204,7 @@ def convolution(rec: Recorder, func: Any, *args: Any, **kwargs: Any) -> Tensor:
             sums = grad.flatten(2).sum(2, dtype=wide(grad[:0]).dtype)
             rec.put(bias, Dense(sums.view(rec.units, -1, sums.shape[1]).sum(1)))
 
-    return rec.watch(out, *wanted(rec, weight, bias), then=then)
+    return rec.watch(out, *wanted(rec, weight, bias), then=then, is_new=True)
 
 
 def _tuple(value: Any, length: int) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from discreet.learn.choices.clipping import Clipping
 from discreet.learn.choices.draws import Indices
 from discreet.learn.following.batch_tree import blank, leaves, with_leaves
 from discreet.learn.following.function_identity import identity_of
+from discreet.learn.gradients.chance import kept
 from discreet.learn.gradients.cuda_graph import Replaying
 from discreet.learn.gradients.engine import GradientEngine
 from discreet.learn.gradients.loss_function import LossFunction, WeightedLoss, checked_losses
@@ -135,10 +136,8 @@ class Stepping:
             data = blank(data)
         except Exception:  # something in it has no zero
             return None
-        device = self.engine.flat.buffer.device
-        chance = torch.random.fork_rng([device.index or 0] if device.type == "cuda" else [])
         try:
-            with torch.no_grad(), chance:
+            with torch.no_grad(), kept(self.engine.flat.buffer.device):
                 checked_losses(function(self.engine.model, data), data)
         except Exception as error:
             return error
