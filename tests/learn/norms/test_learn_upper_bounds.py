@@ -1,7 +1,9 @@
 """A computed norm is never below the true one, however small or large the numbers are."""
 
 import math
+import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -9,12 +11,27 @@ import torch
 from torch import Tensor, nn
 
 from discreet.learn import Flat
-from discreet.learn.following.contributions import Contribution, Dense, Lookup, Outer, Tied
+from discreet.learn.following.contributions import (
+    Contribution,
+    Dense,
+    Lookup,
+    Outer,
+    Rounding,
+    Tied,
+)
 from discreet.learn.gradients.engine import GradientEngine
 from discreet.learn.gradients.norm_bounds import NormBounds
 from discreet.learn.rules.convolution import Convolution, Geometry
 
 UNITS = 3
+IS_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+DEVICE = "cpu" if IS_INTERPRETED or not torch.cuda.is_available() else "cuda"
+CUT_OFF = Rounding(square=2.0**-20, product=2.0**-8)
+
+with_triton = pytest.mark.skipif(
+    find_spec("triton") is None or not (torch.cuda.is_available() or IS_INTERPRETED),
+    reason="needs triton and a GPU, or TRITON_INTERPRET=1",
+)
 # Of one side and of the other: from the smallest denormal number to where squares overflow.
 SCALES = [1e-44, 1e-39, 1e-30, 1e-21, 1e-12, 1.0, 1e9, 1e18, 1e19, 1e27, 1e36]
 CLIPS = [2.0**-60, 1e-5, 1.0, 2.0**60]
@@ -32,12 +49,15 @@ def geometry(groups: int = 1, *, is_transposed: bool = False) -> Geometry:
     return Geometry((1, 1), (1, 1), (1, 1), (0, 0), groups, is_transposed)
 
 
-def part(kind: str, left: float, right: float, dtype: torch.dtype) -> Contribution:
+def part(
+    kind: str, left: float, right: float, dtype: torch.dtype, device: str = "cpu"
+) -> Contribution:
     """Return gradients of one kind, whose two sides have these sizes."""
 
     def draw(scale: float, *shape: int) -> Tensor:
         found = torch.randn(UNITS, *shape, dtype=torch.float64) * scale
-        return found if dtype == torch.float64 else found.clamp(-1e38, 1e38).to(dtype)
+        found = found if dtype == torch.float64 else found.clamp(-1e38, 1e38).to(dtype)
+        return found.to(device)
 
     def convolved(channels: int, outputs: int, side: int, groups: int = 1) -> Convolution:
         shape = torch.Size((outputs, channels // groups, 3, 3))
@@ -87,7 +107,8 @@ def truth(found: Contribution) -> Tensor:
 def bound(found: Contribution, sensitivity: float = 1.0) -> Tensor:
     bounds = NormBounds(1)
     bounds.add(0, found.norms())
-    norms = bounds.bounds(torch.zeros(UNITS), sensitivity=sensitivity)
+    zero = found.norms().squares.new_zeros(UNITS)
+    norms = bounds.bounds(zero, sensitivity=sensitivity)
     return norms[:, 0].double()
 
 
@@ -131,6 +152,32 @@ def test_double_precision_has_limits_as_well(kind, scale):
         assert got >= truth(small)[0]
     power = 1 if kind in ("dense", "lookup") else 2
     assert not got < truth(large).min() * 1e-3 * scale**power
+
+
+@with_triton
+@pytest.mark.lengthy
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of overflows, by the interpreter
+@pytest.mark.parametrize("precision", ["ieee", "tf32", "tf32x3"])
+@pytest.mark.parametrize("kind", ["gram", "formed", "patches", "shifted"])
+def test_kernels_are_never_below_the_true_norm(kind, precision, monkeypatch):
+    if precision == "ieee" and DEVICE == "cuda":
+        pytest.skip("not used for 32-bit numbers there")
+    for module in ("linear", "convolution"):
+        name = f"discreet.learn.norms.{module}.triton_precision"
+        monkeypatch.setattr(name, lambda *_, **__: precision)
+    if precision != "ieee":  # and the slack for numbers that are cut off
+        monkeypatch.setattr(
+            "discreet.learn.rules.convolution.rounding_of", lambda *_, **__: CUT_OFF
+        )
+        monkeypatch.setattr(
+            "discreet.learn.following.contributions.rounding_of", lambda *_, **__: CUT_OFF
+        )
+    torch.manual_seed(7)
+    for left in SCALES if DEVICE == "cuda" else SCALES[1::3]:
+        for right in SCALES if DEVICE == "cuda" else SCALES[::3]:
+            found = part(kind, left, right, torch.float32, DEVICE)
+            got, exact = bound(found).cpu(), truth(found).cpu()
+            assert ((got >= exact) | ~got.isfinite()).all(), (left, right, got, exact)
 
 
 # What reaches the sum ------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from discreet.learn.norms.dispatch import allows_tf32, chain, row_norms, squares, underflow, wide
-from discreet.learn.norms.linear import cheaper_is_gram, dense_norms, outer_norms
+from discreet.learn.norms.linear import cheaper_is_gram, dense_norms, outer_parts
 
 # A per-unit gradient of at most this many numbers in all is kept, rather than computed twice.
 _KEPT_ON_CPU = 2**24
@@ -168,17 +168,17 @@ class Outer:
         _, positions, rows = self.left.shape
         columns = self.right.shape[2]
         if cheaper_is_gram(positions, rows, columns):
-            found, sizes = outer_norms(self.left, self.right)
+            found, sizes, *squared = outer_parts(self.left, self.right)
+            left, right = (square.sqrt() for square in squared)
         else:
-            found, sizes = dense_norms(self.left, self.right), None
-        left, right = (
-            torch.linalg.vector_norm(t, dim=2, dtype=found.dtype) for t in (self.left, self.right)
-        )
-        if sizes is None:
-            sizes = (left * right).sum(1)
-        lost = lost_in_products(
-            row_norms(left), row_norms(right), rows=rows, columns=columns, positions=positions
-        )
+            found = dense_norms(self.left, self.right)
+            lefts, rights = (
+                torch.linalg.vector_norm(t, dim=2, dtype=found.dtype)
+                for t in (self.left, self.right)
+            )
+            sizes = (lefts * rights).sum(1)
+            left, right = row_norms(lefts), row_norms(rights)
+        lost = lost_in_products(left, right, rows=rows, columns=columns, positions=positions)
         return Norms(found, lost, _longest(rows, columns), sizes, rounding_of(self.left))
 
     def dense(self) -> Tensor:
