@@ -141,16 +141,26 @@ def test_what_a_batch_norm_does_beside_its_modules_is_not_guessed():
     assert fixes(ActivatedNorm(4)) == ()
 
 
-@pytest.mark.parametrize("norm", [nn.BatchNorm1d(32), nn.BatchNorm1d(32, affine=False)])
-def test_a_fixed_network_on_a_table_is_trained_as_a_loop_would(norm):
+@pytest.mark.parametrize(
+    ("model", "shape"),
+    [
+        (nn.Sequential(nn.Linear(5, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(32, 2)), (5,)),
+        (nn.Sequential(nn.Linear(5, 32), nn.BatchNorm1d(32, affine=False)), (5,)),
+        (
+            nn.Sequential(nn.Conv2d(3, 8, 3), NormAct(8, nn.SiLU(inplace=True), nn.Identity())),
+            (3, 5, 5),
+        ),
+    ],
+    ids=["table", "table, not affine", "images"],
+)  # fmt: skip
+def test_a_fixed_network_is_trained_as_a_loop_would(model, shape):
     torch.manual_seed(7)
-    model = nn.Sequential(nn.Linear(5, 32), norm, nn.ReLU(), nn.Linear(32, 2)).double()
-    fixed = fix(model)
-    rows = torch.randn(6, 5, dtype=torch.float64)
+    fixed = fix(model.double())
+    rows = torch.randn(6, *shape, dtype=torch.float64)
 
     def loss(model: nn.Module, batch: Any) -> torch.Tensor:
         out: torch.Tensor = model(batch[0])
-        return out.square().sum(1)
+        return out.square().flatten(1).sum(1)
 
     engine = GradientEngine(fixed, clipping=Flat(norm=0.3))
     engine.accumulate(loss, (rows,), units=6)
