@@ -135,7 +135,7 @@ def chain(numbers: int) -> int:
     """Return how many sums follow each other in :func:`row_norms` of so many numbers.
 
     >>> chain(100), chain(1_000_000)
-    (100, 527)
+    (100, 528)
     """
     if numbers < 2 * _BLOCK:
         return numbers
