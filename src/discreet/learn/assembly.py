@@ -164,11 +164,11 @@ def _tell_of_others(private: Private, parts: Parts, promise: Promise, state: Run
     """Warn of what runs on the same data cost together, where no account adds them up."""
     self = weakref.ref(private)
 
-    def is_open() -> bool:
+    def planned() -> int:
         run = self()
-        return run is not None and run.is_open
+        return run.steps_planned if run is not None and run.is_open else 0
 
-    told = notice(parts.dataset, promise, state, is_open=is_open)
+    told = notice(parts.dataset, promise, state, planned=planned)
     if told:
         private.notes += (told,)
         warnings.warn(told, PrivacyWarning, stacklevel=4)

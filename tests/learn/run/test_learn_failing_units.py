@@ -159,22 +159,6 @@ def test_what_zeros_do_not_survive_is_an_error_and_the_next_step_may_be_made():
     assert (private.steps_taken, private.spent.steps) == (3, 4)
 
 
-def test_a_disk_that_is_gone_is_an_error():
-    gone = []
-
-    class Disk(Items):
-        def __getitem__(self, index):
-            if gone:
-                raise OSError("no disk")
-            return super().__getitem__(index)
-
-    private = begin(data=Disk(*make_data(ROWS)), steps=3)
-    train(private, steps=2)
-    gone.append(True)
-    with pytest.raises(DataError, match="stays paid for"):
-        train(private, steps=1)
-
-
 def test_debugging_shows_the_first_failure():
     private = begin(make_model(), marked(), debug=True, source=SeededSource(1), **FULL)
     with pytest.raises(ValueError, match="a strange row"):

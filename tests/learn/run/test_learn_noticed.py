@@ -40,6 +40,15 @@ class TestSecondRun:
         total = spent + second._promise.epsilon_after(3)
         assert f"epsilon {total:.4g}" in str(caught[0].message)
 
+    def test_a_run_that_was_extended_counts_as_a_whole(self):
+        data = make_data(100)
+        first = begin(data=data, steps=3)
+        first.extend(steps=47)
+        with pytest.warns(PrivacyWarning) as caught:
+            second = begin(data=data, steps=3)
+        total = sum(run._promise.epsilon_after(run.steps_planned) for run in (first, second))
+        assert f"epsilon {total:.4g}" in str(caught[0].message)
+
     def test_a_run_that_did_nothing_costs_nothing(self):
         data = make_data(100)
         begin(data=data).close()

@@ -26,22 +26,23 @@ class _Seen:
     data: tuple[Callable[[], object], ...]  # weak references
     promise: Promise
     state: RunState
-    is_open: Callable[[], bool]
+    planned: Callable[[], int]
 
     @property
     def steps(self) -> int:
         """The steps that may be seen of it: all of an open run, those begun of another."""
-        return max(self.state.begun, self.promise.steps) if self.is_open() else self.state.begun
+        return max(self.state.begun, self.planned())
 
 
 _seen: list[_Seen] = []
 
 
 def notice(
-    dataset: object, promise: Promise, state: RunState, *, is_open: Callable[[], bool]
+    dataset: object, promise: Promise, state: RunState, *, planned: Callable[[], int]
 ) -> str:
     """Remember a run without an account, and tell what all such runs on its data cost together.
 
+    ``planned`` tells how many steps it will have made if it goes on, 0 once it cannot.
     Returns nothing if it is the only one. Data is known by its objects and its memory, as long as
     they live: a copy, or the same file read again, is not recognised.
 
@@ -58,7 +59,7 @@ def notice(
             _seen.remove(seen)
         elif seen.steps and any(_is_same(one, other) for one in own for other in parts):
             others.append(seen)
-    this = _Seen(tuple(map(_weakly, own)), promise, state, is_open)
+    this = _Seen(tuple(map(_weakly, own)), promise, state, planned)
     _seen.append(this)
     return _told(promise, others) if others else ""
 
