@@ -50,7 +50,8 @@ def expand(rec: Recorder, func: Any, input: Tensor, *sizes: Any, **named: Any) -
     out = func(rec.plain(input), *sizes, **named).clone()
     (axis,) = rec.results or (None,)
     shape = (1,) * (out.dim() - input.dim()) + tuple(input.shape)
-    if axis is not None and (axis.each % shape[axis.dim] or (axis.is_minor and axis.each > 1)):
+    own = 1 if axis is None else shape[axis.dim]
+    if axis is not None and (axis.each % own or (axis.is_minor and own > 1)):
         raise ParameterError(
             f"{func.__name__} of a parameter gives each example a part of it, rather than all of "
             "it. Repeat it as often as there are examples, along an axis of their own.",
