@@ -38,14 +38,25 @@ def nothing(model: nn.Module, batch: Any) -> Tensor:
     return loss_fn(model, batch) * 0
 
 
+def is_late(rows: Tensor) -> bool:
+    """Say whether rows are a step's: traced ones have no numbers, made-up ones are three.
+
+    A loss can not be written like this by accident: its own look at the size would be refused.
+    """
+    with torch._C.DisableTorchFunction():
+        return type(rows) is Tensor and rows.shape[0] > 3
+
+
 def failing() -> Callable[..., Tensor]:
     """Return a loss that fails from the first step on, but not while it is tried out."""
-    sizes = []
+    late = []
 
     def fails(model: nn.Module, batch: Any) -> Tensor:
         losses = loss_fn(model, batch)
-        sizes.append(len(losses))
-        return losses if max(sizes) <= 3 else losses / (1 // 0)  # made-up units are three
+        if late or is_late(losses):
+            late.append(True)
+            return losses / (1 // 0)
+        return losses
 
     return fails
 

@@ -335,12 +335,12 @@ def test_the_arguments_of_the_user_are_left_alone(transformers, tmp_path):
 def test_what_a_loss_says_when_it_fails_is_withheld(transformers, tmp_path):
     private = run(small(transformers, "GPT2LMHeadModel"), text())
 
-    sizes = []
+    pay, paid = private._pay, []
+    private._pay = lambda: (paid.append(True), pay())
 
     def fails(model, batch):
-        sizes.append(len(batch["input_ids"]))
-        if max(sizes) > 3:
-            raise ValueError(f"odd tokens: {batch['input_ids'].tolist()}")
+        if paid:
+            raise ValueError("odd tokens: 3 1 4")
         return per_example_loss(model, batch)
 
     trainer = make_trainer(private, args=arguments(transformers, tmp_path), loss_fn=fails)

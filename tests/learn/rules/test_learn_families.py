@@ -69,8 +69,8 @@ class Repeated(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         heads = self.inner(x).repeat_interleave(3 * self.copies, 0)[:, None]
-        out: Tensor = heads @ self.table.repeat(len(x) * self.copies, 1, 1)
-        return out.reshape(len(x), -1)
+        out: Tensor = heads @ self.table.repeat(x.shape[0] * self.copies, 1, 1)
+        return out.reshape(x.shape[0], -1)
 
 
 @pytest.mark.parametrize("copies", [1, 2])
@@ -166,7 +166,7 @@ class Packed(nn.Module):
         lengths = (x == x).all(2).sum(1)  # all of them
         packed = pack_padded_sequence(x, lengths, batch_first=True)
         out: Tensor = self.inner(packed)[0].data
-        return out.view(len(x), -1)
+        return out.view(x.shape[0], -1)
 
 
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
@@ -182,11 +182,11 @@ def test_bags_by_offsets_are_refused_for_what_they_are():
             self.table = nn.EmbeddingBag(9, 3, mode="sum")
 
         def forward(self, x: Tensor) -> Tensor:
-            begins = torch.arange(len(x)) * x.shape[1]
+            begins = torch.arange(x.shape[0]) * x.shape[1]
             out: Tensor = self.table(x.flatten(), begins)
             return out
 
-    with pytest.raises(ParameterError, match=r"whose bag an index belongs to|number of examples"):
+    with pytest.raises(ParameterError, match=r"whose bag an index belongs to|of examples"):
         assert_exact(Bags(), squares, torch.randint(0, 9, (UNITS, 4)))
 
 

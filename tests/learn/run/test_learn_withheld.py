@@ -2,22 +2,20 @@
 
 import pytest
 import torch
-from private_runs import CLASSES, Items, begin, loss_fn, make_data
+from private_runs import CLASSES, Items, begin, is_late, loss_fn, make_data
 from withheld_rows import FAILURES, ROW, Stop, raised, told, warned
 
 from discreet.errors import DataError, ParameterError
 from discreet.testing import temporary_account
 
-LATE = 4  # rows: made-up batches, on which a loss is tried, have three
-
 
 def later(failure):
     """Return a loss that fails from the first step on, but not when it is tried out."""
-    sizes = []
+    late = []
 
     def fails(model, batch):
-        sizes.append(len(batch[0]))
-        if max(sizes) >= LATE:
+        if late or is_late(batch[0]):
+            late.append(True)
             failure()
         return loss_fn(model, batch)
 
@@ -86,7 +84,7 @@ def test_nor_is_it_when_a_loss_is_tried_out():
 def test_the_size_of_a_drawn_batch_is_not_told():
     def mean_later(model, batch):
         losses = loss_fn(model, batch)
-        return losses[1:] if len(losses) >= LATE else losses
+        return losses[1:] if is_late(losses) else losses
 
     texts = set()
     for seed in range(4):
@@ -152,11 +150,11 @@ def test_a_machine_that_fails_tells_nothing_and_the_run_goes_on():
 
 def test_a_model_that_fails_tells_nothing():
     class Talkative(torch.nn.Linear):
-        largest = 0
+        is_broken = False
 
         def forward(self, rows):
-            self.largest = max(self.largest, len(rows))
-            if self.largest >= LATE:
+            self.is_broken |= is_late(rows)
+            if self.is_broken:
                 raise ValueError(f"odd row: {ROW}")
             return super().forward(rows)
 
