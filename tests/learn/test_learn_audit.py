@@ -460,6 +460,10 @@ def test_the_noise_follows_its_law_and_a_fifth_less_would_show(monkeypatch):
 # bound lies above the claim by more than six of its standard deviations.
 
 
+def unchanged(patch):
+    """Leave the trainer as it is."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Bug:
     """A mistake, and an attack that finds it."""
@@ -467,7 +471,7 @@ class Bug:
     attack: Attack | Crowd
     samples: int
     broken: Callable[[], dict[str, Any]] = dict  # settings, each by a function that makes it
-    patch: Callable[[pytest.MonkeyPatch], None] = lambda patch: None
+    patch: Callable[[pytest.MonkeyPatch], None] = unchanged
 
 
 def weak(sampling, **settings):
@@ -625,6 +629,19 @@ BUGS = {
     ),
 }
 IN_SHORT = {"nothing is clipped": 600, "a fifth too little noise": 400, "rows are shuffled": 40}
+
+
+@pytest.mark.parametrize("name", [name for name, bug in BUGS.items() if bug.patch is not unchanged])
+def test_a_planted_bug_fits_the_trainer_and_does_not_stop_it(name, monkeypatch):
+    """A twin whose seam has moved fails in each step, and its bug is not tried at all."""
+    bug = BUGS[name]
+    bug.patch(monkeypatch)
+    with pytest.raises(TypeError, match="takes"):
+        bugs.replace(monkeypatch, bugs.GradientEngine, "accumulate", lambda self, batch: None)
+    attack = bug.attack
+    data = attack.pair[0] if isinstance(attack, Attack) else attack.data()
+    private = start(data, steps=1, **{"noise_multiplier": 0.6, "delta": 0.1} | attack.settings())
+    assert np.isfinite(updates(private)).all()
 
 
 @pytest.mark.parametrize("name", IN_SHORT)

@@ -115,7 +115,7 @@ class TestGoingOn:
     def test_a_failed_step_is_not_forgotten(self, tmp_path):
         private = begin()
         with pytest.raises(DataError, match="stays paid for"):
-            private.step(next(private.batches()), failing)
+            private.step(next(private.batches()), failing())
         private.save(tmp_path / "run.pt")
         again = go_on(tmp_path / "run.pt")
         assert (again.steps_taken, again.spent.steps) == (0, 1)

@@ -3,13 +3,16 @@
 import copy
 import logging
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
+from oracle import clipped_sum, gradients
 from torch import nn
 
 from discreet.errors import ParameterError
-from discreet.learn import check, fix, fixes
+from discreet.learn import Flat, check, fix, fixes
+from discreet.learn.gradients.engine import GradientEngine
 
 
 def complaint(model: nn.Module) -> str:
@@ -59,7 +62,32 @@ class ActivatedNorm(nn.BatchNorm2d):
         return super().forward(x).relu()
 
 
+class NormAct(nn.BatchNorm2d):
+    """A batch norm that brings dropout and activation along, written out as libraries do."""
+
+    def __init__(self, channels: int, act: nn.Module, drop: nn.Module) -> None:
+        super().__init__(channels)
+        self.drop, self.act = drop, act
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        assert x.ndim == 4
+        if self.training and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+        x = nn.functional.batch_norm(
+            x, self.running_mean, self.running_var, self.weight, self.bias,
+            self.training, self.momentum, self.eps,
+        )  # fmt: skip
+        out: torch.Tensor = self.act(self.drop(x))
+        return out
+
+
+class Renamed(nn.BatchNorm1d):
+    """A subclass that does what its parent does."""
+
+
 NORMS = [
+    (Renamed(48), torch.randn(6, 48)),
+    (NormAct(8, nn.SiLU(), nn.Identity()), torch.randn(6, 8, 5, 5)),
     (nn.BatchNorm1d(48), torch.randn(6, 48)),
     (nn.BatchNorm1d(6), torch.randn(6, 6, 5)),
     (nn.BatchNorm2d(64), torch.randn(6, 64, 5, 5)),
@@ -92,6 +120,52 @@ def test_normalisations_that_see_other_examples_are_named_and_fixed(norm, rows):
             assert mixes_examples(copy.deepcopy(norm), rows)  # the test would notice
     before = {name: b.clone() for name, b in new.named_buffers()}
     assert before == {}  # nothing in which data could be kept
+
+
+def test_a_batch_norm_keeps_its_dropout_and_its_activation():
+    norm = NormAct(8, nn.SiLU(), nn.Dropout(0.5))
+    nn.init.uniform_(norm.weight)
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), norm)
+    assert fixes(model) == ("'1': NormAct -> GroupNorm(2, 8) with its drop, act",)
+    new = fix(model)[1].eval()
+    rows = torch.randn(5, 8, 4, 4)
+    plain = nn.functional.group_norm(rows, 2, norm.weight, norm.bias, norm.eps)
+    assert torch.allclose(new(rows), nn.functional.silu(plain))
+    assert isinstance(new.drop, nn.Dropout)
+    assert (new.train()(torch.ones(5, 8, 4, 4)) == 0).any()
+    assert model[1] is norm  # as it was
+
+
+def test_what_a_batch_norm_does_beside_its_modules_is_not_guessed():
+    assert "replace it by group normalisation" in complaint(ActivatedNorm(4))
+    assert fixes(ActivatedNorm(4)) == ()
+
+
+@pytest.mark.parametrize(
+    ("model", "shape"),
+    [
+        (nn.Sequential(nn.Linear(5, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(32, 2)), (5,)),
+        (nn.Sequential(nn.Linear(5, 32), nn.BatchNorm1d(32, affine=False)), (5,)),
+        (
+            nn.Sequential(nn.Conv2d(3, 8, 3), NormAct(8, nn.SiLU(inplace=True), nn.Identity())),
+            (3, 5, 5),
+        ),
+    ],
+    ids=["table", "table, not affine", "images"],
+)  # fmt: skip
+def test_a_fixed_network_is_trained_as_a_loop_would(model, shape):
+    torch.manual_seed(7)
+    fixed = fix(model.double())
+    rows = torch.randn(6, *shape, dtype=torch.float64)
+
+    def loss(model: nn.Module, batch: Any) -> torch.Tensor:
+        out: torch.Tensor = model(batch[0])
+        return out.square().flatten(1).sum(1)
+
+    engine = GradientEngine(fixed, clipping=Flat(norm=0.3))
+    engine.accumulate(loss, (rows,), units=6)
+    expected = clipped_sum(gradients(fixed, loss, (rows,), 6), 0.3)
+    assert torch.allclose(engine.flat.buffer, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ where there is none, a function of the trainer is replaced. So every mistake is 
 were not there, and only an audit can tell.
 """
 
+from inspect import Parameter, signature
+
 import numpy as np
 import torch
 
@@ -144,6 +146,20 @@ def permuted(n, source):
 # Parts of the trainer, replaced.
 
 
+def replace(patch, owner, name, twin):
+    """Put a twin in the place of a function, if it takes what the function takes."""
+    taken = {twin_name for twin_name, _ in _parameters(twin)}
+    wanted = {(each, kind) for each, kind in _parameters(getattr(owner, name)) if each not in taken}
+    is_open = any(kind is Parameter.VAR_KEYWORD for _, kind in _parameters(twin))
+    if any(kind is not Parameter.KEYWORD_ONLY or not is_open for _, kind in wanted):
+        raise TypeError(f"{name} of the trainer takes {sorted(each for each, _ in wanted)} as well")
+    patch.setattr(owner, name, twin)
+
+
+def _parameters(function):
+    return [(each.name, each.kind) for each in signature(function).parameters.values()]
+
+
 def clip_the_sum(patch):
     """Clip the sum of a micro-batch's gradients, not each of them."""
 
@@ -156,7 +172,7 @@ def clip_the_sum(patch):
         self.flat.buffer += factor[0, 0] * whole
         return Clipped(norms=norm, factors=factor, losses=losses.detach())
 
-    patch.setattr(GradientEngine, "accumulate", accumulate)
+    replace(patch, GradientEngine, "accumulate", accumulate)
 
 
 def little_noise(patch):
@@ -166,7 +182,7 @@ def little_noise(patch):
     def add(buffer, *, noise_multiplier, **named):
         real(buffer, noise_multiplier=0.8 * noise_multiplier, **named)
 
-    patch.setattr(_stepping, "add_noise_", add)
+    replace(patch, _stepping, "add_noise_", add)
 
 
 def count_the_zeroed(patch):
@@ -186,4 +202,4 @@ def same_noise_each_step(patch):
     def add(buffer, *, source, **named):
         real(buffer, source=SeededSource(key), **named)
 
-    patch.setattr(_stepping, "add_noise_", add)
+    replace(patch, _stepping, "add_noise_", add)

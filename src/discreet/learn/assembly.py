@@ -1,5 +1,7 @@
 """From a model, an optimiser and a dataset to a run: what preparing and resuming have in common."""
 
+import warnings
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, sqrt
@@ -10,7 +12,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
 
 from discreet._exact import whole
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, PrivacyWarning
 from discreet.learn.choices.adaptive import AdaptiveState
 from discreet.learn.choices.clipping import Clipping
 from discreet.learn.fixing import check
@@ -20,6 +22,7 @@ from discreet.learn.noise.grid_noise import GridNoise
 from discreet.learn.reading.rows import Making, Rows, rows_of
 from discreet.learn.run.diagnostics import Monitor
 from discreet.learn.run.optimizer_guard import check_optimizer
+from discreet.learn.run.other_runs import notice
 from discreet.learn.run.payment import Charges, check_account
 from discreet.learn.run.promise import Promise
 from discreet.learn.run.settings import Execution
@@ -41,6 +44,7 @@ class Parts:
 
     model: nn.Module
     optimizer: Optimizer
+    dataset: object  # as it was given
     rows: Rows
     units: UnitRows
     by: str | None  # the column of the units, if they come from one
@@ -82,7 +86,15 @@ def gather(
     each = whole(rows_per_unit, name="rows_per_unit")
     people, by = units_of(dataset, units, rows=rows.count, rows_each=each)
     team = Team.of(next(inner.parameters()).device)
-    return Parts(model=inner, optimizer=optimizer, rows=rows, units=people, by=by, team=team)
+    return Parts(
+        model=inner,
+        optimizer=optimizer,
+        dataset=dataset,
+        rows=rows,
+        units=people,
+        by=by,
+        team=team,
+    )
 
 
 def assemble(
@@ -132,7 +144,7 @@ def assemble(
         debug=execution.debug,
         source=execution.source,
     )
-    return Private(
+    private = Private(
         model=parts.model,
         optimizer=parts.optimizer,
         stepping=stepping,
@@ -143,6 +155,23 @@ def assemble(
         progress=execution.progress,
         notes=notes,
     )
+    if account is None and team.is_first:
+        _tell_of_others(private, parts, promise, state)
+    return private
+
+
+def _tell_of_others(private: Private, parts: Parts, promise: Promise, state: RunState) -> None:
+    """Warn of what runs on the same data cost together, where no account adds them up."""
+    self = weakref.ref(private)
+
+    def planned() -> int:
+        run = self()
+        return run.steps_planned if run is not None and run.is_open else 0
+
+    told = notice(parts.dataset, promise, state, planned=planned)
+    if told:
+        private.notes += (told,)
+        warnings.warn(told, PrivacyWarning, stacklevel=4)
 
 
 def _adder(engine: GradientEngine, clipping: Clipping, capacity: int) -> Replaying:

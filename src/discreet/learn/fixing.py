@@ -9,7 +9,7 @@ import copy
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import torch
 from torch import nn
@@ -92,7 +92,8 @@ def fix(model: nn.Module, /) -> nn.Module:
     """Return a copy of a model with its fixable modules replaced; the model itself is untouched.
 
     Batch normalisation becomes group normalisation, with the same weights, device and type, and
-    at least 4 channels in a group (16 where examples may be plain vectors). Instance normalisation
+    at least 4 channels in a group (16 where examples may be plain vectors); a dropout and an
+    activation inside it are kept. Instance normalisation
     loses its running statistics, an embedding its ``max_norm`` and ``scale_grad_by_freq``. A
     replaced module computes something else than before, so a trained model needs some further
     training. Build the optimizer for the copy. :func:`fixes` lists the changes, which are logged.
@@ -126,7 +127,7 @@ def _called(name: str) -> str:
 
 def _module_problems(model: nn.Module) -> Iterator[_Problem]:
     for name, module in model.named_modules():
-        for find in (_lazy, _normalisation, _embedding, _spectral, _statistics):
+        for find in (_lazy, _hooked, _normalisation, _embedding, _spectral, _statistics):
             problem = find(name, module)
             if problem:
                 yield problem
@@ -144,6 +145,17 @@ def _lazy(name: str, module: nn.Module) -> _Problem | None:
     )
 
 
+def _hooked(name: str, module: nn.Module) -> _Problem | None:
+    if not module._backward_hooks and not module._backward_pre_hooks:
+        return None
+    return _Problem(
+        name=name,
+        kind=type(module).__name__,
+        reason="has a backward hook, which sees raw gradients of all examples and may change them",
+        remedy="remove it",
+    )
+
+
 def _is_lazy(parameter: nn.Parameter) -> bool:
     return bool(is_lazy(parameter))
 
@@ -155,17 +167,18 @@ def _normalisation(name: str, module: nn.Module) -> _Problem | None:
     frozen = "freeze it with .eval() and .requires_grad_(False)"
     if isinstance(module, _BatchNorm):
         reason = "normalises each example by the others of its batch"
-        if kind not in _BATCH_NORMS:  # a subclass may do more than its parent, so it is not guessed
+        if not _is_followed_by_its_children(module):
             remedy = f"replace it by group normalisation, or {frozen}"
             return _Problem(name=name, kind=kind.__name__, reason=reason, remedy=remedy)
-        groups = _groups(module)
+        groups, kept = _groups(module), [inner for inner, _ in module.named_children()]
         return _Problem(
             name=name,
             kind=kind.__name__,
             reason=reason,
             remedy=f"or {frozen}" if module.track_running_stats else "",
             replace=lambda: _group_norm(module, groups),
-            becomes=f"GroupNorm({groups}, {module.num_features})",
+            becomes=f"GroupNorm({groups}, {module.num_features})"
+            + (f" with its {', '.join(kept)}" if kept else ""),
         )
     if not module.track_running_stats:
         return None
@@ -198,8 +211,58 @@ def _groups(module: _BatchNorm) -> int:
 
 
 def _group_norm(module: _BatchNorm, groups: int) -> nn.Module:
-    new = nn.GroupNorm(groups, module.num_features, eps=module.eps, affine=module.affine)
+    kind = GroupNormThen if any(True for _ in module.children()) else nn.GroupNorm
+    new = kind(groups, module.num_features, eps=module.eps, affine=module.affine)
+    for name, child in module.named_children():
+        new.add_module(name, child)
     return _keeping(new, module)
+
+
+def _is_followed_by_its_children(module: _BatchNorm) -> bool:
+    """Say whether a batch norm normalises, does what the modules inside it do, and nothing else.
+
+    A subclass may do more than its parent, such as dropout and activation. What it does is tried
+    on made-up numbers, in a copy and in evaluation mode.
+    """
+    if type(module) in _BATCH_NORMS:
+        return True
+    twin, chance = copy.deepcopy(module).eval(), torch.Generator().manual_seed(7)
+    buffers = (twin.running_mean, twin.running_var)
+    like = next((t for t in (*twin.parameters(), *buffers) if t is not None), torch.empty(0))
+    plain: Any = (twin.weight, twin.bias, twin.running_mean is None, 0.0, twin.eps)
+    for space in ((), (3,), (3, 3), (3, 3, 3)):
+        rows = torch.randn(4, module.num_features, *space, generator=chance).to(like)
+        with torch.no_grad():
+            out = nn.functional.batch_norm(rows, *buffers, *plain)
+            for child in twin.children():
+                out = child(out)
+            try:
+                found = twin(rows)
+            except Exception:  # it wants rows of another shape, or more than rows
+                found = None
+        if isinstance(found, torch.Tensor):
+            return torch.allclose(found, out)
+    return False
+
+
+@final
+class GroupNormThen(nn.GroupNorm):
+    """Normalise groups of channels, then apply the modules inside, in their order.
+
+    What :func:`fix` makes of a batch norm that brings its dropout and its activation along.
+
+    >>> norm = GroupNormThen(2, 4)
+    >>> norm.act = nn.ReLU()
+    >>> bool((norm(torch.randn(3, 4, 5)) >= 0).all())
+    True
+    """
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the normalised rows after what follows."""
+        x = super().forward(x)
+        for child in self.children():
+            x = child(x)
+        return x
 
 
 def _instance_norm(module: _InstanceNorm) -> nn.Module:

@@ -70,7 +70,8 @@ def prepare(
 
     With an ``account``, all steps are reserved now, and each is on record before its batch is
     drawn; ``who`` and ``purpose`` are written into the ledger. The account must protect the same
-    unit under the same neighbouring relation.
+    unit under the same neighbouring relation. Without one, a second run on the same data in this
+    process warns of what both cost together, as far as their data can be told to be the same.
 
     Claim: see :class:`Private`, with ``private.spent`` at most ``epsilon`` at ``delta`` after the
     planned steps.

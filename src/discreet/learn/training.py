@@ -241,10 +241,10 @@ class Private:
 
         ``loss_fn(model, rows)`` is called with the rows of a micro-batch on the model's device and
         returns one loss for each row. A model or a loss that can not be handled is refused before
-        the first step is paid for; a step that fails after it was paid for stays paid, and raises
-        a :class:`DataError` that says no more, since errors of ``loss_fn`` or the model may show
-        data: try them on made-up rows, or ``prepare(..., debug=True)``. A row that cannot be read
-        counts nothing.
+        the first step is paid for. What fails later is computed again in smaller parts; a unit that
+        fails alone adds nothing, as a row that cannot be read, unseen: each unit still adds its
+        own clipped gradient or nothing. Only if rows of zeros fail as well does the step, which
+        stays paid, raise a :class:`DataError`; ``prepare(..., debug=True)`` shows all errors.
 
         >>> import torch
         >>> from discreet.learn.preparing import prepare

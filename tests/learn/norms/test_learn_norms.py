@@ -113,7 +113,9 @@ class TestTorch:
     def test_outer_and_dense_norms_are_those_of_autograd(self, case):
         left, right = outer_case(case)
         squares, sizes = outer_truth(left, right)
-        got, got_sizes = linear.outer_norms(left, right)
+        got, got_sizes, lefts, rights = linear.outer_parts(left, right)
+        assert_near(lefts, left.square().sum((1, 2)), 1e-10)
+        assert_near(rights, right.square().sum((1, 2)), 1e-10)
         assert got.dtype == got_sizes.dtype == torch.float64
         assert_near(got, squares, 1e-10)
         assert_near(got_sizes, sizes, 1e-10)
@@ -249,6 +251,9 @@ class TestTriton:
         got, got_sizes = triton_norms.outer_norms(left, right, precision=PRECISION)
         assert_near(got, squares, 1e-5)
         assert_near(got_sizes, sizes, 1e-5)
+        *_, lefts, rights = triton_norms.outer_parts(left, right, precision=PRECISION)
+        assert_near(lefts, left.double().square().sum((1, 2)), 1e-5)
+        assert_near(rights, right.double().square().sum((1, 2)), 1e-5)
         assert_near(triton_norms.dense_norms(left, right, precision=PRECISION), squares, 1e-5)
 
     @pytest.mark.parametrize("dtype", [torch.float16, BFLOAT16])
@@ -279,9 +284,11 @@ class TestTriton:
         squares, sizes = outer_truth(left, right)
         left, right = left.to(DEVICE), right.to(DEVICE)
         for pair in ((left, right), (right, left)):
-            got, got_sizes = triton_norms.outer_norms(*pair, precision=PRECISION)
+            got, got_sizes, *sides = triton_norms.outer_parts(*pair, precision=PRECISION)
             assert_near(got, squares, 1e-5)
             assert_near(got_sizes, sizes, 1e-5)
+            for side, found in zip(pair, sides, strict=True):
+                assert_near(found, side.double().square().sum((1, 2)), 1e-5)
 
     @pytest.mark.parametrize("is_centred", [True, False])
     @pytest.mark.parametrize("shape", [(1, 1, 1), (3, 11, 6), (2, 150, 200), (1, 700, 128)])

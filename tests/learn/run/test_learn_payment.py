@@ -137,7 +137,7 @@ class TestAccount:
         with temporary_account(epsilon=10, delta=1e-5) as account:
             private = begin(account=account)
             with pytest.raises(DataError, match="stays paid for"):
-                private.step(next(private.batches()), failing)
+                private.step(next(private.batches()), failing())
             assert spends(account) == private.spent.steps == 1
 
     def test_seeded_noise_is_refused_by_a_real_ledger(self, tmp_path):

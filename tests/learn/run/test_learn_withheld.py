@@ -12,10 +12,12 @@ from discreet.testing import temporary_account
 
 
 def later(failure):
-    """Return a loss that fails in a step, but not when it is tried out."""
+    """Return a loss that fails from the first step on, but not when it is tried out."""
+    late = []
 
     def fails(model, batch):
-        if is_late(batch[0]):
+        if late or is_late(batch[0]):
+            late.append(True)
             failure()
         return loss_fn(model, batch)
 
@@ -65,11 +67,11 @@ def labels_are(*labels):
     return features, torch.tensor([*labels] + [0] * (100 - len(labels)))
 
 
-def test_a_label_that_is_no_class_is_not_printed():
-    wrong = labels_are(0, 0, 0, *[int(ROW)] * 90)
-    with pytest.raises(DataError, match=r"withheld.*stays paid for") as found:
-        step(begin(data=wrong), loss_fn)
-    assert ROW not in told(found.value)
+def test_a_label_that_is_no_class_is_not_printed(capfd):
+    private = begin(data=labels_are(0, 0, 0, *[int(ROW)] * 90))
+    step(private)  # nine of ten rows add nothing, and nobody hears of it
+    assert private.steps_taken == 1
+    assert capfd.readouterr() == ("", "")
 
 
 def test_nor_is_it_when_a_loss_is_tried_out():
@@ -151,8 +153,11 @@ def test_a_machine_that_fails_tells_nothing_and_the_run_goes_on(failure):
 
 def test_a_model_that_fails_tells_nothing():
     class Talkative(torch.nn.Linear):
+        is_broken = False
+
         def forward(self, rows):
-            if is_late(rows):
+            self.is_broken |= is_late(rows)
+            if self.is_broken:
                 raise ValueError(f"odd row: {ROW}")
             return super().forward(rows)
 

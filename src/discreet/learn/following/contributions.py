@@ -8,15 +8,15 @@ forming ``G_i`` where that is small.
 """
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import Protocol, final
 
 import torch
 from torch import Tensor
 
-from discreet.learn.norms.dispatch import allows_tf32, wide
-from discreet.learn.norms.linear import cheaper_is_gram, dense_norms, outer_norms
+from discreet.learn.norms.dispatch import allows_tf32, chain, row_norms, squares, underflow, wide
+from discreet.learn.norms.linear import cheaper_is_gram, dense_norms, outer_parts
 
-_BLOCK = 1024  # numbers that are added up in one go
 # A per-unit gradient of at most this many numbers in all is kept, rather than computed twice.
 _KEPT_ON_CPU = 2**24
 _KEPT_ON_CUDA = 2**23
@@ -28,10 +28,15 @@ class Norms:
     """Squared norms of the units' gradients, as computed.
 
     Where norm and weighted sum are computed in two ways, ``sizes`` are the sums of the norms of
-    the terms that a gradient is made of: what rounding errors are relative to.
+    the terms that a gradient is made of: what rounding errors are relative to. ``lost`` is more
+    than underflow can have taken from the norm, and for ``underflow(dtype)`` times as much a
+    weighted gradient can differ by; ``chain`` is how many positive numbers were added one after
+    the other: see ``docs/proofs/clipping.md``.
     """
 
     squares: Tensor
+    lost: Tensor | float
+    chain: int
     sizes: Tensor | None = None
     rounding: "Rounding | None" = None
 
@@ -82,8 +87,6 @@ def rounding_of(tensor: Tensor, *, is_convolution: bool = False) -> Rounding:
         return Rounding(square=2.0**-20, product=2.0**-22)  # 16-bit numbers are widened first
     if tensor.dtype == torch.bfloat16:
         return Rounding(square=2.0**-20, product=2.0**-9)
-    if tensor.dtype == torch.float16:
-        return Rounding(square=2.0**-20, product=2.0**-11)
     if allows_tf32(is_convolution):
         # The factor's product and both operands, each cut off after ten bits.
         return Rounding(square=2.0**-20, product=2.0**-8)
@@ -95,25 +98,31 @@ def is_kept(units: int, numbers: int, device: torch.device) -> bool:
     return units * numbers <= (_KEPT_ON_CPU if device.type == "cpu" else _KEPT_ON_CUDA)
 
 
-def squares(rows: Tensor) -> Tensor:
-    """Return the squared norm of each row.
+def lost_in_squares(numbers: int, dtype: torch.dtype) -> float:
+    """Return more than a norm lacks if the squares of all its numbers underflow.
 
-    A CPU adds up a long row of 32-bit numbers one by one and loses the small ones, so that norms
-    come out too small: by 1e-4 for a row of four million. Norms of blocks, and a norm of these,
-    are as precise as one number.
-
-    >>> squares(torch.ones(1, 3000))
-    tensor([3000.])
+    >>> lost_in_squares(100, torch.float32) == 40 * 2.0**-63
+    True
     """
-    whole = rows.shape[1] // _BLOCK
-    if rows.is_cuda or whole < 2:
-        norms: Tensor = torch.linalg.vector_norm(rows, dim=1)
-        return norms.square()
-    blocks = rows[:, : whole * _BLOCK].unflatten(1, (whole, _BLOCK))
-    parts = [torch.linalg.vector_norm(blocks, dim=2)]
-    parts.append(torch.linalg.vector_norm(rows[:, whole * _BLOCK :], dim=1, keepdim=True))
-    norms = torch.linalg.vector_norm(torch.cat(parts, 1), dim=1)
-    return norms.square()
+    return 4 * underflow(dtype) * sqrt(numbers)
+
+
+def _longest(rows: int, columns: int) -> int:
+    """Return the chain of sums of an outer product: of its two sides, or of all its numbers."""
+    return max(chain(rows) + chain(columns), chain(rows * columns))
+
+
+def lost_in_products(
+    left: Tensor, right: Tensor, *, rows: int, columns: int, positions: int, places: int = 1
+) -> Tensor:
+    """Return more than a norm lacks if products underflow on the way to it.
+
+    ``left`` and ``right`` are the norms of each unit's two sides, which are ``positions`` vectors
+    of ``rows`` and of ``columns`` numbers, with ``places`` of a kernel for each pair.
+    """
+    both = right * sqrt(rows) + left * sqrt(columns)
+    own = sqrt(rows * columns) + 2 * positions
+    return (both * sqrt(positions) + own).mul_(4 * underflow(both.dtype) * sqrt(places))
 
 
 @final
@@ -124,7 +133,9 @@ class Dense:
     grads: Tensor
 
     def norms(self) -> Norms:
-        return Norms(squares(self.flat))
+        flat = self.flat
+        numbers = flat.shape[1]
+        return Norms(squares(flat), lost_in_squares(numbers, flat.dtype), chain(numbers))
 
     @property
     def flat(self) -> Tensor:
@@ -157,15 +168,18 @@ class Outer:
         _, positions, rows = self.left.shape
         columns = self.right.shape[2]
         if cheaper_is_gram(positions, rows, columns):
-            found, sizes = outer_norms(self.left, self.right)
+            found, sizes, *squared = outer_parts(self.left, self.right)
+            left, right = (square.sqrt() for square in squared)
         else:
             found = dense_norms(self.left, self.right)
-            left, right = (
+            lefts, rights = (
                 torch.linalg.vector_norm(t, dim=2, dtype=found.dtype)
                 for t in (self.left, self.right)
             )
-            sizes = (left * right).sum(1)
-        return Norms(found, sizes, rounding_of(self.left))
+            sizes = (lefts * rights).sum(1)
+            left, right = row_norms(lefts), row_norms(rights)
+        lost = lost_in_products(left, right, rows=rows, columns=columns, positions=positions)
+        return Norms(found, lost, _longest(rows, columns), sizes, rounding_of(self.left))
 
     def dense(self) -> Tensor:
         left, right = self.left, self.right
@@ -188,8 +202,10 @@ class Outer:
     def add_weighted(self, factors: Tensor, out: Tensor) -> None:
         left, right = self.left, self.right
         scale = factors[:, None, None]
-        # A GPU multiplies 16-bit numbers far faster: rounding is paid for in the norm's slack.
-        narrow = left.dtype if left.is_cuda and left.dtype == right.dtype else out.dtype
+        # A GPU multiplies 16-bit numbers far faster: rounding is paid for in the norm's slack. Not
+        # float16, which has no room for a factor: 2**-24 is its smallest number.
+        is_alike = left.is_cuda and left.dtype == right.dtype != torch.float16
+        narrow = left.dtype if is_alike else out.dtype
         if left.shape[2] <= right.shape[2]:
             left = torch.mul(left, scale, out=torch.empty_like(left, dtype=narrow))
         else:
@@ -220,10 +236,12 @@ class Lookup:
         rows = wide(self.rows).reshape(units * positions, columns)
         found = torch.zeros_like(rows).index_add_(0, place, rows[order])
         owner = torch.zeros_like(keys).index_copy_(0, place, order // max(1, positions))
-        squares = found.square().sum(1)
+        found = squares(found)
         sizes = torch.linalg.vector_norm(rows.view(self.rows.shape), dim=2).sum(1)
         rounding = Rounding(0.0, 2.0**-50 if rows.dtype == torch.float64 else 2.0**-22)
-        return Norms(squares.new_zeros(units).index_add_(0, owner, squares), sizes, rounding)
+        total = found.new_zeros(units).index_add_(0, owner, found)
+        lost = lost_in_squares(positions * columns, rows.dtype)
+        return Norms(total, lost, chain(columns) + positions, sizes, rounding)
 
     def dense(self) -> Tensor:
         units, _, columns = self.rows.shape
@@ -266,7 +284,11 @@ class Tied:
         cross = (left.gather(2, index) * inner).sum((1, 2)).to(outer.squares.dtype)
         total = (outer.squares + lookup.squares + 2 * cross).clamp_min(0)
         sizes = outer.sizes + torch.linalg.vector_norm(rows, dim=2, dtype=cross.dtype).sum(1)
-        return Norms(total, sizes, outer.rounding)
+        # Beside their own, what the products of one with the other lack.
+        between = positions + rows.shape[1] * (1 + rows.shape[2])
+        own = lookup.lost + 4 * underflow(cross.dtype) * between
+        longest = max(outer.chain, lookup.chain)
+        return Norms(total, 2 * outer.lost + own, longest, sizes, outer.rounding)
 
     def settled(self) -> "Contribution":
         """Return the gradients themselves, where they are small."""

@@ -76,10 +76,11 @@ def _run(
 
 def _recurrent(kind: str) -> Any:
     def expanded(x: Tensor, hidden: Any, weights: Any, *settings: Any) -> Any:
-        if not isinstance(weights, (list, tuple)):
+        if isinstance(hidden, Tensor) and not hidden.is_floating_point():  # sizes of batches
             raise ParameterError(
                 "packed sequences are not handled: a batch of them has no fixed place for an "
-                "example. Pad the sequences and mask the loss.",
+                "example, since the lengths of all of them decide where its steps are. Pad the "
+                "sequences to one length and mask the loss.",
                 parameter="model",
             )
         has_biases, layers, dropout, train, bidirectional, batch_first = settings

@@ -13,7 +13,7 @@ from discreet.learn.following.axis.labels import Axis
 from discreet.learn.following.batch_tree import tensors
 from discreet.learn.following.calls.call_log import CallLog, TorchCall, described
 from discreet.learn.following.calls.matching import Matching
-from discreet.learn.following.calls.questions import QUESTIONS, SIZES_ASKED
+from discreet.learn.following.calls.questions import LEAVES, QUESTIONS, SIZES_ASKED
 from discreet.learn.following.contributions import Contribution, Dense, Lookup
 from discreet.learn.norms.dispatch import wide
 
@@ -89,7 +89,7 @@ class Recorder(TorchFunctionMode):
     ) -> None:
         super().__init__()
         self.units = units
-        self.is_narrow = False  # whether something was computed in 16 bits
+        self.bits = 64  # the fewest that something was computed in
         self.contributions: dict[int, list[Contribution]] = {id(p): [] for p in parameters}
         self._followed: dict[int, Tensor] = {id(p): p for p in parameters}
         self._plain: dict[int, Tensor] = {id(p): p.detach() for p in parameters}
@@ -99,7 +99,7 @@ class Recorder(TorchFunctionMode):
         self._rules = rules
         self._expansions = expansions
         self._fallback = fallback
-        self._is_calm = is_calm  # without dropout
+        self.is_calm = is_calm  # without dropout
         self._is_backward = False
         self._anchor = torch.zeros((), requires_grad=True)
         self._axes: dict[int, Axis | None] = {}
@@ -110,6 +110,8 @@ class Recorder(TorchFunctionMode):
         if func in self._expansions:
             with self:
                 return self._expansions[func](*args, **kwargs)
+        if func in LEAVES and not self._is_backward and id(args[0]) not in self._followed:
+            return args[0]  # it would keep a raw gradient of each unit, which nobody needs
         if func in QUESTIONS:
             return func(*args, **kwargs)
         operands: list[Tensor] = []
@@ -122,7 +124,7 @@ class Recorder(TorchFunctionMode):
         if is_met:
             result = self._met(call, func, args, kwargs, operands)
         else:
-            result = calmly(func, args, kwargs) if self._is_calm else func(*args, **kwargs)
+            result = calmly(func, args, kwargs) if self.is_calm else func(*args, **kwargs)
         self._matching.mark(call, result)
         return result
 
@@ -175,11 +177,24 @@ class Recorder(TorchFunctionMode):
         """Bring the rows of each unit together, along the first axis as before."""
         return self.by_unit(tensor, axis).flatten(0, 1) if axis.outer != 1 else tensor
 
-    def watch(self, out: Tensor, *owners: Tensor, then: Callable[[Tensor], None]) -> Tensor:
-        """Call ``then`` with the gradient of ``out``, which uses the followed ``owners``."""
+    def watch(
+        self, out: Tensor, *owners: Tensor, then: Callable[[Tensor], None], is_new: bool = False
+    ) -> Tensor:
+        """Call ``then`` with the gradient of ``out``, which uses the followed ``owners``.
+
+        ``is_new`` says that an operation made ``out``, which nobody else sees yet. If that is
+        another form of what it computed, then this is watched: torch forgets who watches a view
+        that is changed in place.
+        """
         if not torch.is_grad_enabled():
             return out
-        self.is_narrow |= out.dtype in (torch.bfloat16, torch.float16)
+        self.bits = min(self.bits, 8 * out.dtype.itemsize)
+        if is_new and out._is_view() and _is_whole(out):
+            whole, shape = out._base, out.shape
+            assert whole is not None
+            is_rooted = out.requires_grad
+            whole = self.watch(whole, *owners, then=lambda grad: then(grad.view(shape)))
+            return out if is_rooted else whole.view(shape)
         if not out.requires_grad:
             out = Rooted.apply(out, self._anchor)  # type: ignore[no-untyped-call]
         if not self._is_backward:
@@ -234,7 +249,7 @@ class Recorder(TorchFunctionMode):
                 parameter="model",
             )
         if not any(id(t) in self._followed for t in operands):
-            result = calmly(func, args, kwargs) if self._is_calm else func(*args, **kwargs)
+            result = calmly(func, args, kwargs) if self.is_calm else func(*args, **kwargs)
         elif all(id(t) in self._followed for t in operands):
             result = self._follow(func, args, kwargs)
         else:
@@ -282,6 +297,14 @@ def _quietly(then: Callable[[Tensor], None], grad: Tensor) -> None:
     """Run a rule's hook outside the mode: what it computes is no use of a parameter."""
     with torch._C.DisableTorchFunction():
         then(grad)
+
+
+def _is_whole(view: Tensor) -> bool:
+    """Say whether a view has all numbers of what it is a view of, in their order."""
+    base = view._base
+    if base is None or base.numel() != view.numel() or (base.is_leaf and base.requires_grad):
+        return False
+    return base.is_contiguous() and view.is_contiguous()
 
 
 def _special(

@@ -19,7 +19,7 @@ from discreet.learn.following.calls.custom_functions import refusing_custom_func
 from discreet.learn.following.calls.matching import Diverged
 from discreet.learn.following.calls.trace import traced
 from discreet.learn.following.calls.unread_masks import unread_masks
-from discreet.learn.following.contributions import Contribution, Norms, joined
+from discreet.learn.following.contributions import Contribution, joined
 from discreet.learn.following.expansions import EXPANSIONS, backward
 from discreet.learn.following.function_identity import identity_of
 from discreet.learn.following.recorder import Recorder, Rooted
@@ -226,12 +226,14 @@ class GradientEngine:
     def _norms(self, parts: dict[int, Contribution], small: SmallGradients, units: int) -> Tensor:
         """Return upper bounds on the norms: (units, groups)."""
         found = NormBounds(max(self._groups) + 1)
-        for group, squares in small.squares():
-            found.add(group, Norms(squares))
+        for group, norms in small.norms():
+            found.add(group, norms)
         for place, part in parts.items():
             if place not in small.places:
                 found.add(self._groups[place], part.norms())
-        return found.bounds(self.flat.buffer.new_zeros(units))
+        return found.bounds(
+            self.flat.buffer.new_zeros(units), sensitivity=self._clipping.sensitivity
+        )
 
     def _key(self, loss_fn: LossFunction, batch: Any, units: int) -> Any:
         return (

@@ -5,7 +5,7 @@ from typing import final
 import torch
 from torch import Tensor
 
-from discreet.learn.following.contributions import Contribution, Dense, squares
+from discreet.learn.following.contributions import Contribution, Dense, Norms
 from discreet.learn.gradients.flat_buffer import FlatGradient
 
 
@@ -29,9 +29,9 @@ class SmallGradients:
             side_by_side = torch.cat([part.flat for _, part in own], 1)
             self._runs.append((group, [place for place, _ in own], side_by_side))
 
-    def squares(self) -> list[tuple[int, Tensor]]:
-        """Return the squared norms in each group."""
-        return [(group, squares(grads)) for group, _, grads in self._runs]
+    def norms(self) -> list[tuple[int, Norms]]:
+        """Return the norms in each group."""
+        return [(group, Dense(grads).norms()) for group, _, grads in self._runs]
 
     def add_weighted(self, factors: Tensor, flat: FlatGradient) -> None:
         """Add all of them to the buffer, each unit's times its factor."""

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from discreet.learn.norms import triton_convolutions, triton_norms
-from discreet.learn.norms.dispatch import chunks, plainly, squares_of, triton_precision, wide
+from discreet.learn.norms.dispatch import chunks, plainly, squares, triton_precision, wide
 from discreet.learn.norms.linear import cheaper_is_gram, dense_norms, outer_norms
 from discreet.learn.norms.triton_tiles import Precision
 
@@ -52,7 +52,7 @@ def conv2d_norms(x: Tensor, g: Tensor, geometry: KernelGeometry) -> Tensor:
     Gram matrices of positions, that of ``x`` shifted by every tap of the kernel.
 
     >>> x, g = torch.tensor([[[[1.0, 2.0]]]]), torch.tensor([[[[1.0, 1.0]]]])
-    >>> conv2d_norms(x, g, KernelGeometry.of((1, 3), padding=(0, 1)))
+    >>> conv2d_norms(x, g, KernelGeometry.of((1, 3), padding=(0, 1))).round(decimals=4)
     tensor([14.])
     """
     if geometry.taps == 1 and geometry.padding == (0, 0):
@@ -67,7 +67,7 @@ def conv2d_norms(x: Tensor, g: Tensor, geometry: KernelGeometry) -> Tensor:
         return triton_convolutions.conv_dense(x, g, geometry, precision=precision)
     numbers = x.shape[1] * geometry.taps * g.shape[2] * g.shape[3]
     parts = chunks(x, g, numbers=numbers)
-    return torch.cat([squares_of(_conv_grads(a, b, geometry)) for a, b in parts])
+    return torch.cat([squares(_conv_grads(a, b, geometry)) for a, b in parts])
 
 
 @plainly

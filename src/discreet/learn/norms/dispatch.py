@@ -17,11 +17,14 @@ from discreet.learn.norms.triton_tiles import Precision
 
 __all__ = [
     "allows_tf32",
+    "chain",
     "chunks",
     "has_triton",
     "plainly",
-    "squares_of",
+    "row_norms",
+    "squares",
     "triton_precision",
+    "underflow",
     "wide",
 ]
 
@@ -30,6 +33,7 @@ __all__ = [
 CPU_CHUNK_BYTES = 4 << 20
 GPU_CHUNK_BYTES = 64 << 20
 LEAST_SHARED = 160 << 10
+_BLOCK = 256  # numbers that are added up in one go
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -105,8 +109,55 @@ def wide(tensor: Tensor) -> Tensor:
     return tensor if tensor.dtype == torch.float64 else tensor.float()
 
 
-def squares_of(tensor: Tensor) -> Tensor:
-    """Return the squared norm of each example."""
-    flat = wide(tensor).flatten(1)
-    squares: Tensor = torch.linalg.vecdot(flat, flat)
-    return squares
+def row_norms(rows: Tensor) -> Tensor:
+    """Return the norm of each row, in at least 32 bits.
+
+    A CPU adds up a long row of 32-bit numbers one by one and loses the small ones, so that norms
+    come out too small: by 1e-4 for a row of four million. Norms of blocks, norms of these, and so
+    on, have no sum of more than a block of terms.
+
+    >>> row_norms(torch.ones(1, 4096))
+    tensor([64.])
+    """
+    kind = wide(rows[:0]).dtype
+    whole = rows.shape[1] // _BLOCK
+    if rows.is_cuda or whole < 2:
+        norms: Tensor = torch.linalg.vector_norm(rows, dim=1, dtype=kind)
+        return norms
+    blocks = rows[:, : whole * _BLOCK].unflatten(1, (whole, _BLOCK))
+    parts = [torch.linalg.vector_norm(blocks, dim=2, dtype=kind)]
+    rest = rows[:, whole * _BLOCK :]
+    parts.append(torch.linalg.vector_norm(rest, dim=1, keepdim=True, dtype=kind))
+    return row_norms(torch.cat(parts, 1))
+
+
+def chain(numbers: int) -> int:
+    """Return how many sums follow each other in :func:`row_norms` of so many numbers.
+
+    >>> chain(100), chain(1_000_000)
+    (100, 528)
+    """
+    if numbers < 2 * _BLOCK:
+        return numbers
+    return _BLOCK + chain(numbers // _BLOCK + 1)
+
+
+def squares(tensor: Tensor) -> Tensor:
+    """Return the squared norm of each example.
+
+    >>> squares(torch.ones(1, 3000))
+    tensor([3000.])
+    """
+    return row_norms(tensor.flatten(1)).square()
+
+
+def underflow(dtype: torch.dtype) -> float:
+    """Return what the root of a square may lack because the square was too small for its kind.
+
+    An operation whose result is not a normal number may give anything between 0 and the smallest
+    normal number, where denormals are flushed; sums and products are in at least 32 bits.
+
+    >>> underflow(torch.bfloat16) == 2.0**-63
+    True
+    """
+    return 2.0**-511 if dtype == torch.float64 else 2.0**-63

@@ -12,15 +12,16 @@ from discreet.learn.norms.dispatch import (
     chunks,
     has_triton,
     plainly,
-    squares_of,
+    row_norms,
+    squares,
     triton_precision,
     wide,
 )
+from discreet.learn.norms.triton_norms import OuterParts
 
-__all__ = ["cheaper_is_gram", "dense_norms", "norm_affine_grads", "outer_norms"]
+__all__ = ["cheaper_is_gram", "dense_norms", "norm_affine_grads", "outer_norms", "outer_parts"]
 
 
-@plainly
 def outer_norms(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
     """Return the squared norm of each example's gradient, and the size of its terms.
 
@@ -33,14 +34,28 @@ def outer_norms(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
     >>> outer_norms(left, right)
     (tensor([25.]), tensor([7.]))
     """
+    squares, sizes, _, _ = outer_parts(left, right)
+    return squares, sizes
+
+
+@plainly
+def outer_parts(left: Tensor, right: Tensor) -> OuterParts:
+    """Return the same, and the squared norms of both sides, which stand in the Gram matrices.
+
+    >>> left, right = torch.tensor([[[1.0], [1.0]]]), torch.tensor([[[3.0, 0.0], [0.0, 4.0]]])
+    >>> outer_parts(left, right)[2:]
+    (tensor([2.]), tensor([25.]))
+    """
     if left.shape[1] == 1:
-        squares = squares_of(left[:, 0]) * squares_of(right[:, 0])
-        return squares, squares.sqrt()
+        lefts, rights = row_norms(left[:, 0]), row_norms(right[:, 0])
+        sizes = lefts * rights
+        return sizes.square(), sizes, lefts.square(), rights.square()
     precision = triton_precision(left, right, is_convolution=False)
     if precision is not None:
-        return triton_norms.outer_norms(left, right, precision=precision)
-    pairs = [_outer_norms(a, b) for a, b in chunks(left, right, numbers=2 * left.shape[1] ** 2)]
-    return torch.cat([square for square, _ in pairs]), torch.cat([size for _, size in pairs])
+        return triton_norms.outer_parts(left, right, precision=precision)
+    parts = [_outer_parts(a, b) for a, b in chunks(left, right, numbers=2 * left.shape[1] ** 2)]
+    squares, sizes, lefts, rights = (torch.cat(found) for found in zip(*parts, strict=True))
+    return squares, sizes, lefts, rights
 
 
 @plainly
@@ -56,7 +71,7 @@ def dense_norms(left: Tensor, right: Tensor) -> Tensor:
     numbers = left.shape[2] * right.shape[2]
     return torch.cat(
         [
-            squares_of(torch.bmm(wide(a).transpose(1, 2), wide(b)))
+            squares(torch.bmm(wide(a).transpose(1, 2), wide(b)))
             for a, b in chunks(left, right, numbers=numbers)
         ]
     )
@@ -93,9 +108,15 @@ def norm_affine_grads(
     return products[:, 0], wide(g).sum(1)
 
 
-def _outer_norms(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+def _outer_parts(left: Tensor, right: Tensor) -> OuterParts:
     left, right = wide(left), wide(right)
     product = torch.bmm(left, left.transpose(1, 2))
-    product *= torch.bmm(right, right.transpose(1, 2))
-    diagonal = torch.diagonal(product, dim1=1, dim2=2)
-    return product.sum((1, 2)), diagonal.sqrt().sum(1)
+    lefts = _diagonal(product).sum(1)
+    other = torch.bmm(right, right.transpose(1, 2))
+    rights = _diagonal(other).sum(1)
+    product *= other
+    return product.sum((1, 2)), _diagonal(product).sqrt().sum(1), lefts, rights
+
+
+def _diagonal(grams: Tensor) -> Tensor:
+    return torch.diagonal(grams, dim1=1, dim2=2)

@@ -30,7 +30,10 @@ from discreet.learn.norms.triton_tiles import (
     warps_of,
 )
 
-__all__ = ["affine_grads", "dense_norms", "outer_norms"]
+__all__ = ["affine_grads", "dense_norms", "outer_norms", "outer_parts"]
+
+OuterParts = tuple[Tensor, Tensor, Tensor, Tensor]
+"""Squared norms, sizes of the terms, squared norms of the left sides and of the right ones."""
 
 SCRATCH_BYTES = 256 << 20  # what a chunk of an intermediate result may take
 
@@ -40,13 +43,16 @@ SCRATCH_BYTES = 256 << 20  # what a chunk of an intermediate result may take
 
 @jit
 def _ghost(
-    left, right, squares, sizes, n_tokens, pairs,
+    left, right, squares, sizes, lefts, rights, n_tokens, pairs, tiles,
     l_batch, l_outer, l_rows, l_features, r_batch, r_outer, r_rows, r_features,
     L_UNIT: tl.constexpr, L_INNER: tl.constexpr, L_MASK: tl.constexpr, L_BLOCK: tl.constexpr,
     R_UNIT: tl.constexpr, R_INNER: tl.constexpr, R_MASK: tl.constexpr, R_BLOCK: tl.constexpr,
     MASK_ROWS: tl.constexpr, BLOCK: tl.constexpr, PRECISION: tl.constexpr, GIVEN: tl.constexpr,
 ):  # fmt: skip
-    """Add up one tile of (left Gram) * (right Gram); GIVEN: ``left`` is a Gram matrix already."""
+    """Add up one tile of (left Gram) * (right Gram); GIVEN: ``left`` is a Gram matrix already.
+
+    Tiles on the diagonal, where |left_t|^2 and |right_t|^2 stand, add up these as well.
+    """
     example = tl.program_id(0) // pairs
     pair = tl.program_id(0) % pairs
     i, j = triangle(pair)
@@ -54,18 +60,23 @@ def _ghost(
     t = j * BLOCK + tl.arange(0, BLOCK)
     l_base = left + example.to(tl.int64) * l_batch * L_UNIT
     r_base = right + example.to(tl.int64) * r_batch * R_UNIT
+    on_diagonal = s[:, None] == t[None, :]
     product = gram_tile(r_base, s, t, r_rows, r_features, r_outer,
                          R_UNIT, R_INNER, MASK_ROWS, R_MASK, BLOCK, R_BLOCK, PRECISION)  # fmt: skip
+    if i == j:
+        tl.store(rights + example * tiles + i, tl.sum(tl.where(on_diagonal, product, 0.0)))
     if GIVEN:
         inside = (s[:, None] < n_tokens) & (t[None, :] < n_tokens)
-        product *= tl.load(l_base + s[:, None] * n_tokens + t[None, :], mask=inside, other=0.0)
+        other = tl.load(l_base + s[:, None] * n_tokens + t[None, :], mask=inside, other=0.0)
     else:
-        product *= gram_tile(l_base, s, t, l_rows, l_features, l_outer,
-                              L_UNIT, L_INNER, MASK_ROWS, L_MASK, BLOCK, L_BLOCK,
-                              PRECISION)  # fmt: skip
+        other = gram_tile(l_base, s, t, l_rows, l_features, l_outer,
+                           L_UNIT, L_INNER, MASK_ROWS, L_MASK, BLOCK, L_BLOCK,
+                           PRECISION)  # fmt: skip
+    if i == j:
+        tl.store(lefts + example * tiles + i, tl.sum(tl.where(on_diagonal, other, 0.0)))
+    product *= other
     tl.store(squares + tl.program_id(0), tl.sum(product) * tl.where(i == j, 1.0, 2.0))
-    # On the diagonal stands |left_t|^2 |right_t|^2.
-    diagonal = tl.where(s[:, None] == t[None, :], tl.sqrt(tl.maximum(product, 0.0)), 0.0)
+    diagonal = tl.where(on_diagonal, tl.sqrt(tl.maximum(product, 0.0)), 0.0)
     tl.store(sizes + tl.program_id(0), tl.sum(diagonal))
 
 
@@ -185,41 +196,48 @@ def _affine(
 
 def outer_norms(left: Tensor, right: Tensor, *, precision: Precision) -> tuple[Tensor, Tensor]:
     """Return squared norms of sum_t left_t (x) right_t, and sum_t |left_t| |right_t|."""
+    return outer_parts(left, right, precision=precision)[:2]
+
+
+def outer_parts(left: Tensor, right: Tensor, *, precision: Precision) -> OuterParts:
+    """Return the same, and the squared norms of both sides."""
     first, second = Operand.of(left), Operand.of(right)
     if not first.is_aligned and left.shape[2] > 64:
         wide = first.tensor if first.is_inner else first.tensor.contiguous()
         batch, tokens, width = wide.shape
         if batch * tokens * width * wide.element_size() > SCRATCH_BYTES:
-            return _outer_norms_in_chunks(wide, second, precision=precision)
+            return _outer_parts_in_chunks(wide, second, precision=precision)
         first = Operand.of(_aligned(wide, 0, width))
     if not second.is_aligned and right.shape[2] > 64:
         wide = second.tensor if second.is_inner else second.tensor.contiguous()
         batch, tokens, width = wide.shape
         if batch * tokens * width * wide.element_size() > SCRATCH_BYTES:
-            return _outer_norms_in_chunks(wide, first, precision=precision)
+            squares, sizes, rights, lefts = _outer_parts_in_chunks(wide, first, precision=precision)
+            return squares, sizes, lefts, rights
         second = Operand.of(_aligned(wide, 0, width))
     return launch_ghost(first, second, precision=precision)
 
 
 def launch_ghost(
     first: Operand, second: Operand, *, precision: Precision, given: bool = False
-) -> tuple[Tensor, Tensor]:
+) -> OuterParts:
     batch, tokens, n = second.tensor.shape
     m = first.tensor.shape[2]
     block = power(tokens, most=TILE)
-    pairs = tiles_of(tokens, block) * (tiles_of(tokens, block) + 1) // 2
-    squares = second.tensor.new_empty(batch, pairs, dtype=torch.float32)
-    sizes = torch.empty_like(squares)
+    tiles = tiles_of(tokens, block)
+    pairs = tiles * (tiles + 1) // 2
+    squares, sizes = second.tensor.new_empty(2, batch, pairs, dtype=torch.float32)
+    lefts, rights = second.tensor.new_empty(2, batch, tiles, dtype=torch.float32)
     l_block, r_block = depth_of(first.tensor, m), depth_of(second.tensor, n)
     _ghost[(batch * pairs,)](
-        first.tensor, second.tensor, squares, sizes, tokens, pairs,
+        first.tensor, second.tensor, squares, sizes, lefts, rights, tokens, pairs, tiles,
         *first.arguments, *second.arguments,
         L_UNIT=first.unit, L_INNER=first.is_inner, L_MASK=m % l_block != 0, L_BLOCK=l_block,
         R_UNIT=second.unit, R_INNER=second.is_inner, R_MASK=n % r_block != 0, R_BLOCK=r_block,
         MASK_ROWS=tokens % block != 0, BLOCK=block, PRECISION=precision, GIVEN=given,
         num_warps=warps_of(block, block), num_stages=STAGES,
     )  # fmt: skip
-    return total_of(squares), total_of(sizes)
+    return total_of(squares), total_of(sizes), total_of(lefts), total_of(rights)
 
 
 def _aligned(wide: Tensor, first: int, width: int, into: Tensor | None = None) -> Tensor:
@@ -235,17 +253,15 @@ def _aligned(wide: Tensor, first: int, width: int, into: Tensor | None = None) -
     return target[: batch * tokens * padded * 64].view(batch, tokens, padded * 64)
 
 
-def _outer_norms_in_chunks(
-    wide: Tensor, other: Operand, *, precision: Precision
-) -> tuple[Tensor, Tensor]:
-    """Do ``outer_norms`` for a very wide side of unaligned rows, such as a vocabulary of 50257.
+def _outer_parts_in_chunks(wide: Tensor, other: Operand, *, precision: Precision) -> OuterParts:
+    """Do ``outer_parts`` for a very wide side of unaligned rows, such as a vocabulary of 50257.
 
     Products of unaligned rows cannot be loaded asynchronously, and a whole aligned copy would
     double the memory: copy a slice of columns at a time and add up the Gram matrices.
     """
     batch, tokens, width = wide.shape
     examples = max(1, SCRATCH_BYTES // (4 * tokens * tokens))
-    squares, sizes = [], []
+    found: list[OuterParts] = []
     for begin in range(0, batch, examples):
         part = wide[begin : begin + examples]
         row_bytes = part.shape[0] * tokens * part.element_size()
@@ -256,10 +272,9 @@ def _outer_norms_in_chunks(
             piece = Operand.of(_aligned(part, at, min(columns, width - at), into=buffer))
             launch_gram(piece, gram, precision=precision, add=at > 0, mirror=False)
         second = Operand.of(other.tensor[begin : begin + examples])
-        square, size = launch_ghost(Operand.of(gram), second, precision=precision, given=True)
-        squares.append(square)
-        sizes.append(size)
-    return torch.cat(squares), torch.cat(sizes)
+        found.append(launch_ghost(Operand.of(gram), second, precision=precision, given=True))
+    squares, sizes, lefts, rights = (torch.cat(parts) for parts in zip(*found, strict=True))
+    return squares, sizes, lefts, rights
 
 
 def launch_gram(x: Operand, out: Tensor, *, precision: Precision, add: bool, mirror: bool) -> None:

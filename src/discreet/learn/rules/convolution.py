@@ -13,13 +13,13 @@ from discreet.learn.following.contributions import (
     Dense,
     Norms,
     is_kept,
+    lost_in_products,
     rounding_of,
-    squares,
     zeroed,
 )
 from discreet.learn.following.recorder import Recorder, SavedInput
 from discreet.learn.norms.convolution import KernelGeometry, conv2d_grads, conv2d_norms
-from discreet.learn.norms.dispatch import wide
+from discreet.learn.norms.dispatch import chain, row_norms, squares, wide
 from discreet.learn.rules.shared import as_autocast, constant, wanted
 
 _AT_ONCE = 2**26  # numbers of per-unit gradients that are formed at once
@@ -94,19 +94,34 @@ class Convolution:
             found = conv2d_norms(self.x, self.grad, self._kernel)
         else:
             at_once = max(1, _AT_ONCE // self.shape.numel())
-            found = torch.cat([squares(part.dense().flatten(1)) for part in self._split(at_once)])
+            found = torch.cat([squares(part.dense()) for part in self._split(at_once)])
         # Cauchy-Schwarz over positions; an input is in at most as many patches as the kernel
         # has places (of a transposed one, an output).
-        x, grad = (
-            torch.linalg.vector_norm(t.flatten(1), dim=1, dtype=found.dtype).view(self.units, -1)
-            for t in (self.x, self.grad)
-        )
-        sizes = torch.linalg.vector_norm(x, dim=1) * torch.linalg.vector_norm(grad, dim=1)
+        x, grad = (row_norms(t.view(self.units, -1)) for t in self._lengths(found.dtype))
         places = self.shape[2:].numel()
-        return Norms(found, sizes * places**0.5, rounding_of(self.x, is_convolution=True))
+        lost = lost_in_products(
+            grad,
+            x,
+            rows=self.grad.shape[1],
+            columns=self.x.shape[1],
+            positions=max(t.shape[2:].numel() for t in (self.x, self.grad)) * self._rows_each,
+            places=places,
+        )
+        rounding = rounding_of(self.x, is_convolution=True)
+        longest = chain(self.shape.numel())
+        return Norms(found, lost, longest, x * grad * places**0.5, rounding)
+
+    def _lengths(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Return the norms of the rows of the input and of the output's gradient."""
+        x, grad = (row_norms(t.flatten(1)).to(dtype) for t in (self.x, self.grad))
+        return x, grad
+
+    @property
+    def _rows_each(self) -> int:
+        return self.x.shape[0] // self.units
 
     def _split(self, units: int) -> list["Convolution"]:
-        each = self.x.shape[0] // self.units
+        each = self._rows_each
         return [
             Convolution(x, grad, self.shape, self.geometry, x.shape[0] // each)
             for x, grad in zip(
@@ -118,22 +133,23 @@ class Convolution:
         if self._is_plain and self.x.is_cuda:
             return conv2d_grads(self.x, self.grad, self._kernel)
         # The rows of the batch as groups of one convolution: each group has a weight of its own.
-        rows = self.x.shape[0]
-        weight = self.x.new_empty(1).expand(rows * self.shape[0], *self.shape[1:])
+        rows, x, grad = self.x.shape[0], wide(self.x), wide(self.grad)
+        weight = x.new_empty(1).expand(rows * self.shape[0], *self.shape[1:])
         grads = self.geometry.weight_grad(
-            self.grad.flatten(0, 1).unsqueeze(0),
-            self.x.flatten(0, 1).unsqueeze(0),
+            grad.flatten(0, 1).unsqueeze(0),
+            x.flatten(0, 1).unsqueeze(0),
             weight,
             rows * self.geometry.groups,
         )
         return grads.view(self.units, rows // self.units, *self.shape).sum(1)
 
     def add_weighted(self, factors: Tensor, out: Tensor) -> None:
-        rows = self.x.shape[0]
-        scale = factors.repeat_interleave(rows // self.units) if rows != self.units else factors
-        grad = (self.grad * scale.view(-1, *[1] * (self.grad.dim() - 1))).to(self.grad.dtype)
-        weight = self.x.new_empty(1).expand(self.shape)
-        out.add_(self.geometry.weight_grad(grad, self.x, weight, self.geometry.groups))
+        scale = factors.repeat_interleave(self._rows_each) if self._rows_each != 1 else factors
+        # In 32 bits, since torch would round the sum over the batch to 16.
+        x, grad = wide(self.x), wide(self.grad)
+        grad = (grad * scale.view(-1, *[1] * (grad.dim() - 1))).to(grad.dtype)
+        weight = x.new_empty(1).expand(self.shape)
+        out.add_(self.geometry.weight_grad(grad, x, weight, self.geometry.groups))
 
     def without(self, bad: Tensor) -> "Convolution":
         rows = bad.repeat_interleave(self.x.shape[0] // self.units)
@@ -188,7 +204,7 @@ def convolution(rec: Recorder, func: Any, *args: Any, **kwargs: Any) -> Tensor:
             sums = grad.flatten(2).sum(2, dtype=wide(grad[:0]).dtype)
             rec.put(bias, Dense(sums.view(rec.units, -1, sums.shape[1]).sum(1)))
 
-    return rec.watch(out, *wanted(rec, weight, bias), then=then)
+    return rec.watch(out, *wanted(rec, weight, bias), then=then, is_new=True)
 
 
 def _tuple(value: Any, length: int) -> tuple[int, ...]:

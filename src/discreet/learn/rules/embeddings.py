@@ -61,7 +61,14 @@ def embedding_bag(
     padding_idx: int | None = None,
 ) -> Tensor:
     """Follow sums or means of rows of a table, one bag for each row of ``input``."""
-    if offsets is not None or mode == "max" or max_norm is not None or scale_grad_by_freq:
+    if offsets is not None:
+        raise ParameterError(
+            "nn.EmbeddingBag with offsets puts the bags of all examples into one row, and numbers "
+            "decide whose bag an index belongs to. Pass a two-dimensional input, a bag for each "
+            "row, filled up with padding_idx= to one length.",
+            parameter="model",
+        )
+    if mode == "max" or max_norm is not None or scale_grad_by_freq:
         raise ParameterError(
             "of nn.EmbeddingBag only bags of one length are handled: a two-dimensional input, "
             "mode 'sum' or 'mean', no max_norm and no scale_grad_by_freq.",

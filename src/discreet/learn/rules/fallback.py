@@ -65,11 +65,26 @@ def fallback(rec: Recorder, func: Any, *args: Any, **kwargs: Any) -> Any:
             rec.by_unit(x.get(), a) for x, a in zip(saved, axes, strict=True) if a is not None
         ]
         with as_before:
-            each = torch.func.vmap(one)(rec.by_unit(grad, axis), *inputs)
+            try:
+                each = torch.func.vmap(one)(rec.by_unit(grad, axis), *inputs)
+            except RuntimeError as error:
+                raise _unlike(func.__name__, error) from error
         for owner, grads in zip(owners, each, strict=True):
             rec.put(owner, Dense(wide(grads)))
 
     return rec.watch(out, *owners, then=then)
+
+
+def _unlike(name: str, error: RuntimeError) -> Exception:
+    """Return what to say of an operation that cannot be computed unit by unit."""
+    if "vmap" not in str(error):
+        return error
+    chance = ", because it draws at random" if "random" in str(error) else ""
+    return ParameterError(
+        f"{name} on a trainable parameter cannot be differentiated example by example{chance}. "
+        "Write it with simpler torch functions, or freeze the parameter.",
+        parameter="model",
+    )
 
 
 def _swapped(tree: Any, found: dict[int, Tensor]) -> Any:

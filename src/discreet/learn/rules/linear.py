@@ -33,7 +33,7 @@ def linear(
         if bias is not None and rec.is_followed(bias):
             rec.put(bias, Dense(summed(grads)))
 
-    return rec.watch(out, *wanted(rec, weight, bias), then=then)
+    return rec.watch(out, *wanted(rec, weight, bias), then=then, is_new=True)
 
 
 def matmul(rec: Recorder, func: Any, input: Tensor, other: Tensor) -> Tensor:
@@ -51,7 +51,7 @@ def matmul(rec: Recorder, func: Any, input: Tensor, other: Tensor) -> Tensor:
         assert axis is not None
         rec.put(other, Outer(positions(rec, saved.get(), axis), positions(rec, grad, axis)))
 
-    return rec.watch(out, other, then=then)
+    return rec.watch(out, other, then=then, is_new=True)
 
 
 def addmm(
@@ -78,4 +78,4 @@ def addmm(
         if rec.is_followed(input):
             rec.put(input, Dense(summed(grads)))
 
-    return rec.watch(out, *wanted(rec, input, mat2), then=then)
+    return rec.watch(out, *wanted(rec, input, mat2), then=then, is_new=True)

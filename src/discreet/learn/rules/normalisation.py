@@ -80,7 +80,8 @@ def group_norm(
 
     def then(grad: Tensor) -> None:
         assert axis is not None
-        products, sums = dots(grad.flatten(2), saved.get().flatten(2))
+        # A plain vector has one number for each channel.
+        products, sums = dots(*(t.reshape(rows, channels, -1) for t in (grad, saved.get())))
         each = channels // num_groups
         scale = (products - mean.repeat_interleave(each, 1) * sums) * rstd.repeat_interleave(
             each, 1

@@ -32,16 +32,17 @@ def constant(rec: Recorder, tensor: Any) -> Any:
     return rec.plain(tensor) if rec.is_followed(tensor) else tensor
 
 
-def per_unit_sum(rec: Recorder, grad: Tensor, axis: Axis, shape: torch.Size) -> Tensor:
-    """Sum each unit's part over what was broadcast, to the shape of the parameter."""
+def per_unit(rec: Recorder, grad: Tensor, axis: Axis) -> Tensor:
+    """Return (units, *shape), with the units' axis as long in it as one unit's rows."""
     grad = rec.by_unit(grad, axis)
     if axis.each != 1:  # (units, each, *rest): back to where the axis was
-        grad = grad.movedim(1, axis.dim + 1)
-    elif axis.dim:
-        grad = grad.unsqueeze(1).movedim(1, axis.dim + 1)
-    else:
-        grad = grad.unsqueeze(1)
-    # Now (units, *out_shape with the axis as long as one unit's rows).
+        return grad.movedim(1, axis.dim + 1)
+    return grad.unsqueeze(1).movedim(1, axis.dim + 1) if axis.dim else grad.unsqueeze(1)
+
+
+def per_unit_sum(rec: Recorder, grad: Tensor, axis: Axis, shape: torch.Size) -> Tensor:
+    """Sum each unit's part over what was broadcast, to the shape of the parameter."""
+    grad = per_unit(rec, grad, axis)
     extra = grad.dim() - 1 - len(shape)
     over = list(range(1, 1 + extra))
     over += [

@@ -12,8 +12,9 @@ from typing import Any, Final
 import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
 
+from discreet.learn.rules.attention import attention
 from discreet.learn.rules.convolution import convolution
-from discreet.learn.rules.elementwise import add, expand, multiply
+from discreet.learn.rules.elementwise import add, expand, multiply, setitem
 from discreet.learn.rules.embeddings import embedding, embedding_bag
 from discreet.learn.rules.linear import addmm, linear, matmul
 from discreet.learn.rules.normalisation import (
@@ -39,6 +40,8 @@ RULES: Final[dict[Callable[..., Any], Callable[..., Any]]] = {
     **dict.fromkeys(
         (torch.conv_transpose1d, torch.conv_transpose2d, torch.conv_transpose3d), convolution
     ),
+    F.scaled_dot_product_attention: attention,
+    T.__setitem__: setitem,
     F.layer_norm: layer_norm,
     F.group_norm: group_norm,
     F.rms_norm: rms_norm,

@@ -1,10 +1,13 @@
-"""An optimiser that only private steps may use, for as long as a run has it."""
+"""Weights that only private steps may change, for as long as a run has them."""
 
+import copy
 from typing import Any, final
 from weakref import WeakKeyDictionary
 
-from torch import nn
-from torch.optim import LBFGS, Optimizer
+import torch
+from torch import Tensor, nn
+from torch.optim import LBFGS, Optimizer, SparseAdam
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from discreet.errors import ParameterError
 
@@ -15,7 +18,7 @@ _held: "WeakKeyDictionary[Optimizer, Guard]" = WeakKeyDictionary()
 
 @final
 class Guard:
-    """Refuse steps of an optimiser that do not come from the run that holds it.
+    """Refuse steps on a run's weights that do not come from the run, by whichever optimiser.
 
     An update from gradients of one's own would not be in the account, and the epsilon of the run
     would be printed for a model that it does not describe.
@@ -26,31 +29,56 @@ class Guard:
         if previous is not None:  # a notebook cell that was run again, say
             previous.release()
         self.is_held = True
-        self._is_private = False
-        self._handle = optimizer.register_step_pre_hook(self._check)
+        self.is_private = False  # whether its own step is under way
+        self._weights = {id(p) for p in _weights(optimizer)}
         _held[optimizer] = self
+        _watch()
 
     def step(self, optimizer: Optimizer) -> None:
         """Make one step, which is private."""
-        self._is_private = True
+        self.is_private = True
         try:
             optimizer.step()
         finally:
-            self._is_private = False
+            self.is_private = False
 
     def release(self) -> None:
-        """Let go of the optimiser."""
-        self._handle.remove()
+        """Let go of the optimiser and the weights."""
         self.is_held = False
 
-    def _check(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if not self._is_private:
-            raise ParameterError(
-                "this optimiser belongs to a private run, and a step made outside of "
-                "private.step(batch, loss_fn) is not in its account. Nothing was changed. End the "
-                "run with private.close() to train on without privacy.",
-                parameter="optimizer",
-            )
+    def holds(self, weights: list[Tensor]) -> bool:
+        """Say whether one of these weights is the run's."""
+        return self.is_held and any(id(weight) in self._weights for weight in weights)
+
+
+def _weights(optimizer: Optimizer) -> list[Tensor]:
+    return [weight for group in optimizer.param_groups for weight in group["params"]]
+
+
+_watching: list[Any] = []  # the hook of all optimisers, once there is something to guard
+
+
+def _watch() -> None:
+    if not _watching:
+        _watching.append(register_optimizer_step_pre_hook(_check_step))
+
+
+def _check_step(optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+    """Refuse a step of any optimiser that changes the weights of a run past it."""
+    if not any(guard.is_held for guard in _held.values()):
+        return
+    weights = _weights(optimizer)
+    guards = [guard for guard in list(_held.values()) if guard.holds(weights)]
+    # A step inside of a private one is by a wrapper of its optimiser, or by another run that has
+    # the same model and pays for itself.
+    if guards and not any(guard.is_private for guard in guards):
+        raise ParameterError(
+            "these weights belong to a private run, and a step made outside of "
+            "private.step(batch, loss_fn), by this optimiser or another one, is not in its "
+            "account. Nothing was changed. End the run with private.close() to train on without "
+            "privacy.",
+            parameter="optimizer",
+        )
 
 
 def check_optimizer(optimizer: object, model: nn.Module) -> None:
@@ -67,8 +95,14 @@ def check_optimizer(optimizer: object, model: nn.Module) -> None:
             "Use an optimiser that takes one gradient, such as SGD or Adam.",
             parameter="optimizer",
         )
+    if isinstance(optimizer, SparseAdam):
+        raise ParameterError(
+            "SparseAdam wants gradients with most entries left out, and private ones have noise in "
+            "all of them: which are left out would tell what was looked up. Use Adam.",
+            parameter="optimizer",
+        )
     own = {id(parameter) for parameter in model.parameters()}
-    theirs = [p for group in optimizer.param_groups for p in group["params"]]
+    theirs = _weights(optimizer)
     if any(id(parameter) not in own for parameter in theirs):
         raise ParameterError(
             "the optimiser has parameters that are not the model's, so it would train something "
@@ -85,3 +119,36 @@ def check_optimizer(optimizer: object, model: nn.Module) -> None:
             "to the optimiser.",
             parameter="optimizer",
         )
+    _try_out(optimizer)
+
+
+def _try_out(optimizer: Optimizer) -> None:
+    """Refuse an optimiser that cannot step, before a step of the run is paid for.
+
+    It is a copy that steps, on one number for each weight, with gradients of zero.
+    """
+    if optimizer.state:  # it has stepped before
+        return
+    small = {
+        id(p): nn.Parameter(torch.zeros_like(p[(slice(0, 1),) * p.dim()]))
+        for p in _weights(optimizer)
+    }
+    try:
+        twin = copy.deepcopy(optimizer, dict(small))
+        twin._optimizer_step_pre_hooks.clear()
+        twin._optimizer_step_post_hooks.clear()
+    except Exception:  # it cannot be copied, so it cannot be tried
+        return
+    for weight in small.values():
+        weight.grad = torch.zeros_like(weight)
+    try:
+        with torch.random.fork_rng(
+            sorted({p.device.index or 0 for p in small.values() if p.is_cuda})
+        ):
+            type(optimizer).step(twin)
+    except Exception as error:
+        raise ParameterError(
+            f"{type(optimizer).__name__} cannot make a step with gradients that are all there: "
+            f"{error} Nothing was spent.",
+            parameter="optimizer",
+        ) from error

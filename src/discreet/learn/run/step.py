@@ -1,6 +1,7 @@
 """One step from the inside: draw who takes part, add up clipped gradients, add noise."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, final
 
@@ -11,7 +12,9 @@ from discreet.errors import DataError, ParameterError
 from discreet.learn.choices.adaptive import AdaptiveState
 from discreet.learn.choices.clipping import Clipping
 from discreet.learn.choices.draws import Indices
-from discreet.learn.following.batch_tree import blank
+from discreet.learn.following.batch_tree import blank, leaves, with_leaves
+from discreet.learn.following.calls.chance import kept
+from discreet.learn.following.function_identity import identity_of
 from discreet.learn.gradients.cuda_graph import Replaying
 from discreet.learn.gradients.engine import GradientEngine
 from discreet.learn.gradients.loss_function import LossFunction, WeightedLoss, checked_losses
@@ -19,6 +22,7 @@ from discreet.learn.noise.grid_noise import add_noise_
 from discreet.learn.reading.rows import Rows, moved
 from discreet.learn.reading.taking import Taking
 from discreet.learn.run.diagnostics import Monitor
+from discreet.learn.run.failing_units import add_each, attempt
 from discreet.learn.run.promise import Promise
 from discreet.learn.run.team import Team
 from discreet.learn.run.units import EachRow, UnitRows, Weights
@@ -65,6 +69,8 @@ class Stepping:
     monitor: Monitor | None  # only for diagnostics, which are not private
     debug: bool  # whether errors of the user's own code are shown, which is not private
     source: Source
+    # Rows of zeros that a loss takes, and how many units they are.
+    zeros: dict[Any, tuple[Any, int]] = field(default_factory=dict, repr=False)
 
     @property
     def clip(self) -> float:
@@ -98,12 +104,20 @@ class Stepping:
         known = quiet(lambda: Sensitive(self._first(loss_fn, count)), what="reading the dataset")
         try:
             quiet(lambda: self._try_on(known), what="loss_fn, or the model,")
-            return
         except DataError as error:
             if self.debug:
                 raise
             failure = error
+        else:
+            self._keep_zeros(known)
+            return
         raise failure from self._failure_on_zeros(known)
+
+    def _keep_zeros(self, known: Sensitive[tuple[Any, LossFunction, int]]) -> None:
+        """Keep rows that show nothing, if the loss takes them."""
+        data, function, units = known.reveal_without_noise()
+        if self._failure_on_zeros(known) is None and attempt(lambda: blank(data)):
+            self.zeros[identity_of(function)] = (blank(data), units)
 
     def _first(self, loss_fn: LossFunction, count: int) -> tuple[Any, LossFunction, int]:
         rows, weights = self.units.rows(np.arange(count), self.source)
@@ -123,7 +137,7 @@ class Stepping:
         except Exception:  # something in it has no zero
             return None
         try:
-            with torch.no_grad():
+            with torch.no_grad(), kept(self.engine.flat.buffer.device):
                 checked_losses(function(self.engine.model, data), data)
         except Exception as error:
             return error
@@ -165,11 +179,28 @@ class Stepping:
         return self.units.rows(drawn, self.source)
 
     def compute(self, loss_fn: LossFunction, drawing: Drawing) -> None:
-        """Leave the noisy mean gradient in the buffer. The batch may be empty: noise alone."""
+        """Leave the noisy mean gradient in the buffer. The batch may be empty: noise alone.
+
+        Claim: where the loss function or the model fails on some units, these add nothing and all
+        others what they would add without them, so that a unit's contribution is still a function
+        of that unit alone, of norm at most the clip, and the step has the loss that was paid for.
+        That something failed is not told.
+
+        Why: a micro-batch that fails is computed again by halves, down to single units, which
+        fail by themselves or do not. (Skipping the step, or telling that it failed, would let one
+        row decide about the contributions of all others, or be seen.) If by now rows of zeros
+        fail, which went through before the first step, the reason is not in a unit, and the step
+        ends with an error. Not covered: a failure that breaks the device or the process, and the
+        time that computing again takes.
+        """
         if drawing.failure is not None:
             raise drawing.failure
         parts = drawing.parts
-        self._sum(loss_fn, parts, is_careful=False)
+        if self.debug:
+            self._sum(loss_fn, parts, is_careful=False)
+        elif not attempt(partial(self._sum, loss_fn, parts, is_careful=False)):
+            self.clear()
+            self.engine.is_spoilt.fill_(value=True)
         self._add_noise()
         if self._is_spoilt():
             # Rare, and unseen: the sum was thrown away, with the noise on it.
@@ -233,13 +264,45 @@ class Stepping:
     def _add(self, loss_fn: LossFunction, part: Part, *, is_careful: bool) -> None:
         """Add the clipped gradients of a micro-batch to the buffer."""
         data, function, units = self._micro_batch(loss_fn, part)
+
+        def add(start: int, stop: int) -> None:
+            some = data if stop - start == units else _some_units(data, start, stop, units)
+            self._accumulate(function, some, stop - start, is_careful=is_careful)
+
         if not units:
             return
+        if is_careful and not self.debug:
+            add_each(add, 0, units, save=self._saved, give_up=partial(self._doubt, function))
+        else:
+            add(0, units)
+
+    def _accumulate(
+        self, function: LossFunction, data: Any, units: int, *, is_careful: bool
+    ) -> None:
         clipped = self.adder.accumulate(function, data, units=units, is_careful=is_careful)
         if isinstance(self.clipping, AdaptiveState):
             self.clipping.observe(clipped.norms)
         if self.monitor is not None:
             self.monitor.see(clipped, units)
+
+    def _saved(self) -> Callable[[], None]:
+        """Return what undoes a part of a sum that fails half-way."""
+        buffer = self.engine.flat.buffer
+        before = buffer.clone()
+
+        def undo() -> None:
+            buffer.copy_(before)
+
+        return undo
+
+    def _doubt(self, function: LossFunction) -> None:
+        """Fail if rows of zeros, which went through before the first step, do not any more."""
+        found = self.zeros.get(identity_of(function))
+        if found is not None:
+            data, units = found
+            undo = self._saved()
+            self.engine.accumulate(function, data, units=units)
+            undo()
 
     def _micro_batch(self, loss_fn: LossFunction, part: Part) -> tuple[Any, LossFunction, int]:
         """Return the rows, what is computed of them, and how many units they are.
@@ -270,3 +333,10 @@ class Stepping:
                 source=self.source,
             )
         self.team.spread_(buffer)
+
+
+def _some_units(data: Any, start: int, stop: int, units: int) -> Any:
+    """Return the rows of some units of a micro-batch."""
+    each = [tensor.shape[0] // units for tensor in leaves(data)]
+    parts = (t[start * n : stop * n] for t, n in zip(leaves(data), each, strict=True))
+    return with_leaves(data, iter(list(parts)))

@@ -125,8 +125,9 @@ def repeat(op: Operation) -> Axis:
             raise op.mixing("multiplies")
         return Axis(dim, axis.outer * int(times[dim]), axis.inner)
     (dim,) = [d for d, count in enumerate(times) if times_units(count) is not None][:1]
-    own = tensor.shape[dim - extra] if dim >= extra else 1
-    return Axis(dim, times_units(times[dim]) or 1, int(own))
+    own = int(tensor.shape[dim - extra]) if dim >= extra else 1
+    # All copies are alike, so it does not matter which of them are whose.
+    return Axis(dim, 1, (times_units(times[dim]) or 1) * own, "same" if own == 1 else "rows")
 
 
 def select(op: Operation) -> Axis:

@@ -1,9 +1,12 @@
-"""The state of what a model may draw from in Python, to let it draw the same again."""
+"""The generators that a forward pass may draw from, torch's and others: seeded, and put back."""
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, final
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -11,7 +14,7 @@ from torch import Tensor
 @final
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """The generators of Python and of torch (on the CPU) as they were."""
+    """The generators of Python and of torch (on the CPU) as they were, to draw the same again."""
 
     python: Any
     torch: Tensor
@@ -25,3 +28,31 @@ class Chance:
         """Let them go on from there."""
         random.setstate(self.python)
         torch.random.set_rng_state(self.torch)
+
+
+@contextmanager
+def kept(device: torch.device) -> Iterator[None]:
+    """Put all generators back in the end.
+
+    >>> before = torch.get_rng_state()
+    >>> with kept(torch.device("cpu")):
+    ...     _ = torch.rand(3)
+    >>> torch.equal(before, torch.get_rng_state())
+    True
+    """
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - masks come from it
+    try:
+        with torch.random.fork_rng([device.index or 0] if device.type == "cuda" else []):
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002
+
+
+def seed_all(device: torch.device, number: int) -> None:
+    """Set the generators, on this device alone."""
+    torch.default_generator.manual_seed(number)
+    random.seed(number)
+    np.random.seed(number)  # noqa: NPY002
+    if device.type == "cuda":
+        torch.cuda.default_generators[device.index or 0].manual_seed(number)

@@ -30,6 +30,9 @@ QUESTIONS: Final = _functions(
 # May tell the number of units: a trace gives a symbol for an answer.
 SIZES_ASKED: Final = _functions("shape size numel nelement stride nbytes storage_offset __len__")
 
+# Some models ask for the gradient of their input, so that checkpoints have one to lead back.
+LEAVES: Final = frozenset({Tensor.requires_grad.__set__, Tensor.requires_grad_})  # type: ignore[attr-defined]
+
 # May return what they were given, and do so by its layout or kind, or outside of training: what
 # they return counts as what they were given, which has the same axis.
 IDENTITIES: Final = frozenset(

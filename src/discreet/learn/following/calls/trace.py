@@ -33,6 +33,7 @@ from discreet.learn.following.calls.chance import Chance
 from discreet.learn.following.calls.custom_functions import refusing_custom_functions
 from discreet.learn.following.calls.questions import (
     IDENTITIES,
+    LEAVES,
     QUESTIONS,
     SIZES_ASKED,
     name_of,
@@ -75,6 +76,8 @@ class _Writing(TorchFunctionMode):
         if func in self._expansions:
             with self:
                 return self._expansions[func](*args, **kwargs)
+        if func in LEAVES and axis_of(args[0]) is not None:
+            return args[0]  # the recorder does not do it either
         if func in QUESTIONS:
             return func(*args, **kwargs)
         operands: list[Tensor] = []
