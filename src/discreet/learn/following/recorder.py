@@ -13,7 +13,7 @@ from discreet.learn.following.axis.labels import Axis
 from discreet.learn.following.batch_tree import tensors
 from discreet.learn.following.calls.call_log import CallLog, TorchCall, described
 from discreet.learn.following.calls.matching import Matching
-from discreet.learn.following.calls.questions import LEAVES, QUESTIONS, SIZES_ASKED
+from discreet.learn.following.calls.questions import LEAVES, QUESTIONS, SIZES_ASKED, not_done
 from discreet.learn.following.contributions import Contribution, Dense, Lookup
 from discreet.learn.norms.dispatch import wide
 
@@ -111,7 +111,7 @@ class Recorder(TorchFunctionMode):
             with self:
                 return self._expansions[func](*args, **kwargs)
         if func in LEAVES and not self._is_backward and id(args[0]) not in self._followed:
-            return args[0]  # it would keep a raw gradient of each unit, which nobody needs
+            return not_done(func, args[0])  # it would keep a raw gradient of each unit, which nobody needs
         if func in QUESTIONS:
             return func(*args, **kwargs)
         operands: list[Tensor] = []

@@ -31,7 +31,14 @@ QUESTIONS: Final = _functions(
 SIZES_ASKED: Final = _functions("shape size numel nelement stride nbytes storage_offset __len__")
 
 # Some models ask for the gradient of their input, so that checkpoints have one to lead back.
-LEAVES: Final = frozenset({Tensor.requires_grad.__set__, Tensor.requires_grad_})  # type: ignore[attr-defined]
+_SETTER: Final[Any] = Tensor.requires_grad.__set__  # type: ignore[attr-defined]
+LEAVES: Final = frozenset({_SETTER, Tensor.requires_grad_})
+
+
+def not_done(func: Any, tensor: Tensor) -> Tensor | None:
+    """Return what one of ``LEAVES`` returns. (torch forgets to let go of what a setter returns.)"""
+    return None if func == _SETTER else tensor
+
 
 # May return what they were given, and do so by its layout or kind, or outside of training: what
 # they return counts as what they were given, which has the same axis.

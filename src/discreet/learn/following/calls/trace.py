@@ -37,6 +37,7 @@ from discreet.learn.following.calls.questions import (
     QUESTIONS,
     SIZES_ASKED,
     name_of,
+    not_done,
 )
 
 _HOOK: Final = "changes gradients behind the rules"
@@ -77,7 +78,7 @@ class _Writing(TorchFunctionMode):
             with self:
                 return self._expansions[func](*args, **kwargs)
         if func in LEAVES and axis_of(args[0]) is not None:
-            return args[0]  # the recorder does not do it either
+            return not_done(func, args[0])  # the recorder does not do it either
         if func in QUESTIONS:
             return func(*args, **kwargs)
         operands: list[Tensor] = []

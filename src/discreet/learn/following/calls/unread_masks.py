@@ -8,13 +8,17 @@ import inspect
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from torch import Tensor
 
 
 def _is_of_rows(tensor: Any = None) -> bool:
     return tensor is None or tensor.shape[0] != 1
+
+
+# Where transformers asks whether a graph is traced before it looks at the numbers of rows.
+_LOOKING: Final = ("masking_utils", "modeling_utils", "modeling_attn_mask_utils")
 
 
 @contextmanager
@@ -25,7 +29,7 @@ def unread_masks() -> Iterator[None]:
     if masks is None or not all(hasattr(masks, name) for name in names):
         yield
         return
-    is_tracing, prepare = masks.is_tracing, masks._preprocess_mask_arguments
+    prepare = masks._preprocess_mask_arguments
 
     def prepared(*args: Any, **kwargs: Any) -> Any:
         given = inspect.signature(prepare).bind(*args, **kwargs).arguments
@@ -35,8 +39,14 @@ def unread_masks() -> Iterator[None]:
             given["position_ids"] = None  # everybody's places, and in one piece
         return prepare(**given)
 
-    masks.is_tracing, masks._preprocess_mask_arguments = _is_of_rows, prepared
+    looking: list[Any] = [sys.modules.get(f"transformers.{name}") for name in _LOOKING]
+    before = [(module, module.is_tracing) for module in looking if hasattr(module, "is_tracing")]
+    masks._preprocess_mask_arguments = prepared
+    for module, _ in before:
+        module.is_tracing = _is_of_rows
     try:
         yield
     finally:
-        masks.is_tracing, masks._preprocess_mask_arguments = is_tracing, prepare
+        masks._preprocess_mask_arguments = prepare
+        for module, is_tracing in before:
+            module.is_tracing = is_tracing
