@@ -31,11 +31,13 @@ from typing import Any
 import torch
 from learn_methods import (
     CLIP,
+    EAGER,
     ENGINE,
-    GRAPHS,
+    GRAPHED,
     LABELS,
     METHODS,
     NOISE_MULTIPLIER,
+    ON_GPU,
     OURS,
     PEERS,
     PLAIN,
@@ -74,12 +76,16 @@ def timed(job: Job, steps: int, device: str) -> tuple[float, float]:
 
 
 def prime() -> None:
-    """Let the GPU's libraries take their workspaces, of both threads that use them."""
-    for dtype in (torch.float32, torch.bfloat16):
-        x = torch.randn(64, 3, 32, 32, device="cuda", dtype=dtype, requires_grad=True)
-        layers = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.Linear(30, 30))
-        layers.to("cuda", dtype)(x).sum().backward()
-    torch.cuda.synchronize()
+    """Let the GPU's libraries take their workspaces, of both threads and streams that use them."""
+    torch.cuda.graph(torch.cuda.CUDAGraph())  # makes the stream that graphs are recorded in
+    recording = torch.cuda.graph.default_capture_stream
+    for stream in (torch.cuda.current_stream(), recording):
+        with torch.cuda.stream(stream):
+            for dtype in (torch.float32, torch.bfloat16):
+                x = torch.randn(64, 3, 32, 32, device="cuda", dtype=dtype, requires_grad=True)
+                layers = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.Linear(30, 30))
+                layers.to("cuda", dtype)(x).sum().backward()
+        torch.cuda.synchronize()
 
 
 def job_of(method: Method, pool: list[Batch]) -> Job:
@@ -217,6 +223,9 @@ def summarise(found: dict[str, dict[str, Any]]) -> None:
             each["ratio"] = statistics.median(ratios)
             each["ratio_range"] = [ratios[len(ratios) // 4], ratios[-1 - len(ratios) // 4]]
             each["processor_ratio"] = statistics.median(_ratios(each, plain, "processor"))
+            if found.get(GRAPHED, {}).get("seconds"):
+                graphed = _ratios(each, found[GRAPHED], "seconds")
+                each["ratio_to_graphed"] = statistics.median(graphed)
         if each.get("memory") and plain.get("memory"):
             each["memory_ratio"] = each["memory"] / plain["memory"]
 
@@ -227,7 +236,7 @@ def checked(task: Task, names: list[str], device: str) -> dict[str, float]:
     with torch.device(device):
         batch = task.batch()
     found, reference = {}, None
-    for name in ["vmap", *(n for n in names if n not in ("vmap", PLAIN, OURS, GRAPHS))]:
+    for name in ["vmap", *(n for n in names if n not in ("vmap", PLAIN, GRAPHED, OURS, EAGER))]:
         torch.manual_seed(0)
         try:
             sums = METHODS[name](task, device, batch).clipped(batch)
@@ -284,20 +293,19 @@ def described(task: Task, device: str) -> dict[str, Any]:
 def show(console: Console, task: Task, found: dict[str, dict[str, Any]]) -> None:
     table = Table(title=f"{task.name}, batch {task.batch_size}", title_justify="left")
     table.add_column("method")
-    columns = ("ms a step", "time ratio", "middle half", "processor", "memory, MiB", "memory ratio")
+    columns = ("ms a step", "time ratio", "to a graph", "processor", "memory, MiB", "memory ratio")
     for column in columns:
         table.add_column(column, justify="right")
     for name, each in found.items():
         if "failed" in each:
             table.add_row(LABELS[name], "failed")
             continue
-        low, high = each["ratio_range"]
-        memory = each.get("memory")
+        memory, graphed = each.get("memory"), each.get("ratio_to_graphed")
         table.add_row(
             LABELS[name],
             f"{each['median_seconds'] * 1000:.2f}",
             f"{each['ratio']:.2f}",
-            f"{low:.2f} to {high:.2f}",
+            f"{graphed:.2f}" if graphed else "",
             f"{each['processor_ratio']:.2f}",
             f"{memory / 2**20:,.0f}" if memory else "",
             f"{each['memory_ratio']:.2f}" if "memory_ratio" in each else "",
@@ -307,7 +315,7 @@ def show(console: Console, task: Task, found: dict[str, dict[str, Any]]) -> None
         if "failed" in each:
             console.print(f"{LABELS[name]} failed: {each['failed']}", highlight=False)
     peers = [n for n in PEERS if "ratio" in found.get(n, {})]
-    for ours in (n for n in (OURS, GRAPHS, ENGINE) if "ratio" in found.get(n, {})):
+    for ours in (n for n in (OURS, EAGER, ENGINE) if "ratio" in found.get(n, {})):
         if peers:
             best = min(peers, key=lambda n: found[n]["ratio"])
             share = found[ours]["ratio"] / found[best]["ratio"]
@@ -363,7 +371,7 @@ def main() -> None:
         return
     names = [n for n in METHODS if not options.methods or n in (PLAIN, *options.methods)]
     if device == "cpu":
-        names = [n for n in names if n != GRAPHS]
+        names = [n for n in names if n not in ON_GPU]
     settings = {"clip": CLIP, "noise_multiplier": NOISE_MULTIPLIER, "turns": options.repeats}
     report = {**surroundings(device), "settings": settings, "tasks": {}}
     console = Console(width=110)

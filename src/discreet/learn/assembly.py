@@ -13,7 +13,6 @@ from torch.optim import Optimizer
 
 from discreet._exact import whole
 from discreet.errors import ParameterError, PrivacyWarning
-from discreet.learn.choices.adaptive import AdaptiveState
 from discreet.learn.choices.clipping import Clipping
 from discreet.learn.fixing import check
 from discreet.learn.gradients.cuda_graph import Replaying
@@ -120,7 +119,7 @@ def assemble(
     )
 
     capacity = execution.micro_batch_size or _usual(promise)
-    adder = _adder(engine, clipping, capacity) if execution.graphs else engine
+    adder = _adder(engine, execution, capacity)
 
     def paid() -> Charges | None:
         if account is None:
@@ -174,20 +173,20 @@ def _tell_of_others(private: Private, parts: Parts, promise: Promise, state: Run
         warnings.warn(told, PrivacyWarning, stacklevel=4)
 
 
-def _adder(engine: GradientEngine, clipping: Clipping, capacity: int) -> Replaying:
-    """Return what adds up gradients by replaying graphs, or say why it can not."""
-    if engine.flat.buffer.device.type != "cuda":
+def _adder(
+    engine: GradientEngine, execution: Execution, capacity: int
+) -> GradientEngine | Replaying:
+    """Return what adds up gradients: on a GPU by replaying graphs, unless that was declined."""
+    is_there = engine.flat.buffer.device.type == "cuda"
+    if execution.graphs and not is_there:
         raise ParameterError(
             "graphs=True needs a model on a CUDA device. Leave it out elsewhere.",
             parameter="graphs",
         )
-    if isinstance(clipping, AdaptiveState):
-        raise ParameterError(
-            "a graph has one clipping norm, and adaptive clipping another in each step. Leave out "
-            "one of the two.",
-            parameter="graphs",
-        )
-    return Replaying(engine, capacity=capacity)
+    is_wanted = not execution.debug if execution.graphs is None else execution.graphs
+    if not (is_there and is_wanted):
+        return engine
+    return Replaying(engine, capacity=capacity, is_asked=execution.graphs is True)
 
 
 def _usual(promise: Promise) -> int:

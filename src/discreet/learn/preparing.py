@@ -56,9 +56,11 @@ def prepare(
     ``clip`` bounds the L2 norm of each unit's gradient: a number, or one of the kinds in
     ``discreet.learn``. ``batch_size`` is the expected number of units in a batch; batches are drawn
     by Poisson sampling unless ``sampling`` says otherwise. ``micro_batch_size`` is how many units
-    are computed at a time, as memory allows; it does not change the result. ``graphs=True`` records
-    the work on a micro-batch as a CUDA graph and replays it: much faster for small models, but
-    ``loss_fn`` must then do the same each time, since it is only run for the recording.
+    are computed at a time, as memory allows; it does not change the result. On a GPU
+    the work on a micro-batch is recorded as a CUDA graph and replayed, which is much faster for
+    small models. ``loss_fn`` and the model are then run for the recording only: what they hold in
+    Python is compared in each step, and recorded anew where it changes. ``graphs=False`` declines
+    that; ``graphs=True`` raises an error where it is not possible.
 
     ``population`` is the public number of units, by which the sampling rate is fixed. Under
     add/remove the true number is private: by default it is rounded up to two digits, and that much

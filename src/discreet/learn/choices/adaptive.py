@@ -12,7 +12,16 @@ from torch import Tensor
 from discreet._exact import Number, exact, plain, positive, probability, refusal, show
 from discreet.errors import ParameterError
 from discreet.learn.choices.clipping import Clipping, Flat
-from discreet.learn.choices.factors import LARGEST, SMALLEST, bound, keep_bound, root_up
+from discreet.learn.choices.factors import (
+    LARGEST,
+    SMALLEST,
+    at_least_single,
+    bound,
+    filled,
+    keep_bound,
+    root_up,
+    shrinking,
+)
 from discreet.noise import SYSTEM, Source, rounded_gaussian
 
 __all__ = ["Adaptive", "AdaptiveState", "as_clipping"]
@@ -114,12 +123,13 @@ class AdaptiveState:
     (True, None)
     """
 
-    __slots__ = ("norm", "settings", "tally")
+    __slots__ = ("_limits", "norm", "settings", "tally")
 
     def __init__(self, settings: Adaptive, *, norm: Number) -> None:
         self.settings = settings
         self.norm = float(bound("norm", norm))
         self.tally: Tensor | None = None
+        self._limits: dict[tuple[torch.device, torch.dtype], Tensor] = {}
 
     def __repr__(self) -> str:
         return f"AdaptiveState(norm={self.norm!r}, settings={self.settings!r})"
@@ -149,7 +159,24 @@ class AdaptiveState:
         >>> state.factors(torch.zeros(1, 1)).item()
         1.0
         """
-        return self.clipping.factors(norms)
+        norms = at_least_single(norms)
+        return shrinking(self.limit(norms) / norms)
+
+    def limit(self, like: Tensor, /) -> Tensor:
+        """Return the norm, less what rounding may take: one tensor, which changes with the norm.
+
+        So a recorded step, which reads it anew, has the norm of the step.
+
+        >>> state = Adaptive(initial=1, count_noise=1).start()
+        >>> limit = state.limit(torch.zeros(1))
+        >>> state.update(1.0)
+        >>> round(limit.item(), 4)
+        0.9048
+        """
+        key = (like.device, like.dtype)
+        if key not in self._limits:
+            self._limits[key] = filled(self.norm, like)
+        return self._limits[key]
 
     def observe(self, norms: Tensor, /) -> None:
         """Count who is not clipped, without waiting for the device; whoever adds nothing is nobody.
@@ -194,6 +221,8 @@ class AdaptiveState:
         # follow. One step changes the norm at most a thousandfold, within the range of a norm.
         move = max(-7.0, min(7.0, float(self.settings.learning_rate) * gap))
         self.norm = max(float(SMALLEST), min(float(LARGEST), self.norm * math.exp(-move)))
+        for limit in self._limits.values():
+            limit.copy_(filled(self.norm, limit))
 
 
 def as_clipping(clip: Number | Clipping | Adaptive, /, *, norm: float | None = None) -> Clipping:

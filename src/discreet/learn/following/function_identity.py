@@ -6,7 +6,7 @@ from typing import Any, cast, final
 
 
 @final
-class _Same:
+class Same:
     """Equal to nothing but the very same object, which it keeps alive."""
 
     __slots__ = ("_held",)
@@ -15,7 +15,7 @@ class _Same:
         self._held = held
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self._held is other._held
+        return isinstance(other, Same) and self._held is other._held
 
     def __hash__(self) -> int:
         return id(self._held)
@@ -43,10 +43,10 @@ def identity_of(function: Any, depth: int = _DEPTH) -> Hashable:
     code = getattr(function, "__code__", None)
     if code is None or not depth:
         knows: object = type(function).__eq__
-        return cast("Hashable", function) if knows is not object.__eq__ else _Same(function)
-    held = [cell.cell_contents for cell in function.__closure__ or () if _is_full(cell)]
+        return cast("Hashable", function) if knows is not object.__eq__ else Same(function)
+    held = [cell.cell_contents for cell in function.__closure__ or () if is_full(cell)]
     held += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    owner = _Same(getattr(function, "__self__", None))
+    owner = Same(getattr(function, "__self__", None))
     return (code, owner, *(_part(one, depth) for one in held))
 
 
@@ -55,10 +55,11 @@ def _part(value: object, depth: int) -> Hashable:
         return value
     if isinstance(value, int | float):
         return type(value).__name__
-    return identity_of(value, depth - 1) if callable(value) else _Same(value)
+    return identity_of(value, depth - 1) if callable(value) else Same(value)
 
 
-def _is_full(cell: Any) -> bool:
+def is_full(cell: Any) -> bool:
+    """Say whether a variable of an enclosing function has a value."""
     try:
         cell.cell_contents  # noqa: B018 - raises where nothing was put in yet
     except ValueError:

@@ -111,7 +111,9 @@ class Recorder(TorchFunctionMode):
             with self:
                 return self._expansions[func](*args, **kwargs)
         if func in LEAVES and not self._is_backward and id(args[0]) not in self._followed:
-            return not_done(func, args[0])  # it would keep a raw gradient of each unit, which nobody needs
+            return not_done(
+                func, args[0]
+            )  # it would keep a raw gradient of each unit, which nobody needs
         if func in QUESTIONS:
             return func(*args, **kwargs)
         operands: list[Tensor] = []

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from discreet.errors import ParameterError
+from discreet.learn.choices.adaptive import AdaptiveState
 from discreet.learn.choices.clipping import Clipping
 from discreet.learn.following.batch_tree import leaves, of_units
 from discreet.learn.following.calls.call_log import CallLog
@@ -231,9 +232,10 @@ class GradientEngine:
         for place, part in parts.items():
             if place not in small.places:
                 found.add(self._groups[place], part.norms())
-        return found.bounds(
-            self.flat.buffer.new_zeros(units), sensitivity=self._clipping.sensitivity
-        )
+        zeros, clipping = self.flat.buffer.new_zeros(units), self._clipping
+        if isinstance(clipping, AdaptiveState):
+            return found.bounds(zeros, sensitivity=clipping.limit(zeros))
+        return found.bounds(zeros, sensitivity=clipping.sensitivity)
 
     def _key(self, loss_fn: LossFunction, batch: Any, units: int) -> Any:
         return (

@@ -35,7 +35,7 @@ class NormBounds:
             self._always[group] += found.lost
         self._always[group] += 4 * underflow(found.squares.dtype)  # in the sums here
 
-    def bounds(self, zero: Tensor, *, sensitivity: float) -> Tensor:
+    def bounds(self, zero: Tensor, *, sensitivity: float | Tensor) -> Tensor:
         """Return what no norm exceeds, whatever was rounded or underflowed: (units, groups).
 
         Infinite for a unit whose numbers are so large that what underflows beside them shows in a

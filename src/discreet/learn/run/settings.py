@@ -33,10 +33,10 @@ class ExecutionOptions(TypedDict, total=False):
     ``account``: where every step is charged. ``transform``: from an item of the dataset to a row.
     ``collate``: from a list of one item to a batch of one row, as a DataLoader's has it; it never
     sees two. ``workers``: processes that read rows ahead of their use. ``micro_batch_size``: how
-    many units are computed at a time. ``graphs``: replay CUDA graphs. ``progress``: show a bar; by
-    default on a terminal. ``diagnostics``: look at raw data, NOT PRIVATE. ``debug``: let errors of
-    ``loss_fn``, the model and the dataset through, which may show data. ``source``: of all
-    randomness.
+    many units are computed at a time. ``graphs``: replay CUDA graphs; by default where a GPU is
+    there and it is safe. ``progress``: show a bar; by default on a terminal. ``diagnostics``: look
+    at raw data, NOT PRIVATE. ``debug``: let errors of ``loss_fn``, the model and the dataset
+    through, which may show data. ``source``: of all randomness.
 
     >>> import torch
     >>> from discreet.learn import prepare
@@ -54,7 +54,7 @@ class ExecutionOptions(TypedDict, total=False):
     collate: Collate | None
     workers: int
     micro_batch_size: int | None
-    graphs: bool
+    graphs: bool | None
     progress: bool | None
     diagnostics: bool
     debug: bool
@@ -100,7 +100,7 @@ class Execution:
     collate: Collate | None = None
     workers: int = 0
     micro_batch_size: int | None = None
-    graphs: bool = False
+    graphs: bool | None = None
     progress: bool | None = None
     diagnostics: bool = False
     debug: bool = False

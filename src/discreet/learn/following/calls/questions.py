@@ -36,7 +36,7 @@ LEAVES: Final = frozenset({_SETTER, Tensor.requires_grad_})
 
 
 def not_done(func: Any, tensor: Tensor) -> Tensor | None:
-    """Return what one of ``LEAVES`` returns. (torch forgets to let go of what a setter returns.)"""
+    """Return what one of ``LEAVES`` returns; torch never lets go of what a setter returns."""
     return None if func == _SETTER else tensor
 
 

@@ -1,0 +1,201 @@
+"""A recorded step is replayed only as long as it would do the same; it gives the same sums."""
+
+import functools
+import random
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from discreet.errors import ParameterError
+from discreet.learn import Adaptive, Flat, prepare
+from discreet.learn.choices.adaptive import as_clipping
+from discreet.learn.gradients.cuda_graph import Replaying
+from discreet.learn.gradients.engine import GradientEngine
+from discreet.learn.gradients.python_state import python_chance, python_state
+
+on_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+FACTOR = 2.0
+
+
+class Scaled(nn.Module):
+    """A model with a number of its own, and numbers further down."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+        self.factor = 1.0
+        self.settings = {"kinds": [1, 2, 3]}
+
+    def forward(self, rows: Tensor) -> Tensor:
+        out: Tensor = self.inner(rows) * self.factor
+        return out
+
+
+class Annealed:
+    def __init__(self) -> None:
+        self.weight, self.world = 1.0, Scaled()
+
+    def loss(self, model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
+        return self.weight * loss_fn(model, batch)
+
+
+def loss_fn(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
+    rows, wanted = batch
+    return FACTOR * (model(rows).squeeze(1) - wanted).square()
+
+
+def test_whatever_changes_in_python_is_seen(monkeypatch):
+    model, annealed = Scaled(), Annealed()
+    numbers = [1.0]
+    closed = (lambda held: lambda model, batch: held[0] * loss_fn(model, batch))(numbers)
+    partly = functools.partial(lambda model, batch, weight: weight, weight=numbers)
+    losses = (loss_fn, annealed.loss, closed, partly)
+
+    def seen():
+        return [python_state(loss, model) for loss in losses]
+
+    first = seen()
+    assert seen() == first  # nothing changed
+    model.factor = 3.0
+    second = seen()
+    assert not any(a == b for a, b in zip(first, second, strict=True))
+    model.factor = 1.0
+    assert seen() == first
+    model.settings["kinds"][2] = 9
+    assert seen() != first
+    model.settings["kinds"][2] = 3
+    annealed.weight = 0.5
+    assert [a == b for a, b in zip(first, seen(), strict=True)] == [True, False, True, True]
+    annealed.weight = 1.0
+    numbers[0] = 7.0
+    assert [a == b for a, b in zip(first, seen(), strict=True)] == [True, True, False, False]
+    numbers[0] = 1.0
+    monkeypatch.setitem(globals(), "FACTOR", 4.0)
+    assert seen()[0] != first[0]
+
+
+def test_layers_that_are_exchanged_or_moved_are_seen_and_training_them_is_not():
+    model = Scaled()
+    first = python_state(loss_fn, model)
+    with torch.no_grad():
+        model.inner[0].weight.add_(1)
+    assert python_state(loss_fn, model) == first
+    model.eval()
+    assert python_state(loss_fn, model) != first
+    model.train()
+    assert python_state(loss_fn, model) == first
+    model.inner[1] = nn.Tanh()
+    assert python_state(loss_fn, model) != first
+
+
+@pytest.mark.parametrize(
+    "draw", [random.random, lambda: np.random.rand(1), lambda: torch.rand(1), lambda: None]
+)
+def test_chance_that_the_host_draws_is_seen(draw):
+    before = python_chance()
+    was_drawn = draw() is not None
+    assert (python_chance() != before) == was_drawn
+
+
+def test_graphs_need_a_gpu_only_where_they_are_asked_for():
+    model = Scaled()
+    data = (torch.randn(50, 4), torch.randn(50))
+    how = {"clip": 1.0, "noise_multiplier": 1, "delta": 1e-5, "steps": 2, "batch_size": 10}
+    with pytest.raises(ParameterError, match="needs a model on a CUDA device"):
+        prepare(model, torch.optim.SGD(model.parameters()), data, graphs=True, **how)
+    for graphs in (None, False):
+        prepare(model, torch.optim.SGD(model.parameters()), data, graphs=graphs, **how)
+
+
+# On a GPU --------------------------------------------------------------------------------------
+
+
+def rows_of(units: int) -> tuple[Tensor, Tensor]:
+    return torch.randn(units, 4, device="cuda"), torch.randn(units, device="cuda")
+
+
+@on_gpu
+@pytest.mark.parametrize(
+    "clip", [0.1, Adaptive(initial=0.1, count_noise=1)], ids=["flat", "adapts"]
+)
+def test_replayed_sums_are_those_of_the_engine(clip):
+    torch.manual_seed(7)
+    model = Scaled().cuda()
+    plain, recorded = (
+        GradientEngine(model, clipping=as_clipping(clip), is_checked=False) for _ in range(2)
+    )
+    replaying = Replaying(recorded, capacity=16, is_asked=True)
+    for step in range(12):
+        batch = rows_of(5 + step % 7)
+        model.factor = 2.0 if step > 8 else 1.0
+        for engine, adder in ((plain, plain), (recorded, replaying)):
+            engine.flat.zero_()
+            clipped = adder.accumulate(loss_fn, batch, units=len(batch[1]), is_careful=False)
+            if isinstance(clip, Adaptive):
+                engine.clipping.update(0.1 * (step - 6))
+            assert clipped.norms.shape == (len(batch[1]), 1)
+        assert torch.allclose(plain.flat.buffer, recorded.flat.buffer, rtol=1e-4, atol=1e-6)
+        assert float(recorded.flat.buffer.norm()) > 0
+    assert len(replaying._graphs) == 1
+
+
+class Drawing(Scaled):
+    def forward(self, rows: Tensor) -> Tensor:
+        return super().forward(rows) * random.choice([1.0, 1.0])
+
+
+class Counting(Scaled):
+    def forward(self, rows: Tensor) -> Tensor:
+        self.factor += 1
+        return super().forward(rows)
+
+
+class Copying(Scaled):
+    def forward(self, rows: Tensor) -> Tensor:
+        return super().forward(rows) + torch.ones(1).to(rows.device)
+
+
+@on_gpu
+@pytest.mark.parametrize("kind", [Drawing, Counting, Copying])
+def test_what_can_not_be_recorded_is_computed_as_usual(kind):
+    model = kind().cuda()
+    engine = GradientEngine(model, clipping=Flat(norm=1.0), is_checked=False)
+    replaying = Replaying(engine, capacity=16, is_asked=False)
+    for _ in range(6):
+        engine.flat.zero_()
+        replaying.accumulate(loss_fn, rows_of(9), units=9, is_careful=False)
+        assert bool(torch.isfinite(engine.flat.buffer).all())
+        assert float(engine.flat.buffer.norm()) > 0
+    assert not replaying._graphs
+    asked = Replaying(engine, capacity=16, is_asked=True)
+    for _ in range(2):
+        asked.accumulate(loss_fn, rows_of(9), units=9, is_careful=False)
+    with pytest.raises(ParameterError, match="can not be recorded as a CUDA graph"):
+        asked.accumulate(loss_fn, rows_of(9), units=9, is_careful=False)
+
+
+@on_gpu
+def test_numbers_that_change_in_every_step_end_recording():
+    model = Scaled().cuda()
+    engine = GradientEngine(model, clipping=Flat(norm=1.0), is_checked=False)
+    replaying = Replaying(engine, capacity=16, is_asked=False)
+    for step in range(12):
+        model.factor = 1.0 + step
+        replaying.accumulate(loss_fn, rows_of(9), units=9, is_careful=False)
+    assert replaying._is_off
+
+
+@on_gpu
+def test_training_takes_graphs_by_itself():
+    torch.manual_seed(7)
+    model = Scaled().cuda()
+    data = (torch.randn(400, 4).cuda(), torch.randn(400).cuda())
+    private = prepare(
+        model, torch.optim.SGD(model.parameters(), lr=0.1), data, noise_multiplier=1, delta=1e-5,
+        steps=8, batch_size=40, clip=Adaptive(initial=1, count_noise=5), progress=False,
+    )  # fmt: skip
+    for batch in private.batches():
+        private.step(batch, loss_fn)
+    assert len(private._stepping.adder._graphs) == 1
