@@ -2,11 +2,16 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import torch
+import torch.utils.checkpoint
 
 from discreet.learn.following.axis.refusals import refusal
+
+# With what checkpoints that are not reentrant keep their inputs in some versions of torch: no
+# gradient goes through it.
+_OF_CHECKPOINTS: Final = getattr(torch.utils.checkpoint, "_NoopSaveInputs", None)
 
 
 @contextmanager
@@ -16,7 +21,7 @@ def refusing_custom_functions(*allowed: type) -> Iterator[None]:
     before = kind.__dict__["apply"]
 
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        if cls in allowed:
+        if cls in allowed or cls is _OF_CHECKPOINTS:
             return before.__func__(cls, *args, **kwargs)
         if cls.__name__ == "CheckpointFunction":
             raise refusal("a checkpoint", "is reentrant", advice="It needs use_reentrant=False.")
