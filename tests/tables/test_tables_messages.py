@@ -120,8 +120,9 @@ def chain(error):
     return "\n".join(found)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def pair(tmp_path_factory):
+    # New for each question: a released count may say that people are too few for the next one.
     folders = [tmp_path_factory.mktemp(name) for name in ("with", "without")]
     tables = (rows(with_canaries=True), rows(with_canaries=False))
     both = [opened(f, t) for f, t in zip(folders, tables, strict=True)]
@@ -134,14 +135,14 @@ def pair(tmp_path_factory):
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_neighbours_get_the_same_words(question, pair):
     """Whether something fails, and in which words, does not depend on who is in the table."""
+    quotes = [heard(lambda one=one: one.quote(question, epsilon=1))[1] for one in pair]
+    assert quotes[0] == quotes[1]
     first, second = (
         heard(lambda one=one: one.sql(question, epsilon=1, delta=1e-6)) for one in pair
     )
     assert first[1] == second[1]
     for said in (*first[1:], *second[1:]):
         assert not any(canary in said for canary in CANARIES)
-    quotes = [heard(lambda one=one: one.quote(question, epsilon=1))[1] for one in pair]
-    assert quotes[0] == quotes[1]
 
 
 @pytest.mark.lengthy
@@ -155,14 +156,14 @@ def test_tracebacks_show_no_values(pair):
 
 
 @pytest.mark.lengthy
-def test_columns_with_nothing_usable_answer_like_any_other(tmp_path, pair):
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_columns_with_nothing_usable_answer_like_any_other(question, tmp_path, pair):
     """A column of NULLs, or an empty table, is answered with noise, not with an error."""
     empty = rows(with_canaries=True).slice(0, 0)
     with opened(tmp_path, empty) as nobody:
-        for question in QUESTIONS:
-            first = heard(lambda q=question: nobody.sql(q, epsilon=1, delta=1e-6))
-            second = heard(lambda q=question: pair[1].sql(q, epsilon=1, delta=1e-6))
-            assert first[1] == second[1]
+        first = heard(lambda: nobody.sql(question, epsilon=1, delta=1e-6))
+        second = heard(lambda: pair[1].sql(question, epsilon=1, delta=1e-6))
+        assert first[1] == second[1]
 
 
 # What fails, and what it costs

@@ -138,14 +138,13 @@ class Verified:
         for entry in self.entries:
             names = ("account", "charge", "who", "purpose", "loss", "time", "answer")
             facts = ", ".join(f"{name} {_shown(entry[name])}" for name in names if name in entry)
-            told = f"entry {entry['index']}, {_shown(entry['kind'])}: {facts}"
-            # Between words only, so that every digest can be copied.
-            lines += wrap(
-                told, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-            )
+            lines.append(f"entry {entry['index']}, {_shown(entry['kind'])}: {facts}")
         if self.answer is not None:
             lines.append(f"the answer is the one that entry {self.answer} commits to")
-        return "\n".join(lines + [str(witness) for witness in self.witnesses])
+        lines += [str(witness) for witness in self.witnesses]
+        # Between words only, so that every digest can be copied.
+        how: Any = {"break_long_words": False, "break_on_hyphens": False}
+        return "\n".join("\n".join(wrap(one, 80, subsequent_indent="  ", **how)) for one in lines)
 
 
 def leaf_hash(body: bytes) -> bytes:

@@ -14,7 +14,13 @@ from discreet.errors import LedgerError, LedgerUnavailable, NotCopyable, Paramet
 from discreet.ledger.log import keys as _keys
 from discreet.ledger.log.keys import SigningKey, WitnessKey
 from discreet.ledger.log.notes import add_signature, checkpoint_text, cosign, sign_checkpoint
-from discreet.ledger.verifier import NotProven, check_checkpoint, check_cosignatures, parse_vkey
+from discreet.ledger.verifier import (
+    NotProven,
+    Verified,
+    check_checkpoint,
+    check_cosignatures,
+    parse_vkey,
+)
 
 NAME = "example.com/ledger"
 ROOT = bytes(range(32))
@@ -264,3 +270,14 @@ def test_only_signature_lines_can_be_added():
     for time in (-1, 2**63):
         with pytest.raises(ParameterError):
             cosign(WitnessKey.generate("w"), note, time)
+
+
+def test_what_is_proven_is_told_within_80_columns():
+    entry = {"index": 3, "kind": "charge", "account": "people", "who": "a" * 60, "time": "now"}
+    told = Verified(
+        origin="discreet-ledger/ed55494fe86b9028", size=35, root=b"", vkey="", entries=(entry,),
+        witnesses=(), answer=3,
+    )  # fmt: skip
+    lines = str(told).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "".join(lines[:2]).endswith("ed55494fe86b9028, as of  size 35")

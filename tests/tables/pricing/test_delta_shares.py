@@ -128,9 +128,11 @@ def test_whatever_keeps_to_it_never_makes_delta_scarce(kind, epsilons):
 
     spent = Filter(Guarantee(epsilon=3, delta=1e-6), kind=kind)
     for i, one in enumerate(epsilons):
+        # Basic composition takes delta for a Gaussian itself, which may be the scarcer one then.
+        is_normal = i % 2 and kind != "basic"
         loss = (
             GaussianLoss(noise_multiplier=6 / one)
-            if i % 2
+            if is_normal
             else LaplaceLoss(noise_multiplier=1 / one)
         )
         chance = spent.rules.delta_beside(loss)

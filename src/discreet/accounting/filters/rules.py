@@ -214,7 +214,8 @@ class FilterRules:
         """Return how much delta may go with a loss if delta shall not run out before epsilon.
 
         It is in every track at most half the share of the limit that the loss takes of the other
-        one; so releases that keep to it fit as often as their divergences do.
+        one; so releases that keep to it fit as often as their divergences do, unless the losses
+        take delta themselves (a Gaussian in a track of basic composition).
 
         >>> from discreet.accounting import PureLoss
         >>> rules = FilterRules(Guarantee(epsilon=1, delta=1e-6), kind="basic")
