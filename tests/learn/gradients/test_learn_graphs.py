@@ -13,7 +13,7 @@ from discreet.learn import Adaptive, Flat, prepare
 from discreet.learn.choices.adaptive import as_clipping
 from discreet.learn.gradients.cuda_graph import Replaying
 from discreet.learn.gradients.engine import GradientEngine
-from discreet.learn.gradients.python_state import python_chance, python_state
+from discreet.learn.gradients.python_state import PythonState, python_chance
 
 on_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 FACTOR = 2.0
@@ -58,43 +58,51 @@ def test_whatever_changes_in_python_is_seen(monkeypatch):
     partly = functools.partial(lambda model, batch, weight: weight, weight=numbers)
     losses = (loss_fn, annealed.loss, closed, partly)
 
-    def seen():
-        return [python_state(loss, model) for loss in losses]
+    first = [PythonState(loss, model) for loss in losses]
 
-    first = seen()
-    assert seen() == first  # nothing changed
+    def still():
+        fast = [one.is_still(loss, model) for one, loss in zip(first, losses, strict=True)]
+        for one, loss, found in zip(first, losses, fast, strict=True):
+            one._things = ("another", model)  # so that it is looked at from the beginning
+            assert one.is_still(loss, model) == found
+            one._things = (loss, model)
+        return fast
+
+    assert still() == [True] * 4
     model.factor = 3.0
-    second = seen()
-    assert not any(a == b for a, b in zip(first, second, strict=True))
-    model.factor = 1.0
-    assert seen() == first
+    assert still() == [False] * 4
+    model.factor = 0.5 + 0.5
+    assert still() == [True] * 4
     model.settings["kinds"][2] = 9
-    assert seen() != first
+    assert still() == [False] * 4
     model.settings["kinds"][2] = 3
     annealed.steps += 1
-    assert seen() == first
+    assert still() == [True] * 4
     annealed.weight = 0.5
-    assert [a == b for a, b in zip(first, seen(), strict=True)] == [True, False, True, True]
+    assert still() == [True, False, True, True]
     annealed.weight = 1.0
     numbers[0] = 7.0
-    assert [a == b for a, b in zip(first, seen(), strict=True)] == [True, True, False, False]
+    assert still() == [True, True, False, False]
     numbers[0] = 1.0
     monkeypatch.setitem(globals(), "FACTOR", 4.0)
-    assert seen()[0] != first[0]
+    assert not still()[0]
 
 
 def test_layers_that_are_exchanged_or_moved_are_seen_and_training_them_is_not():
     model = Scaled()
-    first = python_state(loss_fn, model)
+    first = PythonState(loss_fn, model)
     with torch.no_grad():
         model.inner[0].weight.add_(1)
-    assert python_state(loss_fn, model) == first
+    assert first.is_still(loss_fn, model)
     model.eval()
-    assert python_state(loss_fn, model) != first
+    assert not first.is_still(loss_fn, model)
     model.train()
-    assert python_state(loss_fn, model) == first
+    assert first.is_still(loss_fn, model)
+    model.inner[0].weight.data = model.inner[0].weight.data.clone()
+    assert not first.is_still(loss_fn, model)
+    first = PythonState(loss_fn, model)
     model.inner[1] = nn.Tanh()
-    assert python_state(loss_fn, model) != first
+    assert not first.is_still(loss_fn, model)
 
 
 @pytest.mark.parametrize(
@@ -140,6 +148,11 @@ def test_replayed_sums_are_those_of_the_engine(clip):
         for engine, adder in ((plain, plain), (recorded, replaying)):
             engine.flat.zero_()
             clipped = adder.accumulate(loss_fn, batch, units=len(batch[1]), is_careful=False)
+            if bool(engine.is_spoilt):  # something has changed: as a step does it
+                assert step == 9
+                engine.is_spoilt.zero_()
+                engine.flat.zero_()
+                adder.accumulate(loss_fn, batch, units=len(batch[1]), is_careful=True)
             if isinstance(clip, Adaptive):
                 engine.clipping.update(0.1 * (step - 6))
             assert clipped.norms.shape == (len(batch[1]), 1)

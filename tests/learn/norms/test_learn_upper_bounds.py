@@ -89,19 +89,24 @@ KINDS += ["transposed"]
 
 
 def truth(found: Contribution) -> Tensor:
-    """Return the norms in double precision, which has room for squares of products."""
+    """Return the norms in double precision, which has room for squares of products.
+
+    On the CPU: the kernels that are tried are not what judges them.
+    """
     match found:
         case Dense(grads):
-            wide: Contribution = Dense(grads.double())
+            wide: Contribution = Dense(grads.cpu().double())
         case Outer(left, right):
-            wide = Outer(left.double(), right.double())
+            wide = Outer(left.cpu().double(), right.cpu().double())
         case Lookup(index, rows, height):
-            wide = Lookup(index, rows.double(), height)
+            wide = Lookup(index.cpu(), rows.cpu().double(), height)
         case Tied(outer, lookup):
-            sides = Outer(outer.left.double(), outer.right.double())
-            wide = Tied(sides, Lookup(lookup.index, lookup.rows.double(), lookup.height))
+            sides = Outer(outer.left.cpu().double(), outer.right.cpu().double())
+            wide = Tied(
+                sides, Lookup(lookup.index.cpu(), lookup.rows.cpu().double(), lookup.height)
+            )
         case Convolution(x, grad, shape, settings, units):
-            wide = Convolution(x.double(), grad.double(), shape, settings, units)
+            wide = Convolution(x.cpu().double(), grad.cpu().double(), shape, settings, units)
     return wide.dense().flatten(1).norm(dim=1)
 
 

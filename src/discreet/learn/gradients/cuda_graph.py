@@ -7,7 +7,6 @@ else is ever replayed (``docs/proofs/unit_axis.md``).
 """
 
 import logging
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -19,7 +18,7 @@ from discreet.learn.following.batch_tree import leaves, of_units, with_leaves
 from discreet.learn.following.function_identity import identity_of
 from discreet.learn.gradients.engine import Clipped, GradientEngine
 from discreet.learn.gradients.loss_function import LossFunction
-from discreet.learn.gradients.python_state import python_chance, python_state
+from discreet.learn.gradients.python_state import PythonState, python_chance
 
 _log = logging.getLogger("discreet.learn")
 
@@ -35,7 +34,7 @@ class _Graph:
     batch: Any
     weights: Tensor
     clipped: Clipped
-    state: Hashable  # what Python held when it was recorded
+    state: PythonState  # what was held when it was recorded
 
 
 class _NotRecorded(Exception):
@@ -73,6 +72,11 @@ class Replaying:
             return self._engine.accumulate(loss_fn, batch, units=units, is_careful=is_careful)
         _fill(found, batch, units * each)
         found.graph.replay()
+        # Compared while the device is at work: if it has changed, the sum is thrown away.
+        if not found.state.is_still(loss_fn, self._engine.model):
+            self._changes += 1
+            self._graphs.clear()
+            self._engine.is_spoilt.fill_(value=True)
         clipped = found.clipped
         return Clipped(
             norms=clipped.norms[:units],
@@ -84,22 +88,13 @@ class Replaying:
         """Return the graph of such micro-batches; None for the first few, or if there is none."""
         key = self._key(loss_fn, batch, each)
         seen = self._seen[key] = self._seen.get(key, 0) + 1
-        if seen <= _SEEN_BEFORE:
-            return None
-        state = python_state(loss_fn, self._engine.model)
-        found = self._graphs.pop(key, None)
-        if found is not None:
-            self._graphs[key] = found
-            if found.state == state:
-                return found
-            self._changes += 1
-            del self._graphs[key], found  # before the next one takes memory
-        try:
-            if self._changes > _CHANGES and not self._is_asked:
-                raise _NotRecorded("it holds numbers that change from step to step")
-            self._graphs[key] = self._recorded(loss_fn, batch, units, each, state)
-        except (_NotRecorded, RuntimeError) as error:
-            self._give_up(error)
+        if seen > _SEEN_BEFORE and key not in self._graphs:
+            try:
+                if self._changes > _CHANGES and not self._is_asked:
+                    raise _NotRecorded("it holds numbers that change from step to step")
+                self._graphs[key] = self._recorded(loss_fn, batch, units, each)
+            except (_NotRecorded, RuntimeError) as error:
+                self._give_up(error)
         return self._graphs.get(key)
 
     def _give_up(self, error: Exception) -> None:
@@ -125,10 +120,9 @@ class Replaying:
             tuple(p.data_ptr() for p in self._engine.flat.parameters),
         )
 
-    def _recorded(
-        self, loss_fn: LossFunction, batch: Any, units: int, each: int, state: Hashable
-    ) -> _Graph:
+    def _recorded(self, loss_fn: LossFunction, batch: Any, units: int, each: int) -> _Graph:
         engine, buffer = self._engine, self._engine.flat.buffer
+        state = PythonState(loss_fn, engine.model)
         static = of_units(batch, self._capacity, units)
         static = with_leaves(static, iter([t.clone() for t in leaves(static)]))
         weights = buffer.new_ones(self._capacity * each)
@@ -144,7 +138,7 @@ class Replaying:
         buffer.copy_(saved)
         if python_chance() != before:
             raise _NotRecorded("it draws chance on the host")
-        if python_state(loss_fn, engine.model) != state:
+        if not state.is_still(loss_fn, engine.model):
             raise _NotRecorded("it changes what it holds, such as a counter")
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):

@@ -26,7 +26,7 @@ QUESTIONS: Final = _functions(
     is_signed is_contiguous is_inference names has_names get_device ndimension is_conj is_neg
     is_shared is_tensor is_pinned is_same_size is_ipu is_vulkan is_xla is_mtia is_maia is_sparse_csr
     is_storage result_type can_cast promote_types retains_grad _version"""
-)
+) | {torch.ops.prim.device.default, torch.ops.prim.layout.default}
 # May tell the number of units: a trace gives a symbol for an answer.
 SIZES_ASKED: Final = _functions("shape size numel nelement stride nbytes storage_offset __len__")
 

@@ -88,8 +88,13 @@ class _Writing(TorchFunctionMode):
         name = name_of(func)
         if name in _REFUSED and any(axes):
             raise refusal(name, _REFUSED[name])
-        with self._following.count.inside():
-            result = STAND_INS.get(func, func)(*args, **kwargs)
+        try:
+            with self._following.count.inside():
+                result = STAND_INS.get(func, func)(*args, **kwargs)
+        except RuntimeError as error:  # of an operation without a symbolic form
+            if "symbolic sizes" not in str(error):
+                raise
+            raise refusal(name, "can not be followed") from None
         place = len(self.log.calls)
         outs = list(tensors(result))
         if any(axes):
