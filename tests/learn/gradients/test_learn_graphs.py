@@ -11,9 +11,10 @@ from torch import Tensor, nn
 from discreet.errors import ParameterError
 from discreet.learn import Adaptive, Flat, prepare
 from discreet.learn.choices.adaptive import as_clipping
+from discreet.learn.following.calls.chance import chance_of_host
 from discreet.learn.gradients.cuda_graph import Replaying
 from discreet.learn.gradients.engine import GradientEngine
-from discreet.learn.gradients.python_state import PythonState, python_chance
+from discreet.learn.gradients.python_state import PythonState
 
 on_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 FACTOR = 2.0
@@ -109,9 +110,9 @@ def test_layers_that_are_exchanged_or_moved_are_seen_and_training_them_is_not():
     "draw", [random.random, lambda: np.random.rand(1), lambda: torch.rand(1), lambda: None]
 )
 def test_chance_that_the_host_draws_is_seen(draw):
-    before = python_chance()
+    before = chance_of_host()
     was_drawn = draw() is not None
-    assert (python_chance() != before) == was_drawn
+    assert (chance_of_host() != before) == was_drawn
 
 
 def test_graphs_need_a_gpu_only_where_they_are_asked_for():

@@ -337,9 +337,6 @@ def test_what_a_loss_says_when_it_fails_is_withheld(transformers, tmp_path):
     pay, paid = private._pay, []
     private._pay = lambda: (paid.append(True), pay())
 
-    pay, paid = private._pay, []
-    private._pay = lambda: (paid.append(True), pay())
-
     def fails(model, batch):
         if paid:
             raise ValueError("odd tokens: 3 1 4")

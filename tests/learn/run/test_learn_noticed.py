@@ -67,6 +67,7 @@ class TestSecondRun:
             (lambda x, y: (x[:60], y[:60]), lambda x, y: (x[40:], y[40:]), True),
             (lambda x, y: (x[:50], y[:50]), lambda x, y: (x[50:], y[50:]), False),
             (lambda x, y: (x, y), lambda x, y: make_data(100), False),
+            (lambda x, y: list(zip(x, y, strict=True)), lambda x, y: (x.numpy(), y.numpy()), False),
         ],
     )
     def test_data_is_known_by_its_memory(self, one, other, is_same):

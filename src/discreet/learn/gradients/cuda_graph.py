@@ -15,10 +15,11 @@ from torch import Tensor, nn
 
 from discreet.errors import ParameterError
 from discreet.learn.following.batch_tree import leaves, of_units, with_leaves
+from discreet.learn.following.calls.chance import chance_of_host
 from discreet.learn.following.function_identity import identity_of
 from discreet.learn.gradients.engine import Clipped, GradientEngine
 from discreet.learn.gradients.loss_function import LossFunction
-from discreet.learn.gradients.python_state import PythonState, python_chance
+from discreet.learn.gradients.python_state import PythonState
 
 _log = logging.getLogger("discreet.learn")
 
@@ -133,10 +134,10 @@ class Replaying:
 
         saved = buffer.clone()
         engine.try_out(weighted, (static, weights), units=self._capacity)
-        before = python_chance()
+        before = chance_of_host()
         engine.accumulate(weighted, (static, weights), units=self._capacity)
         buffer.copy_(saved)
-        if python_chance() != before:
+        if chance_of_host() != before:
             raise _NotRecorded("it draws chance on the host")
         if not state.is_still(loss_fn, engine.model):
             raise _NotRecorded("it changes what it holds, such as a counter")

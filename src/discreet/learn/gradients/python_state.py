@@ -1,13 +1,10 @@
 """What a loss function and a model hold in Python: a recorded step does not look at it again."""
 
 import functools
-import random
 from collections.abc import Callable, Hashable, Mapping
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, cast, final
 
-import numpy as np
-import torch
 from torch import Tensor, nn
 
 from discreet.learn.following.function_identity import is_full
@@ -173,16 +170,3 @@ def _with_methods(kind: Hashable, spoken: frozenset[str]) -> frozenset[str]:
             done |= new
             todo |= new
     return frozenset(done)
-
-
-def python_chance() -> Hashable:
-    """Return what changes whenever chance is drawn on the host: a recorded step does not draw it.
-
-    >>> before = python_chance()
-    >>> _ = random.random()
-    >>> python_chance() == before
-    False
-    """
-    numpy = np.random.get_state()  # noqa: NPY002 - a model may use it
-    drawn = (numpy[1].tobytes(), numpy[2])  # type: ignore[index]
-    return (random.getstate(), drawn, torch.random.get_rng_state().numpy().tobytes())

@@ -9,7 +9,7 @@ a smaller batch. Together they must have the gradient that plain autograd finds.
 
 import functools
 import math
-import random
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -42,7 +42,7 @@ def check_gradients(
     anybody's data. Weights, buffers and random generators are as before afterwards. Returns False
     if nothing could be compared, because every gradient was zero or none was finite.
     """
-    seed = random.SystemRandom().randrange(2**31)
+    seed = secrets.randbelow(2**31)
     first = made_up(batch, _UNITS, units, seed=seed)
     others = made_up(batch, _UNITS, units, seed=seed + 1)
     with _shaken(engine, seed):

@@ -120,11 +120,12 @@ class _Numbered:
 def _is_same(one: object, other: object) -> bool:
     """Say whether two objects hold the same rows, or some of the same."""
     if isinstance(other, _Numbered):
-        return _weakly(one)() == other
-    mine, theirs = _span(one), _span(other)
-    if mine is None or theirs is None:
+        mine = _weakly(one)()
+        return isinstance(mine, _Numbered) and mine == other
+    here, there = _span(one), _span(other)
+    if here is None or there is None:
         return one is other
-    (device, start, stop), (place, begin, end) = mine, theirs
+    (device, start, stop), (place, begin, end) = here, there
     return device == place and start < end and begin < stop
 
 

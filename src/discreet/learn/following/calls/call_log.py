@@ -165,7 +165,10 @@ def alias_code(model: nn.Module, tensor: Tensor) -> int | None:
     """Return the number of a tensor that is another name for a parameter or buffer, if it is."""
     if type(tensor) not in (Tensor, nn.Parameter):
         return None
-    place = tensor.untyped_storage().data_ptr()
+    try:
+        place = tensor.untyped_storage().data_ptr()
+    except NotImplementedError:  # inside of a vmap
+        return None
     for number, own in enumerate((*model.parameters(), *model.buffers())):
         if place and own.untyped_storage().data_ptr() == place:
             return _ALIASES - 2 * number

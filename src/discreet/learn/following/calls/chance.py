@@ -1,7 +1,7 @@
 """The generators that a forward pass may draw from, torch's and others: seeded, and put back."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, final
@@ -56,3 +56,16 @@ def seed_all(device: torch.device, number: int) -> None:
     np.random.seed(number)  # noqa: NPY002
     if device.type == "cuda":
         torch.cuda.default_generators[device.index or 0].manual_seed(number)
+
+
+def chance_of_host() -> Hashable:
+    """Return what changes whenever chance is drawn on the host: a recorded step does not draw it.
+
+    >>> before = chance_of_host()
+    >>> _ = random.random()
+    >>> chance_of_host() == before
+    False
+    """
+    numpy = np.random.get_state()  # noqa: NPY002 - a model may use it
+    drawn = (numpy[1].tobytes(), numpy[2])  # type: ignore[index]
+    return (random.getstate(), drawn, torch.random.get_rng_state().numpy().tobytes())
