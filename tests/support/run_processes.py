@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -53,15 +55,22 @@ def training(folder: Path) -> None:
         torch.save(model.state_dict(), folder / "model.pt")
 
 
-def sums_before_noise(private: Any, function: Any) -> list[torch.Tensor]:
-    """Train, and return each step's clipped sum as it was when noise was about to be added."""
-    sums = []
+@contextmanager
+def noticing_sums() -> Iterator[list[torch.Tensor]]:
+    """Yield a list of each step's clipped sum as it was when noise was about to be added."""
+    sums: list[torch.Tensor] = []
 
     def look(buffer: torch.Tensor, **options: Any) -> None:
         sums.append(buffer.clone())
         add_noise_(buffer, **options)
 
     with mock.patch.object(_stepping, "add_noise_", look):
+        yield sums
+
+
+def sums_before_noise(private: Any, function: Any) -> list[torch.Tensor]:
+    """Train, and return each step's clipped sum without noise."""
+    with noticing_sums() as sums:
         train(private, function)
     return sums
 

@@ -188,8 +188,7 @@ class Private:
         4
         8
         """
-        each = max(1, round(self._promise.sampling.population / self._promise.sampling.expected))
-        batches, done = self.batches(), self._state.done
+        each, batches, done = self._promise.steps_per_epoch, self.batches(), self._state.done
         while done < self.steps_planned:
             size = min(each - done % each, self.steps_planned - done)
             yield islice(batches, size)

@@ -347,3 +347,11 @@ def test_what_a_loss_says_when_it_fails_is_withheld(transformers, tmp_path):
         quietly(trainer)
     assert found.value.__cause__ is found.value.__context__ is None
     assert private.spent.steps == 1
+
+
+def test_another_number_of_processes_than_the_runs_is_refused(transformers, tmp_path, monkeypatch):
+    private = run(small(transformers, "GPT2LMHeadModel"), text())
+    made = arguments(transformers, tmp_path)
+    monkeypatch.setattr(transformers.TrainingArguments, "world_size", 2)
+    with pytest.raises(ParameterError, match=r"in 2 processes, but the run was prepared in 1"):
+        make_trainer(private, args=made)

@@ -7,6 +7,7 @@ import torch
 from private_runs import begin, ids, loss_fn, nothing, train, weights
 from run_processes import sums_before_noise, together, warm_processes
 
+from discreet.errors import ParameterError
 from discreet.learn import Adaptive
 from discreet.ledger import Ledger
 from discreet.privacy import Guarantee, Unit
@@ -96,3 +97,12 @@ def test_the_first_process_pays_for_all(tmp_path, fails):
         assert kinds.count("reserve") == (0 if fails else 1)
         assert kinds.count("spend") == (0 if fails else 3)
         ledger.verify()
+
+
+def test_processes_of_torchrun_that_are_not_connected_are_refused(monkeypatch):
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "test")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ParameterError, match=r"init_process_group\(\) before"):
+        begin()
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    begin()

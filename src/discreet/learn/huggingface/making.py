@@ -9,6 +9,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from discreet.errors import ParameterError
 from discreet.learn.gradients.loss_function import LossFunction
 from discreet.learn.huggingface.losses import per_example_loss
+from discreet.learn.loops import SteppedOptimizer, require_private, require_processes
 from discreet.learn.training import Private
 
 __all__ = ["make_trainer", "privacy_callback"]
@@ -52,7 +53,7 @@ def make_trainer(
     discreet.errors.ParameterError: private must be what discreet.learn.prepare returned, got an
     object of type str.
     """
-    _require_private(private)
+    require_private(private)
     for name in _OWN:
         if name in options:
             raise ParameterError(
@@ -60,7 +61,7 @@ def make_trainer(
                 "and how was fixed by discreet.learn.prepare.",
                 parameter=name,
             )
-    from discreet.learn.huggingface.trainer import PrivacyCallback, PrivateTrainer, SteppedOptimizer
+    from discreet.learn.huggingface.trainer import PrivacyCallback, PrivateTrainer
 
     if not isinstance(args, import_module("transformers").TrainingArguments):
         raise ParameterError(
@@ -93,19 +94,10 @@ def privacy_callback(private: Private, /) -> Any:
     discreet.errors.ParameterError: private must be what discreet.learn.prepare returned, got an
     object of type NoneType.
     """
-    _require_private(private)
+    require_private(private)
     from discreet.learn.huggingface.trainer import PrivacyCallback
 
     return PrivacyCallback(private)
-
-
-def _require_private(private: object) -> None:
-    if not isinstance(private, Private):
-        raise ParameterError(
-            "private must be what discreet.learn.prepare returned, got an object of type "
-            f"{type(private).__name__}.",
-            parameter="private",
-        )
 
 
 def _own_arguments(private: Private, args: Any) -> Any:
@@ -134,12 +126,13 @@ def _own_arguments(private: Private, args: Any) -> Any:
                 f"TrainingArguments with {name} do not go with a private run: {why}.",
                 parameter=name,
             )
-    if args.n_gpu > 1 or args.world_size > 1:
+    if args.n_gpu > 1:
         raise ParameterError(
-            "this Trainer runs in one process on one device. For several, write the loop yourself: "
-            "for batch in private.batches(): private.step(batch, loss_fn).",
+            "this Trainer uses one device in each process. For several start as many processes: "
+            "torchrun --nproc-per-node 2 script.py.",
             parameter="args",
         )
+    require_processes(private, args.world_size, connect="make the TrainingArguments")
     device = next(private.model.parameters()).device
     wanted = args.device
     if device.type != wanted.type or (device.index or 0) != (wanted.index or 0):

@@ -3,15 +3,16 @@
 import math
 import os
 from collections.abc import Iterator
+from functools import partial
 from importlib import import_module
 from typing import Any, Final, final
 
 import torch
 from torch import Tensor, nn
-from torch.optim import Optimizer
 
 from discreet.errors import MissingExtra, ParameterError
 from discreet.learn.gradients.loss_function import LossFunction
+from discreet.learn.loops import Tickets
 from discreet.learn.training import Private
 
 try:
@@ -23,61 +24,10 @@ except ImportError as missing:
         room="discreet.learn.huggingface", needs="transformers[torch]", extra=None
     ) from missing
 
-__all__ = ["PrivacyCallback", "PrivateTrainer", "SteppedOptimizer"]
+__all__ = ["PrivacyCallback", "PrivateTrainer"]
 
 _RAW: Final = ("loss", "train_loss", "grad_norm", "train_samples_per_second")
 _CHECKPOINT: Final = "private.pt"
-
-
-@final
-class Tickets:
-    """The batches of a run, in the place where a Trainer expects its DataLoader."""
-
-    def __init__(self, private: Private) -> None:
-        self.private = private
-
-    def __len__(self) -> int:
-        return self.private.steps_planned - self.private.steps_taken
-
-    def __iter__(self) -> Iterator[Any]:
-        return self.private.batches()
-
-
-@final
-class SteppedOptimizer(Optimizer):
-    """The run's optimiser as a Trainer sees it: its state and schedule, without its step.
-
-    The step has been made when the Trainer comes to it, inside ``private.step``.
-    """
-
-    def __init__(self, inner: Optimizer) -> None:  # not that of Optimizer: the groups are shared
-        self._inner = inner
-
-    @property
-    def param_groups(self) -> list[dict[str, Any]]:  # type: ignore[override]
-        return self._inner.param_groups
-
-    @property
-    def state(self) -> Any:  # type: ignore[override]
-        return self._inner.state
-
-    @property
-    def defaults(self) -> dict[str, Any]:  # type: ignore[override]
-        return self._inner.defaults
-
-    def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        """Do nothing."""
-
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients, which are used."""
-        self._inner.zero_grad(set_to_none=set_to_none)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the state, to be saved."""
-        return self._inner.state_dict()
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Do nothing: accelerate moves the state to the device on which it already is."""
 
 
 @final
@@ -90,6 +40,12 @@ class PrivateTrainer(_Trainer):  # type: ignore[misc]
             private.model.train()
         self._modes = [(module, module.training) for module in private.model.modules()]
         super().__init__(**options)
+
+    def create_accelerator_and_postprocess(self) -> None:
+        super().create_accelerator_and_postprocess()
+        # Not into DistributedDataParallel, whose hooks add up raw gradients: the run adds up.
+        prepare_model = self.accelerator.prepare_model
+        self.accelerator.prepare_model = partial(prepare_model, evaluation_mode=True)
 
     def get_train_dataloader(self) -> Any:
         return Tickets(self.private)

@@ -61,6 +61,11 @@ class Promise:
             return self.clipping.gradient_noise(self.noise_multiplier)
         return self.noise_multiplier
 
+    @property
+    def steps_per_epoch(self) -> int:
+        """As many steps as draw each unit once on average."""
+        return max(1, round(self.sampling.population / self.sampling.expected))
+
     def epsilon_after(self, steps: int, *, delta: Number | None = None) -> float:
         """Return what so many steps cost at delta, or at another one: a certified upper bound."""
         if not steps:

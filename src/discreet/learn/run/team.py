@@ -5,6 +5,7 @@ which adds the noise, once, and hands the result to everybody. So the others nev
 everybody's gradients that has no noise yet, and there is one ledger client and one source.
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, final
@@ -15,7 +16,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from discreet.errors import SessionOver
+from discreet.errors import ParameterError, SessionOver
 from discreet.learn.choices.draws import Indices
 from discreet.learn.run.units import Weights
 
@@ -37,6 +38,7 @@ class Team:
     def of(cls, device: torch.device) -> "Team":
         """Return the processes that are initialised; ``device`` is the model's."""
         if not (dist.is_available() and dist.is_initialized()):
+            _require_single()
             return cls(0, 1, torch.device("cpu"))
         sends_from = device if "nccl" in dist.get_backend() else torch.device("cpu")
         return cls(dist.get_rank(), dist.get_world_size(), sends_from)
@@ -146,3 +148,15 @@ class Team:
         dist.broadcast(sent, src=0)
         array: npt.NDArray[Any] = sent.cpu().numpy()
         return array
+
+
+def _require_single() -> None:
+    """Refuse one of several processes that know nothing of each other: each would be a run."""
+    size = os.environ.get("WORLD_SIZE", "1")
+    if dist.is_available() and dist.is_torchelastic_launched() and size != "1":
+        raise ParameterError(
+            f"torchrun started {size} processes that are not connected, so each would train, and "
+            "pay for, a model of its own. Nothing was spent. Call "
+            "torch.distributed.init_process_group() before discreet.learn.prepare.",
+            parameter="model",
+        )
