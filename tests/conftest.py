@@ -4,6 +4,7 @@ import atexit
 import os
 import shutil
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -36,12 +37,20 @@ def _has_postgres() -> bool:
     return any(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
 
 
+def _has_lightning() -> bool:
+    found = find_spec("lightning")  # or a folder of that name, such as that of its tests
+    return found is not None and found.origin is not None
+
+
 COMPONENTS = {
     component.name: component
     for component in (
         Component("java", is_there=shutil.which("java") is not None),
         Component("postgres", is_there=_has_postgres()),
         Component("chromium", is_there=shutil.which("chromium") is not None),
+        Component(
+            "lightning", is_there=_has_lightning(), remedy="pip install -e '.[dev]', or make test"
+        ),
         Component(
             "real data",
             is_there=bool(os.environ.get("DISCREET_DATA")),

@@ -7,8 +7,10 @@ from typing import Any
 from unittest import mock
 
 import torch
-from private_runs import begin, weights
+from private_runs import begin, make_data, weights
 from run_processes import noticing_sums, warm_processes
+from small_lightning import small_module
+from torch.utils.data import DataLoader, TensorDataset
 
 from discreet.ledger import Ledger
 from discreet.privacy import Guarantee, Unit
@@ -39,7 +41,7 @@ def in_two_processes(function: Callable[..., Any], folder: Path) -> list[dict[st
     for process in ranks:
         process.start()
     for process in ranks:
-        process.join(120)
+        process.join(300)
     assert [process.exitcode for process in ranks] == [0, 0]
     return [torch.load(folder / f"rank{rank}.pt", weights_only=True) for rank in range(2)]
 
@@ -97,10 +99,49 @@ def trained_by_hugging_face(folder: Path, rank: int) -> dict[str, Any]:
         history = trainer.state.log_history
         private.close()
     return {
+        "is_plain": trainer.model_wrapped is model,
         "sums": sums,
         "weights": weights(model),
         "spent": private.spent.epsilon,
         "taken": private.steps_taken,
         "evaluated": [entry["eval_loss"] for entry in history if "eval_loss" in entry],
         "rate": private.optimizer.param_groups[0]["lr"],
+    }
+
+
+def trained_by_lightning(folder: Path, rank: int) -> dict[str, Any]:
+    """Train a small LightningModule and return what this process ended with."""
+    from discreet.learn.lightning import make_trainer
+
+    module, data = small_module(seed=rank), make_data(100)
+    public = DataLoader(TensorDataset(*make_data(16, seed=1)), batch_size=4)
+    with (
+        Ledger.open(folder / "budget.db", create=False) as ledger,
+        noticing_sums() as sums,
+        begin(
+            module,
+            data,
+            seed=None,
+            source=SeededSource(7 + rank),
+            steps=STEPS,
+            account=ledger["people"],
+        ) as private,
+    ):
+        trainer = make_trainer(
+            private,
+            default_root_dir=folder,
+            logger=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            enable_checkpointing=False,
+        )
+        trainer.fit(module, val_dataloaders=public)
+        is_plain = trainer.strategy.model is module
+        trainer.save_checkpoint(folder / "end.ckpt")
+    return {
+        "is_plain": is_plain,
+        "sums": sums,
+        "weights": weights(module),
+        "spent": private.spent.epsilon,
+        "taken": private.steps_taken,
     }

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, final
 
+import torch
 from torch.optim import Optimizer
 
 from discreet.errors import ParameterError
 from discreet.learn.run.ticket import Batch
 from discreet.learn.training import Private
 
-__all__ = ["SteppedOptimizer", "Tickets", "require_private", "require_processes"]
+__all__ = ["SteppedOptimizer", "Tickets", "require_device", "require_private", "require_processes"]
 
 
 @final
@@ -87,4 +88,15 @@ def require_processes(private: Private, processes: int, *, connect: str) -> None
             f"Nothing was spent. Start all of them with torchrun, and {connect} before "
             "discreet.learn.prepare.",
             parameter="private",
+        )
+
+
+def require_device(private: Private, wanted: torch.device, *, instead: str = "") -> None:
+    """Refuse a loop that would move the model, whose buffers a run already has."""
+    device = next(private.model.parameters()).device
+    if device.type != wanted.type or (device.index or 0) != (wanted.index or 0):
+        raise ParameterError(
+            f"the model is on {device}, but this loop wants it on {wanted}. Nothing was spent. "
+            f"Move it there before discreet.learn.prepare{instead}.",
+            parameter="model",
         )

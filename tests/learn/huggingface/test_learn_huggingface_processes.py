@@ -32,6 +32,7 @@ def test_two_processes_train_what_one_does_and_pay_once(tmp_path):
     assert gap < 1e-6
     assert torch.equal(first["weights"], second["weights"])
     torch.testing.assert_close(first["weights"], single["weights"], rtol=0, atol=1e-3)
+    assert first["is_plain"]  # DistributedDataParallel would add up raw gradients
     assert first["evaluated"] == second["evaluated"]
     assert first["evaluated"] == pytest.approx(single["evaluated"], abs=1e-3)
     assert first["rate"] == second["rate"] == single["rate"]

@@ -9,7 +9,12 @@ from torch.optim.lr_scheduler import LRScheduler
 from discreet.errors import ParameterError
 from discreet.learn.gradients.loss_function import LossFunction
 from discreet.learn.huggingface.losses import per_example_loss
-from discreet.learn.loops import SteppedOptimizer, require_private, require_processes
+from discreet.learn.loops import (
+    SteppedOptimizer,
+    require_device,
+    require_private,
+    require_processes,
+)
 from discreet.learn.training import Private
 
 __all__ = ["make_trainer", "privacy_callback"]
@@ -133,14 +138,7 @@ def _own_arguments(private: Private, args: Any) -> Any:
             parameter="args",
         )
     require_processes(private, args.world_size, connect="make the TrainingArguments")
-    device = next(private.model.parameters()).device
-    wanted = args.device
-    if device.type != wanted.type or (device.index or 0) != (wanted.index or 0):
-        raise ParameterError(
-            f"the model is on {device}, but the arguments say {wanted}. Move the model there "
-            "before discreet.learn.prepare, or set use_cpu=True in the TrainingArguments.",
-            parameter="args",
-        )
+    require_device(private, args.device, instead=", or set use_cpu=True in the TrainingArguments")
     own = copy.copy(args)
     left = private.steps_planned - private.steps_taken
     own.max_steps = min(left, args.max_steps) if args.max_steps > 0 else left
