@@ -29,6 +29,7 @@ from discreet.learn import (
     FullBatch,
     PerLayer,
     Poisson,
+    Stages,
     TruncatedPoisson,
     WithoutReplacement,
     prepare,
@@ -412,6 +413,37 @@ def test_a_short_run_gives_away_no_more_than_it_says():
     found = judged(first, second, spent)
     assert found.passed, found
     assert visible(first, second) > 4
+
+
+@pytest.mark.slow
+def test_a_run_in_stages_gives_away_no_more_than_it_says(monkeypatch):
+    """Little noise first, much later: charged as if the last stage were all, it is convicted.
+
+    A sample is a step of each stage; all of a stage's are made in one run, one after the other.
+    """
+
+    def run(which, each):
+        stages = Stages((each, 0.5), then=4)
+        settings = {"sampling": FullBatch(population=4), "delta": 0.1}
+        return start(ADDED[which], steps=2 * each, noise_multiplier=stages, **settings)
+
+    def look(which):
+        early, late = np.split(updates(run(which, MANY))[:, 0], 2)
+        return early / 0.5**2 + late / 4**2  # as the likelihood does
+
+    def spent():
+        once = run(0, 1)
+        updates(once)
+        return once.spent
+
+    first, second = look(0), look(1)
+    assert visible(first, second) > 4
+    honest = judged(first, second, spent())
+    assert honest.passed, honest
+    bugs.charge_the_last_stage(monkeypatch)
+    broken = judged(first, second, spent())
+    assert broken.epsilon < honest.epsilon / 4
+    assert not broken.passed, broken
 
 
 @pytest.mark.parametrize("name", CROWDS)

@@ -37,6 +37,7 @@ from discreet.learn import (
     FullBatch,
     PerLayer,
     Poisson,
+    Stages,
     TruncatedPoisson,
     WithoutReplacement,
     resume,
@@ -153,6 +154,7 @@ CLIPPINGS = [
     PerLayer(norms={"0": 1, "2": Fraction(2, 7)}),
     Automatic(norm=1, stability=0.5),
     Adaptive(initial=1, count_noise=50, quantile=Fraction(1, 3)),
+    Stages((7, Flat(norm=1)), (3, PerLayer(norms={"": 2})), then=Automatic(norm=Fraction(1, 3))),
 ]
 
 
@@ -160,7 +162,10 @@ CLIPPINGS = [
 @given(
     sampling=st.sampled_from(SAMPLINGS),
     clipping=st.sampled_from(CLIPPINGS),
-    noise=st.floats(0.1, 100),
+    noise=st.one_of(
+        st.floats(0.1, 100).map(Stages.of),
+        st.builds(lambda a, b, n: Stages((n, a), then=b), *[st.floats(0.1, 9)] * 2, st.just(7)),
+    ),
     delta=st.one_of(st.floats(1e-12, 0.5), st.fractions(Fraction(1, 10**9), Fraction(1, 2))),
     epsilon=st.one_of(st.none(), st.floats(0.01, 50), st.just(Fraction(7, 3))),
 )
@@ -168,7 +173,7 @@ def test_settings_are_read_back_exactly(sampling, clipping, noise, delta, epsilo
     written = Promise(
         run="0123456789abcdef",
         sampling=sampling,
-        clipping=clipping,
+        clipping=clipping if isinstance(clipping, Stages) else Stages(then=clipping),
         noise_multiplier=noise,
         delta=delta,
         steps=1_000,
@@ -182,7 +187,9 @@ def test_settings_are_read_back_exactly(sampling, clipping, noise, delta, epsilo
     )
     read = Promise.from_json(written.to_json(), sampling=None, clipping=None)
     assert read == written
-    assert read.step_loss == written.step_loss
+    planned = written.noises(0, 1_000)
+    assert read.noises(0, 1_000) == planned
+    assert read.loss(planned) == written.loss(planned)
 
 
 class Own:

@@ -90,7 +90,7 @@ class TestEpochs:
 
 def test_epsilon_at_another_delta_is_that_of_the_accounting():
     private = train(begin(steps=3))
-    step = private._promise.step_loss
+    step = private._promise.loss({1.0: 1})
     for delta in (1e-9, 1e-5, 1e-2):
         assert private.epsilon(delta=delta) == epsilon(step * 3, delta=delta)
     assert begin().epsilon(delta=1e-9) == 0

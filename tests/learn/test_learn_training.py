@@ -117,9 +117,9 @@ class TestStep:
 
         pay = private._pay
 
-        def paid():
+        def paid(noise):
             left[0] = 2  # micro-batches, from now on
-            return pay()
+            return pay(noise)
 
         private._pay = paid
         with pytest.raises(DataError, match="stays paid for"):

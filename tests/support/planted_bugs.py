@@ -6,16 +6,18 @@ where there is none, a function of the trainer is replaced. So every mistake is 
 were not there, and only an audit can tell.
 """
 
+from collections import Counter
 from inspect import Parameter, signature
 
 import numpy as np
 import torch
 
 from discreet.accounting import GaussianLoss
-from discreet.learn import Flat, FullBatch, PerLayer, Poisson
+from discreet.learn import Flat, FullBatch, PerLayer, Poisson, Private
 from discreet.learn.choices.adaptive import AdaptiveState
 from discreet.learn.gradients.engine import Clipped, GradientEngine
 from discreet.learn.run import step as _stepping
+from discreet.learn.run.promise import Promise
 from discreet.noise import SYSTEM, uniform_integers
 from discreet.privacy import Neighbours
 from discreet.testing import SeededSource
@@ -183,6 +185,22 @@ def little_noise(patch):
         real(buffer, noise_multiplier=0.8 * noise_multiplier, **named)
 
     replace(patch, _stepping, "add_noise_", add)
+
+
+def charge_the_last_stage(patch):
+    """Take the noise of the last stage for that of all steps, when they are charged."""
+
+    def noises(self, start, stop):
+        return Counter({self.noise_multiplier.then: stop - start})
+
+    def pay(self):
+        number, last = self._state.done, self._promise.noise_multiplier.then
+        self._team.lead(lambda: self._pay(last))
+        self._state.begun[last] += 1
+        return self._stepping.begin(number)
+
+    replace(patch, Promise, "noises", noises)
+    replace(patch, Private, "_draw", pay)
 
 
 def count_the_zeroed(patch):

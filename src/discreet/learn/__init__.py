@@ -27,6 +27,7 @@ from discreet.learn.choices.sampling import (
     TruncatedPoisson,
     WithoutReplacement,
 )
+from discreet.learn.choices.stages import Stages
 from discreet.learn.fixing import check, fix, fixes
 from discreet.learn.optimizers import AdamBC
 from discreet.learn.preparing import prepare
@@ -53,6 +54,7 @@ __all__ = [
     "resume",
     "Sampling",
     "Spent",
+    "Stages",
     "TrainingOptions",
     "TruncatedPoisson",
     "WithoutReplacement",

@@ -2,8 +2,10 @@
 
 import warnings
 import weakref
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
 from math import ceil, sqrt
 from typing import final
 
@@ -14,6 +16,7 @@ from torch.optim import Optimizer
 from discreet._exact import whole
 from discreet.errors import ParameterError, PrivacyWarning
 from discreet.learn.choices.clipping import Clipping
+from discreet.learn.choices.stages import Stages
 from discreet.learn.fixing import check
 from discreet.learn.gradients.cuda_graph import Replaying
 from discreet.learn.gradients.engine import GradientEngine
@@ -101,7 +104,7 @@ def assemble(
     execution: Execution,
     promise: Promise,
     *,
-    clipping: Clipping,
+    clippings: Stages[Clipping],
     state: RunState,
     pay: Callable[[Account], Charges],
     notes: tuple[str, ...],
@@ -110,13 +113,8 @@ def assemble(
     team, account = parts.team, execution.account
     _check_alike(parts)
     team.align(parts.model)
-    engine = GradientEngine(parts.model, clipping=clipping)
-    GridNoise.of(  # refuses noise that cannot be drawn, before anything is paid
-        sensitivity=clipping.sensitivity,
-        noise_multiplier=promise.gradient_noise,
-        divide_by=promise.sampling.expected,
-        size=engine.flat.buffer.numel(),
-    )
+    engine = GradientEngine(parts.model, clipping=clippings.at(state.done))
+    _check_stages(engine, promise, clippings)
 
     capacity = execution.micro_batch_size or _usual(promise)
     adder = _adder(engine, execution, capacity)
@@ -129,12 +127,14 @@ def assemble(
 
     charges = team.lead(paid)
     begun = state.begun if charges is None else charges.begun
-    state.begun = int(team.agree([float(begun)])[0])
+    noises = sorted(set(promise.noise_multiplier.values))
+    agreed = team.agree([float(begun[noise]) for noise in noises])
+    state.begun = +Counter({z: int(n) for z, n in zip(noises, agreed, strict=True)})
     stepping = Stepping(
         rows=parts.rows,
         units=parts.units,
         promise=promise,
-        clipping=clipping,
+        clippings=clippings,
         engine=engine,
         team=team,
         adder=adder,
@@ -171,6 +171,23 @@ def _tell_of_others(private: Private, parts: Parts, promise: Promise, state: Run
     if told:
         private.notes += (told,)
         warnings.warn(told, PrivacyWarning, stacklevel=4)
+
+
+def _check_stages(engine: GradientEngine, promise: Promise, clippings: Stages[Clipping]) -> None:
+    """Refuse layers without a norm, and noise that cannot be drawn, before anything is paid."""
+    noise = promise.noise_multiplier
+    starts = {0}  # the first steps of all stages
+    for stages in (noise, clippings):
+        starts.update(accumulate(steps for steps, _ in stages.pairs))
+    for number in sorted(starts):
+        clipping = clippings.at(number)
+        clipping.groups(engine.flat.names)
+        GridNoise.of(
+            sensitivity=clipping.sensitivity,
+            noise_multiplier=promise.gradient_noise(number),
+            divide_by=promise.sampling.expected,
+            size=engine.flat.buffer.numel(),
+        )
 
 
 def _adder(

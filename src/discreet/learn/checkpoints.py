@@ -12,6 +12,7 @@ from discreet.learn.assembly import Parts, assemble, gather
 from discreet.learn.choices.adaptive import Adaptive, as_clipping
 from discreet.learn.choices.clipping import Clipping
 from discreet.learn.choices.sampling import Sampling
+from discreet.learn.choices.stages import Stages
 from discreet.learn.run.checkpoint_file import read
 from discreet.learn.run.payment import Charges
 from discreet.learn.run.promise import Promise, trainable
@@ -30,7 +31,7 @@ def resume(
     optimizer: Optimizer,
     dataset: object,
     *,
-    clip: Clipping | Adaptive | None = None,
+    clip: Clipping | Adaptive | Stages[Clipping] | None = None,
     sampling: Sampling | None = None,
     units: object = None,
     **options: Unpack[ExecutionOptions],
@@ -69,7 +70,7 @@ def resume(
     execution = options_of(resume, Execution, options)
     document = read(path)
     promise = Promise.from_json(document["settings"], sampling=sampling, clipping=clip)
-    state = RunState(**document["state"])
+    state = RunState.read(document["state"], first=promise.noise_multiplier.at(0))
     _check_account(promise, execution.account)
     parts = gather(
         model,
@@ -81,14 +82,15 @@ def resume(
     )
     _check_data(parts, promise)
     _load(document, promise, parts.model, optimizer)
-    left = promise.steps - state.done
     return assemble(
         parts,
         execution,
         promise,
-        clipping=as_clipping(promise.clipping, norm=state.norm),
+        clippings=promise.clipping.changed(lambda clip: as_clipping(clip, norm=state.norm)),
         state=state,
-        pay=lambda account: Charges.resume(account, promise, steps=left, source=execution.source),
+        pay=lambda account: Charges.resume(
+            account, promise, done=state.done, source=execution.source
+        ),
         notes=tuple(document["notes"]),
     )
 

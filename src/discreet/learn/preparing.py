@@ -2,7 +2,7 @@
 
 import logging
 from fractions import Fraction
-from typing import Final, Unpack, get_args
+from typing import Any, Final, Unpack, get_args
 
 from torch import nn
 from torch.optim import Optimizer
@@ -20,6 +20,7 @@ from discreet.learn.choices.sampling import (
     TruncatedPoisson,
     WithoutReplacement,
 )
+from discreet.learn.choices.stages import Stages
 from discreet.learn.run.payment import Charges
 from discreet.learn.run.promise import Promise, trainable
 from discreet.learn.run.settings import SamplingName, Training, TrainingOptions
@@ -41,7 +42,7 @@ def prepare(
     optimizer: Optimizer,
     dataset: object,
     *,
-    clip: Number | Clipping | Adaptive,
+    clip: Number | Clipping | Adaptive | Stages[Number | Clipping],
     sampling: SamplingName | Sampling | None = None,
     units: object = None,
     **options: Unpack[TrainingOptions],
@@ -54,13 +55,15 @@ def prepare(
     or a tuple or dict of tensors (the quickest, on whichever device they are).
 
     ``clip`` bounds the L2 norm of each unit's gradient: a number, or one of the kinds in
-    ``discreet.learn``. ``batch_size`` is the expected number of units in a batch; batches are drawn
-    by Poisson sampling unless ``sampling`` says otherwise. ``micro_batch_size`` is how many units
-    are computed at a time, as memory allows; it does not change the result. On a GPU
-    the work on a micro-batch is recorded as a CUDA graph and replayed, which is much faster for
-    small models. ``loss_fn`` and the model are then run for the recording only: what they hold in
-    Python is compared in each step, and recorded anew where it changes. ``graphs=False`` declines
-    that; ``graphs=True`` raises an error where it is not possible.
+    ``discreet.learn``. Clip and noise multiplier may change on the way, by :class:`Stages` that are
+    fixed now; with ``epsilon``, the stages of the noise are relative to each other. ``batch_size``
+    is the expected number of units in a batch; batches are drawn by Poisson sampling unless
+    ``sampling`` says otherwise. ``micro_batch_size`` is how many units are computed at a time, as
+    memory allows; it does not change the result. On a GPU the work on a micro-batch is recorded as
+    a CUDA graph and replayed, which is much faster for small models. ``loss_fn`` and the model are
+    then run for the recording only: what they hold in Python is compared in each step, and recorded
+    anew where it changes. ``graphs=False`` declines that; ``graphs=True`` raises an error where it
+    is not possible.
 
     ``population`` is the public number of units, by which the sampling rate is fixed. Under
     add/remove the true number is private: by default it is rounded up to two digits, and that much
@@ -95,7 +98,7 @@ def prepare(
     0.0
     """
     asked = options_of(prepare, Training, options)
-    clipping = clip if isinstance(clip, Adaptive) else as_clipping(clip)
+    clipping = _clipping(clip)
     parts = gather(
         model,
         optimizer,
@@ -109,12 +112,15 @@ def prepare(
     if sampling == "truncated":
         chosen = _truncated(chosen, asked, steps)
     chosen.check(parts.units.count)
-    noise = parts.team.lead(lambda: asked.noise_for(chosen, steps)) or 0.0
+    asked.noise.check(steps, name="noise_multiplier")
+    clipping.check(steps, name="clip")
+    noise = parts.team.lead(lambda: asked.noise_for(chosen, steps)) or asked.noise
+    agreed = parts.team.agree([float(each) for each in noise.values])
     promise = Promise(
         run=SYSTEM.read(8).hex(),
         sampling=chosen,
         clipping=clipping,
-        noise_multiplier=parts.team.agree([noise])[0],
+        noise_multiplier=asked.noise.with_values(agreed),
         delta=plain(asked.delta, name="delta"),
         steps=steps,
         epsilon=None if asked.epsilon is None else plain(asked.epsilon, name="epsilon"),
@@ -132,11 +138,25 @@ def prepare(
         parts,
         asked,
         promise,
-        clipping=as_clipping(clipping),
+        clippings=clipping.changed(as_clipping),
         state=RunState(),
         pay=lambda account: Charges.reserve(account, promise, asked),
         notes=notes,
     )
+
+
+def _clipping(clip: object) -> Stages[Clipping | Adaptive]:
+    """Return the clippings that are meant, in their stages."""
+    if isinstance(clip, Adaptive):
+        return Stages(then=clip)
+    stages: Stages[Any] = Stages.of(clip)
+    if any(isinstance(each, Adaptive) for each in stages.values):
+        raise ParameterError(
+            "an adaptive clip changes by itself, so it has no stages. Pass Adaptive(...) alone, or "
+            "stages of norms.",
+            parameter="clip",
+        )
+    return stages.changed(as_clipping)
 
 
 def _sampling(sampling: object, parts: Parts, asked: Training) -> tuple[Sampling, bool]:

@@ -145,10 +145,18 @@ def described(
         ("neighbours", str(sampling.neighbours)),
         ("sampling", repr(sampling)),
         ("divided by", f"{sampling.expected:g}, the expected batch size"),
-        ("clipping", repr(promise.clipping)),
-        ("noise", f"{promise.noise_multiplier:.6g} times the clip, {origin}"),
+        ("clipping", promise.clipping.told(repr)),
+        ("noise", f"{promise.noise_multiplier.told('{:.6g}'.format)} times the clip, {origin}"),
         ("steps", f"{taken} taken of {promise.steps}"),
-        ("step costs", repr(promise.step_loss)),
+        _price(promise),
         ("proofs", f"{sampling.proof}; composed by privacy loss distributions"),
         ("account", promise.account or "none: nobody else counts what this run spends"),
     ]
+
+
+def _price(promise: Promise) -> tuple[str, str]:
+    """Return what a step costs, or all of them where they differ."""
+    planned = promise.noises(0, promise.steps)
+    if len(planned) > 1:
+        return "steps cost", repr(promise.loss(planned))
+    return "step costs", repr(promise.sampling.loss(noise_multiplier=next(iter(planned))))

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from types import TracebackType
 from typing import Final, Never, SupportsIndex, final
@@ -12,7 +13,6 @@ from torch.optim import Optimizer
 
 from discreet._exact import Number, whole
 from discreet.errors import NotCopyable, ParameterError, SessionOver
-from discreet.learn.choices.adaptive import Adaptive
 from discreet.learn.fixing import CheckedModel
 from discreet.learn.gradients.loss_function import LossFunction
 from discreet.learn.reports import Report, Spent, described
@@ -86,8 +86,7 @@ class Private:
         self._drawing: Drawing | None = None  # the next step's batch, paid for and being read
         self._is_open = True
         self._checked = CheckedModel(model, stepping.engine.flat.parameters)
-        self._epsilons: dict[int, float] = {}
-        self._tell_noise()
+        self._tell_noise(self._number)
 
     @property
     def steps_planned(self) -> int:
@@ -101,13 +100,17 @@ class Private:
 
     @property
     def noise_multiplier(self) -> float:
-        """The noise's standard deviation in terms of the clip."""
-        return self._promise.noise_multiplier
+        """The noise's standard deviation in terms of the clip: in the next step, by its stage."""
+        return self._promise.noise_multiplier.at(self._number)
 
     @property
     def clip(self) -> float:
-        """The L2 norm that no unit's contribution exceeds: the current one, where it adapts."""
-        return self._stepping.clip
+        """The L2 norm that no unit's contribution exceeds: in the next step, where it changes."""
+        return self._stepping.clip(self._number)
+
+    @property
+    def _number(self) -> int:  # of the next step, or of the last one when the plan is over
+        return min(self._state.done, self.steps_planned - 1)
 
     @property
     def is_open(self) -> bool:
@@ -123,9 +126,9 @@ class Private:
         """
         begun = self._state.begun
         return Spent(
-            epsilon=self._epsilon(begun),
+            epsilon=self._promise.epsilon_of(begun),
             delta=self._promise.delta,
-            steps=begun,
+            steps=begun.total(),
             planned=self.steps_planned,
             unit=self._promise.unit,
             neighbours=str(self._promise.sampling.neighbours),
@@ -207,10 +210,10 @@ class Private:
         >>> private.epsilon(delta=1e-7) > private.spent.epsilon
         True
         """
-        return self._promise.epsilon_after(self._state.begun, delta=delta)
+        return self._promise.epsilon_of(self._state.begun, delta=delta)
 
     def extend(self, *, steps: int) -> None:
-        """Go on past the plan by ``steps`` more, at the same noise; reserved first, if paid for.
+        """Go on past the plan by ``steps`` more, at the last noise; reserved first, if paid for.
 
         ``spent`` then counts up to the new plan, which is what to quote once it was extended: that
         the model made somebody go on is covered, since a plan of all these steps would have shown
@@ -230,10 +233,10 @@ class Private:
         more = whole(steps, name="steps")
         promise, charges, source = self._promise, self._charges, self._stepping.source
         if charges is not None:
-            self._team.lead(lambda: charges.extend(promise, steps=more, source=source))
+            noises = promise.noises(promise.steps, promise.steps + more)
+            self._team.lead(lambda: charges.extend(noises, source=source))
         # The noise was chosen for the first plan; what the new one costs is worked out.
         self._promise = replace(promise, steps=promise.steps + more, epsilon=None)
-        self._epsilons.clear()
 
     def step(self, batch: Batch, loss_fn: LossFunction) -> None:
         """Pay for a step, draw its batch, and change the model by the noisy clipped gradient.
@@ -278,6 +281,7 @@ class Private:
             self._stepping.sum_up(loss_fn, drawing)
             self.optimizer.zero_grad(set_to_none=True)  # of whoever left something there
             self._stepping.hand_over()
+            self._tell_noise(drawing.number)
             self._guard.step(self.optimizer)
             self._state.taken += 1
         except BaseException:
@@ -285,8 +289,7 @@ class Private:
             raise
         finally:
             self.optimizer.zero_grad(set_to_none=True)
-        if self._stepping.adapt():
-            self._tell_noise()
+        self._stepping.adapt()
         if self._state.done == self.steps_planned and self._charges is not None:
             self._charges.close()
 
@@ -314,12 +317,12 @@ class Private:
             taken=self.steps_taken,
             is_secure=self._stepping.source.is_secure,
         )
-        if isinstance(self._promise.clipping, Adaptive):
+        if self._promise.adapts or not self._promise.clipping.is_constant:
             rows.append(("clip now", f"{self.clip:.6g}"))
         if self._stepping.monitor is not None:
             rows.append(("last step", str(self._stepping.monitor.last)))
         rows += [("note", note) for note in self.notes]
-        return Report(rows=tuple(rows), spent=self.spent, curve=self._epsilon)
+        return Report(rows=tuple(rows), spent=self.spent, curve=self._promise.epsilon_after)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint that :func:`discreet.learn.resume` goes on from.
@@ -339,7 +342,7 @@ class Private:
         ...     os.listdir(folder)
         ['run.pt']
         """
-        self._state.norm = self.clip if isinstance(self._promise.clipping, Adaptive) else None
+        self._state.norm = self.clip if self._promise.adapts else None
         document = {
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
@@ -402,35 +405,32 @@ class Private:
         In this order: a crash in between wastes budget, while the opposite order could change the
         model by a batch that nobody paid for.
         """
-        self._team.lead(self._pay)
-        self._state.begun += 1
-        return self._stepping.begin()
+        number = self._state.done
+        noise = self._promise.noise_multiplier.at(number)
+        self._team.lead(partial(self._pay, noise))
+        self._state.begun[noise] += 1
+        return self._stepping.begin(number)
 
-    def _pay(self) -> None:
+    def _pay(self, noise: float) -> None:
         """Put the step on record. In the first process only."""
         if self._charges is not None:
-            self._charges.begin()
+            self._charges.begin(noise)
 
-    def _tell_noise(self) -> None:
+    def _tell_noise(self, number: int) -> None:
         tell = getattr(self.optimizer, "tell_noise", None)
         if tell is not None:
-            tell(self._stepping.noise_scale)
+            tell(self._stepping.noise_scale(number))
 
     def _look_again(self) -> None:
         """Check the model whenever it was changed, and now and then in case a loss was."""
         if self._checked.look() or _is_power_of_eight(self._state.done):
             self._stepping.engine.try_again()
 
-    def _epsilon(self, steps: int) -> float:
-        if steps not in self._epsilons:
-            self._epsilons[steps] = self._promise.epsilon_after(steps)
-        return self._epsilons[steps]
-
     def _told(self) -> str:
         """Describe the run in the bar; epsilon a few times only, as it was at the last of them."""
         every = max(1, self.steps_planned // _TIMES_SHOWN)
         shown = self._state.done // every * every
-        told = f"epsilon {self._epsilon(shown):.3g}"
+        told = f"epsilon {self._promise.epsilon_after(shown):.3g}"
         return told if self._stepping.monitor is None else f"{told} ({self._stepping.monitor.last})"
 
     def _leave(self) -> None:

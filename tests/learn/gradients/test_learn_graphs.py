@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from discreet.errors import ParameterError
-from discreet.learn import Adaptive, Flat, prepare
+from discreet.learn import Adaptive, Flat, PerLayer, Stages, prepare
 from discreet.learn.choices.adaptive import as_clipping
 from discreet.learn.following.calls.chance import chance_of_host
 from discreet.learn.gradients.cuda_graph import Replaying
@@ -125,6 +125,48 @@ def test_graphs_need_a_gpu_only_where_they_are_asked_for():
         prepare(model, torch.optim.SGD(model.parameters()), data, graphs=graphs, **how)
 
 
+class Recorded:
+    """Stands for a graph where there is no GPU: it does what it saw when it was recorded."""
+
+    def __init__(self, engine, loss_fn, batch, units):
+        self.state, self.batch = PythonState(loss_fn, engine.model), batch
+        self.weights = torch.ones(units)
+        self._again = engine, loss_fn, batch, units, engine.clipping
+        self.graph = self
+        self.replay()
+
+    def replay(self):
+        engine, loss_fn, batch, units, clipping = self._again
+        now, engine.clipping = engine.clipping, clipping
+        self.clipped = engine.accumulate(loss_fn, batch, units=units)
+        engine.clipping = now
+
+
+def test_a_graph_of_an_earlier_stage_is_not_replayed(monkeypatch):
+    model = Scaled()
+    engine = GradientEngine(model, clipping=Flat(norm=1e-3), is_checked=False)
+    replaying = Replaying(engine, capacity=9, is_asked=True)
+    made = []
+
+    def recorded(self, loss_fn, batch, units, each):
+        made.append(engine.clipping)
+        return Recorded(engine, loss_fn, batch, units)
+
+    monkeypatch.setattr(Replaying, "_recorded", recorded)
+    batch = (torch.randn(9, 4), torch.randn(9))
+    layers = PerLayer(norms={"inner.0": 3e-4, "inner.2": 4e-4})
+    for clipping in (engine.clipping, layers, Flat(norm=1e-4)):
+        engine.clipping = clipping
+        for _ in range(4):
+            engine.flat.zero_()
+            replaying.accumulate(loss_fn, batch, units=9, is_careful=False)
+            # Nine units, each clipped, and no longer than its stage's norm.
+            assert float(engine.flat.buffer.norm()) <= 9 * clipping.sensitivity * 2
+        assert made[-1] is clipping
+        assert len(replaying._graphs) == 1
+    assert len(made) == 3
+
+
 # On a GPU --------------------------------------------------------------------------------------
 
 
@@ -220,3 +262,20 @@ def test_training_takes_graphs_by_itself():
     for batch in private.batches():
         private.step(batch, loss_fn)
     assert len(private._stepping.adder._graphs) == 1
+
+
+@on_gpu
+def test_each_stage_has_a_graph_of_its_own():
+    torch.manual_seed(7)
+    model = Scaled().cuda()
+    data = (9 * torch.randn(400, 4).cuda(), torch.randn(400).cuda())
+    private = prepare(
+        model, torch.optim.SGD(model.parameters(), lr=0.0), data, noise_multiplier=2**-12,
+        delta=1e-5, steps=16, batch_size=40, clip=Stages((8, 1.0), then=0.01), progress=False,
+    )  # fmt: skip
+    sizes = []
+    for batch in private.batches():
+        private.step(batch, loss_fn)
+        sizes.append(float(private._stepping.engine.flat.buffer.norm()))
+    assert len(private._stepping.adder._graphs) == 1
+    assert min(sizes[:8]) > 10 * max(sizes[8:])

@@ -9,8 +9,9 @@ import warnings
 import pytest
 import torch
 
+from discreet.accounting import epsilon
 from discreet.errors import DataError, MissingExtra, ParameterError
-from discreet.learn import prepare, resume
+from discreet.learn import Stages, prepare, resume
 from discreet.learn.huggingface import make_trainer, per_example_loss, privacy_callback
 from discreet.testing import SeededSource
 
@@ -91,14 +92,12 @@ def run(model, data, *, steps=4, source=None, **settings):
         model,
         optimizer,
         data,
-        noise_multiplier=1.0,
         delta=1e-5,
         steps=steps,
         batch_size=20,
-        clip=1.0,
         progress=False,
         **given,
-        **settings,
+        **{"noise_multiplier": 1.0, "clip": 1.0} | settings,
     )
 
 
@@ -324,6 +323,22 @@ def test_what_the_run_decides_cannot_be_given_again(transformers, tmp_path):
         make_trainer(private, args={})
 
 
+def test_stages_go_on_inside_a_trainer(transformers, tmp_path):
+    private = run(
+        small(transformers, "GPT2LMHeadModel"),
+        text(),
+        noise_multiplier=Stages((1, 4.0), then=2.0),
+        clip=Stages((3, 1.0), then=0.5),
+    )
+    trainer = make_trainer(private, args=arguments(transformers, tmp_path, logging_steps=1))
+    quietly(trainer)
+    step = [private._promise.sampling.loss(noise_multiplier=z) for z in (4.0, 2.0)]
+    logged = [entry["epsilon"] for entry in trainer.state.log_history][:4]
+    wanted = [epsilon(step[0] + step[1] * n, delta=1e-5) for n in range(4)]
+    assert logged == pytest.approx(wanted, rel=1e-4)
+    assert private.clip == 0.5
+
+
 def test_the_arguments_of_the_user_are_left_alone(transformers, tmp_path):
     private = run(small(transformers, "GPT2LMHeadModel"), text())
     made = arguments(transformers, tmp_path)
@@ -335,7 +350,7 @@ def test_the_arguments_of_the_user_are_left_alone(transformers, tmp_path):
 def test_what_a_loss_says_when_it_fails_is_withheld(transformers, tmp_path):
     private = run(small(transformers, "GPT2LMHeadModel"), text())
     pay, paid = private._pay, []
-    private._pay = lambda: (paid.append(True), pay())
+    private._pay = lambda noise: (paid.append(True), pay(noise))
 
     def fails(model, batch):
         if paid:

@@ -92,12 +92,14 @@ class TestAccount:
         assert used[1] == pytest.approx(used[0], rel=1e-3)
 
     def test_a_run_that_was_reserved_before_the_cut_was_told_goes_on(self):
-        step = TruncatedPoisson(rate=0.1, capacity=120, population=500).loss(noise_multiplier=4)
+        sampling = TruncatedPoisson(rate=0.1, capacity=120, population=500)
+        step = sampling.loss(noise_multiplier=4)
+        promise = begin(data=make_data(500), sampling=sampling, batch_size=None)._promise
         with temporary_account(epsilon=3, delta=1e-6) as account:
             job = account.reserve(replace(step, uniform=False) * 3, who="ana", purpose="model")
-            charges = Charges(account, step, [job], 0)
-            charges.begin()
-            assert (charges.begun, job.left) == (1, 2)
+            charges = Charges(account, promise, [job], {})
+            charges.begin(4)
+            assert (charges.begun, job.left) == ({4: 1}, 2)
             account.ledger.verify()
 
     def test_nothing_comes_back_by_an_exception(self):

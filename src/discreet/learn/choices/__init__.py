@@ -1,1 +1,1 @@
-"""Sampling and clipping: frozen settings with a proof each."""
+"""Sampling, clipping and stages: frozen settings with a proof each."""

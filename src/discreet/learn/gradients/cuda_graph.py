@@ -57,6 +57,7 @@ class Replaying:
         self._capacity = capacity
         self._is_asked = is_asked
         self._is_off = False
+        self._clipping = engine.clipping
         self._changes = 0
         self._graphs: dict[Any, _Graph] = {}
         self._seen: dict[Any, int] = {}
@@ -87,6 +88,9 @@ class Replaying:
 
     def _graph(self, loss_fn: LossFunction, batch: Any, units: int, each: int) -> _Graph | None:
         """Return the graph of such micro-batches; None for the first few, or if there is none."""
+        if self._engine.clipping is not self._clipping:  # graphs of an earlier stage are of no use
+            self._clipping = self._engine.clipping
+            self._graphs.clear()
         key = self._key(loss_fn, batch, each)
         seen = self._seen[key] = self._seen.get(key, 0) + 1
         if seen > _SEEN_BEFORE and key not in self._graphs:
@@ -114,7 +118,6 @@ class Replaying:
         model = self._engine.model
         return (
             identity_of(loss_fn),
-            self._engine.clipping,
             model.training,
             each,
             tuple((t.shape[1:], t.dtype) for t in leaves(batch)),

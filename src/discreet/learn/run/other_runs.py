@@ -3,16 +3,14 @@
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import final
 
 import numpy as np
 from torch import Tensor
 from torch.utils.data import Subset, TensorDataset
 
-from discreet._exact import Number
-from discreet.accounting import Loss, epsilon
-from discreet.learn.run.promise import Promise
+from discreet.learn.choices.stages import Noises
+from discreet.learn.run.promise import Promise, certified
 from discreet.learn.run.state import RunState
 
 __all__ = ["notice"]
@@ -29,9 +27,9 @@ class _Seen:
     planned: Callable[[], int]
 
     @property
-    def steps(self) -> int:
+    def noises(self) -> Noises:
         """The steps that may be seen of it: all of an open run, those begun of another."""
-        return max(self.state.begun, self.planned())
+        return self.state.begun | self.promise.noises(0, self.planned())
 
 
 _seen: list[_Seen] = []
@@ -57,7 +55,7 @@ def notice(
             any(part is None for part in parts) or seen.promise.run == promise.run
         ):  # gone; or resumed, and this is it
             _seen.remove(seen)
-        elif seen.steps and any(_is_same(one, other) for one in own for other in parts):
+        elif seen.noises and any(_is_same(one, other) for one in own for other in parts):
             others.append(seen)
     this = _Seen(tuple(map(_weakly, own)), promise, state, planned)
     _seen.append(this)
@@ -66,8 +64,8 @@ def notice(
 
 def _told(promise: Promise, others: list[_Seen]) -> str:
     alike = [seen for seen in others if _protects(seen.promise) == _protects(promise)]
-    total = _epsilon(promise.step_loss, promise.steps, promise.delta)
-    total += sum(_epsilon(o.promise.step_loss, o.steps, o.promise.delta) for o in alike)
+    total = certified(promise.loss(promise.noises(0, promise.steps)), promise.delta)
+    total += sum(certified(o.promise.loss(o.noises), o.promise.delta) for o in alike)
     delta = float(promise.delta) + sum(float(seen.promise.delta) for seen in alike)
     also = len(others) - len(alike)
     unlike = f", and {also} that protect something else" if also else ""
@@ -81,11 +79,6 @@ def _told(promise: Promise, others: list[_Seen]) -> str:
 
 def _protects(promise: Promise) -> tuple[str, str]:
     return promise.unit, str(promise.sampling.neighbours)
-
-
-@lru_cache(maxsize=256)
-def _epsilon(step: Loss, steps: int, delta: Number) -> float:
-    return epsilon(step * steps, delta=delta)
 
 
 def _parts(dataset: object) -> Iterator[object]:

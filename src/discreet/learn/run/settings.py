@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import Literal, Required, TypedDict, final
+from typing import Final, Literal, Required, TypedDict, final
 
 from discreet._exact import Number, float_up, positive, probability, whole
-from discreet.accounting import calibrate
+from discreet.accounting import Loss, calibrate
 from discreet.errors import ParameterError
 from discreet.learn.choices.sampling import Sampling
+from discreet.learn.choices.stages import Stages, loss_of_steps
 from discreet.learn.reading.making import Collate, Transform
 from discreet.learn.reading.rows import Making
 from discreet.ledger import Account
@@ -21,6 +22,8 @@ __all__ = [
     "Training",
     "TrainingOptions",
 ]
+
+_WIDEST: Final = 2**33  # between the least and the most noise that can be drawn
 
 SamplingName = Literal["poisson", "truncated", "without_replacement", "full"]
 
@@ -64,9 +67,10 @@ class ExecutionOptions(TypedDict, total=False):
 class TrainingOptions(ExecutionOptions, total=False):
     """Keywords of :func:`prepare`: how private the run is, how long it is, and who asks for it.
 
-    ``epsilon`` or ``noise_multiplier``, at ``delta``. ``epochs`` or ``steps``, of ``batch_size``
-    units out of a public ``population``, ``rows_per_unit`` of each. ``who`` and ``purpose``, for
-    the ledger. And those of :class:`ExecutionOptions`.
+    ``epsilon`` or ``noise_multiplier``, at ``delta``; both where the noise follows a schedule,
+    :class:`Stages`, whose numbers are then relative to each other. ``epochs`` or ``steps``, of
+    ``batch_size`` units out of a public ``population``, ``rows_per_unit`` of each. ``who`` and
+    ``purpose``, for the ledger. And those of :class:`ExecutionOptions`.
 
     >>> import torch
     >>> from discreet.learn import prepare
@@ -84,7 +88,7 @@ class TrainingOptions(ExecutionOptions, total=False):
     epochs: Number | None
     steps: int | None
     batch_size: int | None
-    noise_multiplier: Number | None
+    noise_multiplier: Number | Stages[Number] | None
     population: int | None
     rows_per_unit: int
     who: str
@@ -135,7 +139,7 @@ class Training(Execution):
     epochs: Number | None = None
     steps: int | None = None
     batch_size: int | None = None
-    noise_multiplier: Number | None = None
+    noise_multiplier: Number | Stages[Number] | None = None
     population: int | None = None
     rows_per_unit: int = 1
     who: str = "trainer"
@@ -144,10 +148,12 @@ class Training(Execution):
     def __post_init__(self) -> None:
         probability(self.delta, name="delta", hint="Gaussian noise needs a delta above 0.")
         Execution.__post_init__(self)
-        if (self.epsilon is None) == (self.noise_multiplier is None):
+        is_staged = isinstance(self.noise_multiplier, Stages)
+        if (self.epsilon is None) == (self.noise_multiplier is None) and not is_staged:
             raise ParameterError(
                 "give either epsilon=, for which the noise is found, or noise_multiplier=, for "
-                "which private.spent tells the epsilon.",
+                "which private.spent tells the epsilon. Both go together only if noise_multiplier "
+                "is a schedule, Stages(...), of which epsilon sets the level.",
                 parameter="epsilon",
             )
         if (self.epochs is None) == (self.steps is None):
@@ -155,9 +161,21 @@ class Training(Execution):
                 "give either epochs= or steps=; an epoch is population / batch_size steps.",
                 parameter="epochs",
             )
-        for name in ("epsilon", "noise_multiplier", "epochs"):
+        for name in ("epsilon", "epochs"):
             if getattr(self, name) is not None:
                 positive(getattr(self, name), name=name)
+        noises = [positive(noise, name="noise_multiplier") for noise in self.noise.values]
+        if self.epsilon is not None and max(noises) > _WIDEST * min(noises):
+            raise ParameterError(
+                "the stages of noise_multiplier must be within 2**33 times each other, or one of "
+                "them is noise that cannot be drawn.",
+                parameter="noise_multiplier",
+            )
+
+    @property
+    def noise(self) -> Stages[Number]:
+        """The noise multipliers that were asked for, or how large they are to each other."""
+        return Stages.of(1 if self.noise_multiplier is None else self.noise_multiplier)
 
     def steps_of(self, sampling: Sampling) -> int:
         """Return how many steps were asked for, with batches like these."""
@@ -166,13 +184,18 @@ class Training(Execution):
         rounds = positive(self.epochs, name="epochs")
         return max(1, ceil(rounds * sampling.population / Fraction(sampling.expected)))
 
-    def noise_for(self, sampling: Sampling, steps: int) -> float:
-        """Return the noise multiplier that was asked for, or the least that keeps epsilon."""
-        if self.noise_multiplier is not None:
-            return float_up(positive(self.noise_multiplier, name="noise_multiplier"))
-        assert self.epsilon is not None
-        return calibrate(
-            lambda noise: sampling.loss(noise_multiplier=noise) * steps,
-            epsilon=self.epsilon,
-            delta=probability(self.delta, name="delta"),
-        )
+    def noise_for(self, sampling: Sampling, steps: int) -> Stages[float]:
+        """Return the noise multipliers that were asked for, or the least that keep epsilon."""
+        given = self.noise.changed(lambda noise: positive(noise, name="noise_multiplier"))
+        unit = 1 if self.epsilon is None else max(given.values)
+
+        def times(level: float) -> Stages[float]:
+            return given.changed(lambda noise: float_up(noise / unit * Fraction(level)))
+
+        def loss(level: float) -> Loss:
+            return loss_of_steps(sampling, times(level).spans(0, steps))
+
+        if self.epsilon is None:
+            return times(1.0)
+        delta = probability(self.delta, name="delta")
+        return times(calibrate(loss, epsilon=self.epsilon, delta=delta))

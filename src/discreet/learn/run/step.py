@@ -12,6 +12,7 @@ from discreet.errors import DataError, ParameterError
 from discreet.learn.choices.adaptive import AdaptiveState
 from discreet.learn.choices.clipping import Clipping
 from discreet.learn.choices.draws import Indices
+from discreet.learn.choices.stages import Stages
 from discreet.learn.following.batch_tree import blank, leaves, with_leaves
 from discreet.learn.following.calls.chance import kept
 from discreet.learn.following.function_identity import identity_of
@@ -47,8 +48,12 @@ class Part:
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class Drawing:
-    """A batch that was drawn: its micro-batches, or how drawing it failed. It shows neither."""
+    """A batch that was drawn for a step: its micro-batches, or how drawing it failed.
 
+    It shows neither. The number of the step, by which it was paid, decides about noise and clip.
+    """
+
+    number: int
     parts: list[Part]
     failure: Exception | None = None
 
@@ -61,7 +66,7 @@ class Stepping:
     rows: Rows
     units: UnitRows
     promise: Promise
-    clipping: Clipping
+    clippings: Stages[Clipping]
     engine: GradientEngine
     adder: GradientEngine | Replaying  # the engine, or graphs of it
     team: Team
@@ -73,19 +78,23 @@ class Stepping:
     zeros: dict[Any, tuple[Any, int]] = field(default_factory=dict, repr=False)
 
     @property
-    def clip(self) -> float:
-        """What no unit's contribution exceeds."""
-        return self.clipping.sensitivity
+    def clipping(self) -> Clipping:
+        """How gradients are clipped in the step that is computed, or was last."""
+        return self.engine.clipping
+
+    def clip(self, number: int) -> float:
+        """Return what no unit's contribution to a step exceeds."""
+        return self.clippings.at(number).sensitivity
 
     @property
     def size(self) -> int:
         """How many numbers are trained."""
         return self.engine.flat.buffer.numel()
 
-    @property
-    def noise_scale(self) -> float:
-        """The standard deviation of the noise in the mean gradient."""
-        return self.promise.gradient_noise * self.clip / self.promise.sampling.expected
+    def noise_scale(self, number: int) -> float:
+        """Return the standard deviation of the noise in a step's mean gradient."""
+        noise = self.promise.gradient_noise(number) * self.clip(number)
+        return noise / self.promise.sampling.expected
 
     def try_out(self, loss_fn: LossFunction) -> None:
         """Refuse what can not be handled before a step is paid for.
@@ -143,12 +152,15 @@ class Stepping:
             return error
         return None
 
-    def begin(self) -> Drawing:
-        """Draw a batch that is paid for, and begin to read it; a failure is told at its use."""
+    def begin(self, number: int) -> Drawing:
+        """Draw the batch of a step that is paid for, and begin to read it.
+
+        A failure is told at its use.
+        """
         try:
-            return Drawing(self._parts(*self.team.share(self.team.lead(self.draw))))
+            return Drawing(number, self._parts(*self.team.share(self.team.lead(self.draw))))
         except Exception as error:
-            return Drawing([], error)
+            return Drawing(number, [], error)
 
     def sum_up(self, loss_fn: LossFunction, drawing: Drawing) -> None:
         """Leave the noisy mean gradient of a batch in the buffer.
@@ -196,16 +208,23 @@ class Stepping:
         if drawing.failure is not None:
             raise drawing.failure
         parts = drawing.parts
+        self.enter(drawing.number)
         if self.debug:
             self._sum(loss_fn, parts, is_careful=False)
         elif not attempt(partial(self._sum, loss_fn, parts, is_careful=False)):
             self.clear()
             self.engine.is_spoilt.fill_(value=True)
-        self._add_noise()
+        self._add_noise(drawing.number)
         if self._is_spoilt():
             # Rare, and unseen: the sum was thrown away, with the noise on it.
             self._sum(loss_fn, parts, is_careful=True)
-            self._add_noise()
+            self._add_noise(drawing.number)
+
+    def enter(self, number: int) -> None:
+        """Clip as the stage of a step says."""
+        clipping = self.clippings.at(number)
+        if self.engine.clipping is not clipping:
+            self.engine.clipping = clipping
 
     def _is_spoilt(self) -> bool:
         """Say whether a gradient of any process was not finite."""
@@ -318,7 +337,7 @@ class Stepping:
         weights = torch.from_numpy(counts).to(device)
         return (moved(taken.batch, device), weights), WeightedLoss(loss_fn), part.units
 
-    def _add_noise(self) -> None:
+    def _add_noise(self, number: int) -> None:
         """Bring the sums of all processes together, add noise once, hand out what is private."""
         buffer = self.engine.flat.buffer
         self.team.sum_(buffer)
@@ -327,8 +346,8 @@ class Stepping:
         if self.team.is_first:
             add_noise_(
                 buffer,
-                sensitivity=self.clip,
-                noise_multiplier=self.promise.gradient_noise,
+                sensitivity=self.clip(number),
+                noise_multiplier=self.promise.gradient_noise(number),
                 divide_by=self.promise.sampling.expected,
                 source=self.source,
             )

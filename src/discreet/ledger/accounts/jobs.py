@@ -53,6 +53,19 @@ class Job:
         """How many steps have not begun."""
         return sum(self._left)
 
+    def left_of(self, step: Loss) -> int:
+        """Return how many steps of this loss have not begun.
+
+        >>> from discreet.accounting import PureLoss
+        >>> from discreet.testing import temporary_account
+        >>> first, second = PureLoss(epsilon=0.1), PureLoss(epsilon=0.2)
+        >>> with temporary_account(epsilon=1) as account:
+        ...     job = account.reserve(first * 3 + second, who="ana", purpose="model")
+        ...     job.left, job.left_of(first), job.left_of(PureLoss(epsilon=0.3))
+        (4, 3, 0)
+        """
+        return dict(zip(self._parts, self._left, strict=True)).get(step, 0)
+
     @property
     def is_open(self) -> bool:
         """Whether it can still spend."""
