@@ -88,6 +88,30 @@ def made_up(batch: Any, few: int, units: int, *, seed: int = 0) -> Any:
     return with_leaves(batch, iter(found))
 
 
+def contrasting(batch: Any, few: int, units: int, *, seed: int = 0) -> Any:
+    """Return a batch as :func:`made_up` does, whose rows differ even if those of the batch do not.
+
+    Floats are drawn between the smallest and the largest of the batch, or up to 0 and 1 where
+    these are one number.
+
+    >>> len(contrasting((torch.zeros(2, 3),), 3, 2)[0].unique())
+    9
+    """
+    made = made_up(batch, few, units, seed=seed)
+    chance = torch.Generator(device="cpu").manual_seed(seed)
+    found = []
+    for tensor in leaves(made):
+        values = tensor
+        if tensor.is_floating_point() and tensor.numel():
+            low, high = float(tensor.min()), float(tensor.max())
+            if low == high:
+                low, high = min(low, 0.0), max(high, 1.0)
+            drawn = torch.rand(tensor.shape, generator=chance, device="cpu")
+            values = (low + (high - low) * drawn).to(tensor)
+        found.append(values)
+    return with_leaves(made, iter(found))
+
+
 def blank(tree: Any) -> Any:
     """Return a batch of this form with nothing in it but zeros: an error about it shows no data.
 

@@ -131,7 +131,20 @@ def _iterated(tensor: Tensor) -> Any:
     return iter(tensor.unbind(0))
 
 
+def _emptied(like: Any) -> Any:
+    """Return what makes zeros: memory that nobody has written holds what others have left."""
+
+    def expanded(*args: Any, memory_format: Any = None, **kwargs: Any) -> Any:
+        made = like(*args, **kwargs)
+        return made if memory_format is None else made.contiguous(memory_format=memory_format)
+
+    return expanded
+
+
 EXPANSIONS: dict[Any, Any] = {
+    torch.empty: _emptied(torch.zeros),
+    torch.empty_like: torch.zeros_like,
+    Tensor.new_empty: Tensor.new_zeros,
     Tensor.__iter__: _iterated,
     F.multi_head_attention_forward: _unguarded(F.multi_head_attention_forward),
     torch.lstm: _recurrent("lstm"),

@@ -1,7 +1,11 @@
 """Follow every use of a trainable parameter through one forward and one backward pass."""
 
+import copy
 import functools
+import gc
+import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, final
 
 import torch
@@ -10,9 +14,10 @@ from torch.overrides import TorchFunctionMode
 
 from discreet.errors import ParameterError
 from discreet.learn.following.axis.labels import Axis
+from discreet.learn.following.axis.refusals import kept_error
 from discreet.learn.following.batch_tree import tensors
 from discreet.learn.following.calls.call_log import CallLog, TorchCall, described
-from discreet.learn.following.calls.matching import Matching
+from discreet.learn.following.calls.matching import Diverged, Matching
 from discreet.learn.following.calls.questions import LEAVES, QUESTIONS, SIZES_ASKED, not_done
 from discreet.learn.following.contributions import Contribution, Dense, Lookup
 from discreet.learn.norms.dispatch import wide
@@ -30,18 +35,6 @@ class Rooted(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[None, None]:
         return None, None
-
-
-def calmly(func: Any, args: Any, kwargs: Any) -> Any:
-    """Call a torch function without dropout: the same rows then give the same numbers."""
-    if "dropout" in func.__name__:
-        kept = args[0] if args else kwargs["input"]
-        return kept.view_as(kept)
-    if kwargs.get("dropout_p"):
-        kwargs = {**kwargs, "dropout_p": 0.0}
-    if func is torch.nn.functional.scaled_dot_product_attention and len(args) > 4:
-        args = (*args[:4], 0.0, *args[5:])
-    return func(*args, **kwargs)
 
 
 @final
@@ -85,7 +78,6 @@ class Recorder(TorchFunctionMode):
         rules: dict[Any, Any],
         expansions: dict[Any, Any],
         fallback: Callable[..., Any],
-        is_calm: bool = False,
     ) -> None:
         super().__init__()
         self.units = units
@@ -99,14 +91,25 @@ class Recorder(TorchFunctionMode):
         self._rules = rules
         self._expansions = expansions
         self._fallback = fallback
-        self.is_calm = is_calm  # without dropout
         self._is_backward = False
         self._anchor = torch.zeros((), requires_grad=True)
         self._axes: dict[int, Axis | None] = {}
         self.results: tuple[Axis | None, ...] = ()
+        # A call that fails ends the pass: who catches the error would let one row decide for all.
+        self._failed: Exception | None = None
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
+        if self._failed is not None:
+            raise self._failed
+        try:
+            return self._called(func, args, kwargs or {})
+        except Exception as error:
+            if self._is_backward:
+                raise  # a checkpoint ends so what it computes again
+            self._failed = _again_raised(error)
+            raise
+
+    def _called(self, func: Any, args: Any, kwargs: Any) -> Any:
         if func in self._expansions:
             with self:
                 return self._expansions[func](*args, **kwargs)
@@ -123,10 +126,7 @@ class Recorder(TorchFunctionMode):
         if self._is_backward:
             return self._again(func, args, kwargs, operands, given)
         call = self._matching.call(func, operands, given)
-        if is_met:
-            result = self._met(call, func, args, kwargs, operands)
-        else:
-            result = calmly(func, args, kwargs) if self.is_calm else func(*args, **kwargs)
+        result = self._met(call, func, args, kwargs, operands) if is_met else func(*args, **kwargs)
         self._matching.mark(call, result)
         return result
 
@@ -240,7 +240,7 @@ class Recorder(TorchFunctionMode):
         """Do what the forward pass did, unwatched: a checkpoint computes it a second time."""
         call = self._matching.again(func, operands, given)
         if call is None:
-            if func in SIZES_ASKED:
+            if func in SIZES_ASKED and _is_asked_by_a_checkpoint():
                 return func(*args, **kwargs)
             if not operands and not any(tensors(found := func(*args, **kwargs))):
                 return found  # such as a switch
@@ -251,7 +251,7 @@ class Recorder(TorchFunctionMode):
                 parameter="model",
             )
         if not any(id(t) in self._followed for t in operands):
-            result = calmly(func, args, kwargs) if self.is_calm else func(*args, **kwargs)
+            result = func(*args, **kwargs)
         elif all(id(t) in self._followed for t in operands):
             result = self._follow(func, args, kwargs)
         else:
@@ -262,12 +262,25 @@ class Recorder(TorchFunctionMode):
 
     def finish(self, losses: Any) -> None:
         """Compare what the forward pass returned, too."""
+        if self._failed is not None:
+            raise self._failed
         self._matching.finish(losses)
 
     def forget(self) -> None:
         """Let go of everything: hooks hold the recorder, and what it keeps leads to the hooks."""
         for kept in (self.contributions, self._followed, self._plain, self._lookups, self._axes):
             kept.clear()
+        self._matching.forget()
+
+    def check_nothing_stays(self) -> None:
+        """Refuse a pass of which a tensor of rows is still there, when it is over."""
+        made = self._matching.made
+        for generation in (None, 1, 2):  # some models leave circles behind
+            if generation is not None:
+                gc.collect(generation)
+            if all(one() is None for one in made):
+                return
+        raise kept_error()
 
     def begin_backward(self) -> None:
         """Stop recording uses: the forward pass is over."""
@@ -293,6 +306,22 @@ class Recorder(TorchFunctionMode):
             for leaf, grad in zip(leaves, found, strict=True):
                 if grad is not None:
                     self.contributions[id(leaf)].append(Dense(wide(grad)))
+
+
+def _is_asked_by_a_checkpoint() -> bool:
+    """Say whether it is torch that compares sizes, not a user who counts examples."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__") == __name__:
+        frame = frame.f_back
+    return frame is not None and frame.f_globals.get("__name__") == "torch.utils.checkpoint"
+
+
+def _again_raised(error: Exception) -> Exception:
+    """Return what to raise once more, without the frames of the first time."""
+    if isinstance(error, (Diverged, ParameterError)):
+        again = copy.copy(error)
+        return again.with_traceback(None)
+    return RuntimeError(f"a torch function has failed in the forward pass: {type(error).__name__}")
 
 
 def _quietly(then: Callable[[Tensor], None], grad: Tensor) -> None:

@@ -13,9 +13,10 @@ from torch import Tensor, nn
 from discreet.errors import ParameterError
 from discreet.learn.choices.adaptive import AdaptiveState
 from discreet.learn.choices.clipping import Clipping
-from discreet.learn.following.batch_tree import leaves, of_units
+from discreet.learn.following.batch_tree import leaves, of_units, with_leaves
 from discreet.learn.following.calls.call_log import CallLog
 from discreet.learn.following.calls.chance import Chance
+from discreet.learn.following.calls.closed_doors import closed_doors
 from discreet.learn.following.calls.custom_functions import refusing_custom_functions
 from discreet.learn.following.calls.matching import Diverged
 from discreet.learn.following.calls.trace import traced
@@ -108,9 +109,12 @@ class GradientEngine:
         recorder, losses = self.record(loss_fn, batch, units=units, counted=counted)
         try:
             with torch.no_grad(), torch.autocast(self.flat.buffer.device.type, enabled=False):
-                return self._add(recorder, losses.detach(), is_careful=is_careful)
+                clipped = self._add(recorder, losses.detach(), is_careful=is_careful)
         finally:
+            del losses
             recorder.forget()
+        recorder.check_nothing_stays()
+        return clipped
 
     def is_tried(self, loss_fn: LossFunction) -> bool:
         """Say whether a loss function was tried out."""
@@ -126,8 +130,11 @@ class GradientEngine:
 
     def try_out(self, loss_fn: LossFunction, batch: Any, *, units: int) -> None:
         """Refuse a model or a loss that can not be handled, on made-up rows like these."""
-        if not self.is_tried(loss_fn) and check_gradients(self, loss_fn, batch, units=units):
-            self._checked.add(identity_of(loss_fn))
+        if self.is_tried(loss_fn):
+            return
+        with _as_written():
+            if check_gradients(self, loss_fn, batch, units=units):
+                self._checked.add(identity_of(loss_fn))
 
     def record(
         self,
@@ -137,7 +144,6 @@ class GradientEngine:
         units: int,
         counted: int | None = None,
         before_backward: Callable[[Recorder, Tensor], None] | None = None,
-        is_calm: bool = False,
     ) -> tuple[Recorder, Tensor]:
         """Run forward and backward, and return what every use of a parameter contributes.
 
@@ -149,7 +155,7 @@ class GradientEngine:
         while fruitless < _TRIES:
             chance = Chance.now()
             try:
-                return self._record(loss_fn, batch, units, counted, before_backward, is_calm)
+                return self._record(loss_fn, batch, units, counted, before_backward)
             except Diverged:
                 chance.restore()  # so that the trace takes the branch that this pass took
                 before = len(known)
@@ -168,9 +174,9 @@ class GradientEngine:
         units: int,
         counted: int | None,
         before_backward: Callable[[Recorder, Tensor], None] | None,
-        is_calm: bool,
     ) -> tuple[Recorder, Tensor]:
         key = self._key(loss_fn, batch, units)
+        batch = with_leaves(batch, iter([tensor.detach() for tensor in leaves(batch)]))
         recorder = Recorder(
             self.model,
             self.flat.parameters,
@@ -180,13 +186,13 @@ class GradientEngine:
             rules=RULES,
             expansions=EXPANSIONS,
             fallback=fallback,
-            is_calm=is_calm,
         )
         for parameter in self.flat.parameters:
             parameter.grad = None
         device = self.flat.buffer.device.type
         with _as_written(), refusing_custom_functions(Rooted), recorder:
-            losses = loss_fn(self.model, batch)
+            with closed_doors():
+                losses = loss_fn(self.model, batch)
             recorder.begin_backward()
             with torch._C.DisableTorchFunction():
                 recorder.finish(losses)

@@ -1,10 +1,8 @@
 """Try a model on made-up rows before training: is each unit's gradient that unit's alone?
 
 The second line: that a model keeps units apart is decided from its operations, without any number
-(``docs/proofs/unit_axis.md``). Here the rules that form gradients are tried as well. The engine is
-run on three units several times, with the same chance: one of them keeps its rows, and its
-gradient must not change when the others get new ones, nor (without dropout) when it is elsewhere in
-a smaller batch. Together they must have the gradient that plain autograd finds.
+(``docs/proofs/unit_axis.md``). Here the loss is tried by itself (``apart_check``), and the engine
+with its rules: each of three units must have the gradient that plain autograd finds for its losses.
 """
 
 import functools
@@ -18,9 +16,10 @@ import torch
 from torch import Tensor, nn
 
 from discreet.errors import ParameterError
-from discreet.learn.following.batch_tree import leaves, made_up, with_leaves
+from discreet.learn.following.batch_tree import made_up
 from discreet.learn.following.calls.chance import kept, seed_all
 from discreet.learn.following.contributions import joined
+from discreet.learn.gradients.apart_check import UNITS, Own, check_apart, own_gradients
 from discreet.learn.gradients.loss_function import LossFunction
 from discreet.learn.norms.dispatch import wide
 
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from discreet.learn.following.recorder import Recorder
     from discreet.learn.gradients.engine import GradientEngine
 
-_UNITS = 3
-_KEPT = (0, 1)  # the units that keep their rows in turn: what comes later, and what came before
 _JITTER = 0.1  # added to the weights, so that none is zero and hides what lies behind it
 
 
@@ -43,65 +40,33 @@ def check_gradients(
     if nothing could be compared, because every gradient was zero or none was finite.
     """
     seed = secrets.randbelow(2**31)
-    first = made_up(batch, _UNITS, units, seed=seed)
-    others = made_up(batch, _UNITS, units, seed=seed + 1)
+    model, parameters = engine.model, engine.flat.parameters
+    rows = made_up(batch, UNITS, units, seed=seed)
     with _shaken(engine, seed):
-        before, _ = _gradients(engine, loss_fn, first, seed=seed)
+        grads, bits = _gradients(engine, loss_fn, rows, seed=seed)
+        tolerance = _tolerance(engine, bits)
         state = _state(engine)
-        after = []
-        for unit in _KEPT:
-            rows = _with_unit_of(unit, first, others)
-            grads, bits = _gradients(engine, loss_fn, rows, seed=seed)
-            after.append(grads)
+        check_apart(model, parameters, loss_fn, batch, units=units, seed=seed, tolerance=tolerance)
         _check_state(state, _state(engine))
-        total = _by_autograd(engine, loss_fn, rows, seed)
-        calm, moved = _without_chance(engine, loss_fn, first, seed)
-    size = float(torch.stack([wide(grad).norm() for grad in total]).norm())
-    if not 0 < size < math.inf:
+        plain = _by_autograd(engine, loss_fn, rows, seed)
+    return _check_exact(engine, grads, plain, tolerance)
+
+
+def _check_exact(
+    engine: "GradientEngine", grads: list[Tensor], plain: list[Own], tolerance: float
+) -> bool:
+    """Compare the engine's gradients with autograd's; return False if nothing can be compared."""
+    sizes = [float(torch.stack([wide(g).norm() for g in own[1:]]).norm()) for own in plain]
+    if not 0 < max(sizes) < math.inf:
         return False
-    tolerance = _tolerance(engine, bits)
-    for index, (name, whole) in enumerate(zip(engine.flat.names, total, strict=True)):
-        for unit, grads in zip(_KEPT, after, strict=True):
-            if _differ(before[index][unit], grads[index][unit], 1e-3 * size):
+    for index, name in enumerate(engine.flat.names):
+        for unit, own in enumerate(plain):
+            if _differ(grads[index][unit], own[1 + index], tolerance * max(sizes)):
                 raise _refusal(
-                    f"the gradient of {name} for one example changes with the other examples of "
-                    "the batch. Look for layers that mix examples (statistics or sums over the "
-                    "batch)."
+                    f"the gradient of {name} could not be followed. Activation checkpoints need "
+                    "use_reentrant=False."
                 )
-        if moved and any(
-            _differ(calm[index][unit], moved[index][place], tolerance * _size(calm, unit))
-            for place, unit in enumerate(reversed(_KEPT))
-        ):
-            raise _refusal(
-                f"the gradient of {name} for one example changes with its place in the batch, or "
-                "with the size of the batch. Do not divide by that: the noisy sum is divided by "
-                "the expected size."
-            )
-        if _differ(after[-1][index].sum(0), whole, tolerance * size):
-            raise _refusal(
-                f"the gradient of {name} could not be followed. Activation checkpoints need "
-                "use_reentrant=False."
-            )
     return True
-
-
-def _without_chance(
-    engine: "GradientEngine", loss_fn: LossFunction, batch: Any, seed: int
-) -> tuple[list[Tensor], list[Tensor]]:
-    """Return the gradients among three units, and of two of these in the other order.
-
-    The second is empty if chance is left in the model, so that they can not be compared.
-    """
-    calm, again = (
-        _gradients(engine, loss_fn, batch, seed=one, is_calm=True)[0] for one in (seed, seed + 1)
-    )
-    if not all(torch.equal(*pair) for pair in zip(calm, again, strict=True)):
-        return calm, []
-    two = [
-        torch.cat([_rows_of(unit, tensor) for unit in reversed(_KEPT)]) for tensor in leaves(batch)
-    ]
-    few = with_leaves(batch, iter(two))
-    return calm, _gradients(engine, loss_fn, few, units=len(_KEPT), seed=seed, is_calm=True)[0]
 
 
 def _gradients(
@@ -110,21 +75,18 @@ def _gradients(
     batch: Any,
     *,
     seed: int,
-    units: int = _UNITS,
-    is_calm: bool = False,
 ) -> tuple[list[Tensor], int]:
     """Return the gradients of the units, parameter by parameter; and the fewest bits used."""
     seed_all(engine.flat.buffer.device, seed)
     recorder, _ = engine.record(
         loss_fn,
         batch,
-        units=units,
+        units=UNITS,
         before_backward=functools.partial(_check_leaves, engine),
-        is_calm=is_calm,
     )
     with torch.no_grad():
         found = [
-            joined(parts).dense() if parts else parameter.new_zeros(units, *parameter.shape)
+            joined(parts).dense() if parts else parameter.new_zeros(UNITS, *parameter.shape)
             for parameter in engine.flat.parameters
             for parts in [recorder.contributions[id(parameter)]]
         ]
@@ -135,26 +97,15 @@ def _gradients(
 
 def _by_autograd(
     engine: "GradientEngine", loss_fn: LossFunction, batch: Any, seed: int
-) -> list[Tensor]:
+) -> list[Own]:
     seed_all(engine.flat.buffer.device, seed)
     try:
-        grads: list[Tensor | None] = list(
-            torch.autograd.grad(
-                loss_fn(engine.model, batch).sum(), engine.flat.parameters, allow_unused=True
-            )
-        )
+        losses = loss_fn(engine.model, batch)
+        return own_gradients(losses, engine.flat.parameters, UNITS, range(UNITS))
     except RuntimeError as error:
         if "checkpoint" not in str(error):
             raise
         raise _refusal("activation checkpoints need use_reentrant=False.") from error
-    return [
-        torch.zeros_like(p) if grad is None else grad
-        for p, grad in zip(engine.flat.parameters, grads, strict=True)
-    ]
-
-
-def _size(grads: list[Tensor], unit: int) -> float:
-    return float(torch.stack([grad[unit].norm() for grad in grads]).norm())
 
 
 def _differ(one: Tensor, other: Tensor, most: float) -> bool:
@@ -212,20 +163,6 @@ def _check_state(one: dict[str, Tensor], other: dict[str, Tensor]) -> None:
 
 def _refusal(message: str) -> ParameterError:
     return ParameterError(f"{message} Nothing was released.", parameter="model")
-
-
-def _rows_of(unit: int, tensor: Tensor) -> Tensor:
-    each = tensor.shape[0] // _UNITS
-    return tensor[unit * each : (unit + 1) * each]
-
-
-def _with_unit_of(unit: int, batch: Any, others: Any) -> Any:
-    """Return other rows, with the rows of one unit as they were."""
-    rows = []
-    for mine, new in zip(leaves(batch), leaves(others), strict=True):
-        parts = [_rows_of(one, mine if one == unit else new) for one in range(_UNITS)]
-        rows.append(torch.cat(parts))
-    return with_leaves(batch, iter(rows))
 
 
 @contextmanager

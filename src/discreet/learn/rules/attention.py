@@ -46,4 +46,4 @@ def attention(
 
     scores = rec.watch(scores, attn_mask, then=then)
     weights = torch.softmax(scores, -1).to(value.dtype)
-    return torch.matmul(F.dropout(weights, 0.0 if rec.is_calm else dropout_p), value)
+    return torch.matmul(F.dropout(weights, dropout_p), value)

@@ -113,11 +113,10 @@ class Following(TorchDispatchMode):
 
     def _followed(self, op: Operation, args: Any, kwargs: Any) -> Any:
         rule = rule_of(op)
-        if rule is None or "out" in op.func._schema.overload_name.split("_"):
+        if rule is None:
             raise op.refused("has no rule that says that it keeps examples apart")
         axes = rule(op)
-        if op.is_in_place and axis_of(op.tensors[0]) is None:
-            raise op.mixing("writes into what is shared by")
+        op.require_own_memory()
         args, kwargs = tree_map_only(Tensor, self._faked, (args, kwargs))
         try:
             with self.count.inside(), self.mode:

@@ -78,10 +78,12 @@ def _indexed(op: Operation) -> Axis:
     is_together = used[-1] - used[0] + 1 == len(used)
     front = used[0] if is_together else 0
     found = _broadcast(op, given, most)
+    for place, one in enumerate(indices):
+        own = None if one is None else axis_of(one)
+        if own is not None and own.kind == "index" and (axis is None or place != axis.dim):
+            raise op.refused("uses the places of examples in the batch as numbers")
     if axis is None:
         assert found is not None
-        if any((own := axis_of(one)) is not None and own.kind == "index" for one in given):
-            raise op.refused("uses the places of examples in the batch as numbers")
         return Axis(front + found.dim, found.outer, found.inner)
     if axis.dim in used:
         picked = indices[axis.dim]

@@ -6,7 +6,7 @@ from typing import Any, final
 from torch import Tensor
 
 from discreet.errors import ParameterError
-from discreet.learn.following.axis.labels import Axis, axis_of
+from discreet.learn.following.axis.labels import Axis, axis_of, counts_units
 from discreet.learn.following.axis.refusals import refusal
 
 
@@ -56,6 +56,18 @@ class Operation:
         dim, count = int(self.values[name]), self.values[of].dim() + extra
         return dim % count if count else 0
 
+    def require_own_memory(self) -> None:
+        """Refuse to write but into memory of which each place is one unit's."""
+        for one in self.func._schema.arguments:
+            if one.alias_info is None or not one.alias_info.is_write or self[one.name] is None:
+                continue
+            for tensor in _within([self[one.name]]):
+                axis = axis_of(tensor)
+                if one.is_out or axis is None or _is_shared(tensor, axis):
+                    raise self.mixing("writes into what is shared by")
+                if axis.kind == "index":
+                    raise self.refused("overwrites the places of examples in the batch")
+
     def aligned(self, tensors: Iterable[Tensor] | None = None) -> Axis | None:
         """Return the axis of what several tensors give when they are broadcast together."""
         found = self.tensors if tensors is None else list(tensors)
@@ -93,6 +105,12 @@ class Operation:
     def mixing(self, what: str) -> ParameterError:
         """Return the error of an operation along the unit axis."""
         return self.refused(f"{what} the examples of a batch")
+
+
+def _is_shared(tensor: Tensor, axis: Axis) -> bool:
+    """Say whether units share memory, as what is expanded does."""
+    stride = tensor.stride(axis.dim)
+    return not counts_units(stride) and int(stride) == 0
 
 
 def _within(values: Iterable[Any]) -> Iterable[Tensor]:

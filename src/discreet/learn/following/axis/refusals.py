@@ -1,6 +1,8 @@
 """How a model or a loss is refused: by the operation's name and the line that calls it."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -14,6 +16,7 @@ _LIBRARIES: Final = (
     str(Path(__file__).parents[2]),  # discreet.learn
     str(Path(sys.modules["contextlib"].__file__ or "").parent),
 )
+_raised: list[ParameterError] = []
 _SITE: Final = str(Path(torch.__file__).parents[1])
 _HOW: Final = "Compute each example's loss from that example alone, with reduction='none'."
 
@@ -35,9 +38,34 @@ def _is_installed_elsewhere(name: str) -> bool:
     return name.startswith(_SITE) and not name.startswith(_LIBRARIES[:2])
 
 
+@contextmanager
+def noticed_refusals() -> Iterator[None]:
+    """Raise in the end what was refused on the way, if a user's code has caught it."""
+    before = list(_raised)
+    _raised.clear()
+    try:
+        yield
+        if _raised:
+            raise _raised[0]
+    finally:
+        _raised[:] = before
+
+
 def refusal(operation: str, reason: str, *, advice: str = _HOW) -> ParameterError:
     """Return the error that refuses an operation, with the line that calls it."""
-    return ParameterError(
+    error = ParameterError(
         f"{operation} at {line_of_user()} {reason}. {advice} Nothing was released.",
+        parameter="model",
+    )
+    _raised.append(error)
+    return error
+
+
+def kept_error() -> ParameterError:
+    """Return the error of a pass that keeps something of the rows."""
+    return ParameterError(
+        "the forward pass keeps a tensor of the examples, or one that was computed from them, in "
+        "an attribute or a variable that outlives the step. Keep nothing of the rows. Nothing was "
+        "released.",
         parameter="model",
     )

@@ -50,17 +50,17 @@ class UnitCount(ShapeEnv):
         )
         self.units: Any = self.create_symintnode(symbol, hint=_HINT)
         self._symbol = symbol
-        self._is_inside = False
+        self.is_inside = False
         self._known: dict[Any, Any] = {}
 
     @contextmanager
     def inside(self) -> Iterator[None]:
         """Let torch's own code ask what it likes."""
-        before, self._is_inside = self._is_inside, True
+        before, self.is_inside = self.is_inside, True
         try:
             yield
         finally:
-            self._is_inside = before
+            self.is_inside = before
 
     def evaluate_expr(self, orig_expr: Any, *_: Any, **__: Any) -> Any:
         """Answer a question about sizes, or refuse it."""
@@ -71,7 +71,7 @@ class UnitCount(ShapeEnv):
         known = self._known[orig_expr]
         if known is not None:
             return known
-        if self._is_inside and not isinstance(orig_expr, sympy.Expr):
+        if self.is_inside and not isinstance(orig_expr, sympy.Expr):
             return sympy.sympify(orig_expr).xreplace({self._symbol: sympy.Integer(_HINT)})
         raise refusal(
             "the number of examples",

@@ -101,9 +101,9 @@ _BY_RULE: Final[dict[Rule, str]] = {
     "_upsample_bilinear2d_aa _upsample_bicubic2d_aa fractional_max_pool2d max_unpool2d",
     networks.spatial(3): "avg_pool3d max_pool3d_with_indices adaptive_max_pool3d "
     "_adaptive_avg_pool3d reflection_pad3d replication_pad3d upsample_trilinear3d "
-    "upsample_nearest3d _upsample_nearest_exact3d pixel_shuffle pixel_unshuffle channel_shuffle "
-    "native_channel_shuffle",
-    networks.first_dim: "grid_sampler_2d grid_sampler_3d _grid_sampler_2d_cpu_fallback",
+    "upsample_nearest3d _upsample_nearest_exact3d pixel_shuffle pixel_unshuffle",
+    networks.first_dim: "channel_shuffle native_channel_shuffle grid_sampler_2d grid_sampler_3d "
+    "_grid_sampler_2d_cpu_fallback",
     networks.folded: "im2col col2im",
     networks.affine_grid: "affine_grid_generator",
     networks.loss: "mse_loss smooth_l1_loss huber_loss binary_cross_entropy soft_margin_loss "

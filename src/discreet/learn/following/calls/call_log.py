@@ -77,6 +77,7 @@ class TorchCall:
     given: tuple[Any, ...]
     operands: tuple[Axis | None, ...]
     results: tuple[Axis | None, ...]
+    shapes: tuple[Any, ...]
 
     @property
     def name(self) -> str:
@@ -89,12 +90,14 @@ class TorchCall:
 class CallLog:
     """An approved forward pass: its calls, what it takes from outside, and where losses come from.
 
+    Shapes are compared as well: a float, a mask or a parameter's ``data`` may change them.
     ``outside`` are the tensors of the batch (None here) and then whatever else was met; they are
     held, so that no other tensor can get the identity of one.
     """
 
     calls: list[TorchCall] = field(default_factory=list)
     outside: list[Tensor | None] = field(default_factory=list)
+    shapes: list[Any] = field(default_factory=list)  # of what is outside, but for the batch
     losses: int = -1
     units: Units = field(default_factory=Units)
 
@@ -103,6 +106,7 @@ class CallLog:
         return (
             self.calls == other.calls
             and self.losses == other.losses
+            and self.shapes == other.shapes
             and len(self.outside) == len(other.outside)
             and all(one is two for one, two in zip(self.outside, other.outside, strict=True))
         )

@@ -1,5 +1,6 @@
 """Compare a forward pass with approved ones, call by call, while it runs."""
 
+import weakref
 from dataclasses import replace
 from typing import Any, Final, final
 
@@ -24,18 +25,24 @@ class Diverged(Exception):
 class Matching:
     """One forward pass as it is being compared."""
 
-    __slots__ = ("_batch", "_calls", "_log", "_logs", "_model", "_next", "_outside", "_units")
+    __slots__ = (
+        "_batch", "_calls", "_log", "_logs", "_model", "_next", "_outside", "_units", "made"
+    )  # fmt: skip
 
     def __init__(
         self, model: nn.Module, logs: list[CallLog], batch: list[Tensor], units: int
     ) -> None:
         self._model, self._logs, self._batch, self._units = model, logs, batch, units
         self._next = 0
+        self.made = [weakref.ref(tensor) for tensor in batch]  # what must not outlive the pass
         self._take(logs[-1])
 
     def _take(self, log: CallLog) -> None:
         self._log, self._calls = log, log.calls
         log.units.count = self._units
+        fixed = log.outside[len(self._batch) :]
+        if [t.shape for t in fixed if t is not None] != log.shapes:
+            raise Diverged
         self._outside = {
             id(t): (place, t._version)
             for place, t in enumerate([*self._batch, *log.outside[len(self._batch) :]])
@@ -112,10 +119,12 @@ class Matching:
     def mark(self, call: TorchCall, result: Any) -> None:
         """Write on what a call returns where it came from."""
         if isinstance(result, Tensor):
-            if len(call.results) != 1:
+            if len(call.results) != 1 or call.shapes[0] != tuple(result.shape):
                 raise Diverged
-            origin = (self, call.code, result._version, call.results[0] is not None)
-            setattr(result, ORIGIN, origin)
+            is_of_rows = call.results[0] is not None
+            setattr(result, ORIGIN, (self, call.code, result._version, is_of_rows))
+            if is_of_rows:
+                self.made.append(weakref.ref(result))
             return
         if not call.results:
             return
@@ -123,8 +132,16 @@ class Matching:
         if len(found) != len(call.results):
             raise Diverged
         for number, (tensor, axis) in enumerate(zip(found, call.results, strict=True)):
+            if call.shapes[number] != tuple(tensor.shape):
+                raise Diverged
             origin = (self, call.code + 2 * number, tensor._version, axis is not None)
             setattr(tensor, ORIGIN, origin)
+            if axis is not None:
+                self.made.append(weakref.ref(tensor))
+
+    def forget(self) -> None:
+        """Let go of the batch."""
+        self._batch = []
 
     def finish(self, losses: Any) -> None:
         """Compare the end: the losses must be what an approved pass returned."""

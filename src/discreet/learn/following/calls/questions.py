@@ -24,7 +24,7 @@ QUESTIONS: Final = _functions(
     """dim ndim dtype device layout requires_grad is_leaf is_cuda is_cpu is_sparse is_quantized
     is_meta is_nested is_mkldnn is_mps is_xpu element_size itemsize is_floating_point is_complex
     is_signed is_contiguous is_inference names has_names get_device ndimension is_conj is_neg
-    is_shared is_tensor is_pinned is_same_size is_ipu is_vulkan is_xla is_mtia is_maia is_sparse_csr
+    is_shared is_tensor is_pinned is_ipu is_vulkan is_xla is_mtia is_maia is_sparse_csr
     is_storage result_type can_cast promote_types retains_grad _version"""
 ) | {torch.ops.prim.device.default, torch.ops.prim.layout.default}
 # May tell the number of units: a trace gives a symbol for an answer.

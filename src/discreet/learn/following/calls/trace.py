@@ -1,6 +1,7 @@
 """Run a model and a loss once for any number of units, and say where every tensor counts them."""
 
 import gc
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final, final
@@ -15,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 from discreet.errors import ParameterError
 from discreet.learn.following.axis.dispatching import Following
 from discreet.learn.following.axis.labels import Axis, axis_of, put_axis
-from discreet.learn.following.axis.refusals import refusal
+from discreet.learn.following.axis.refusals import kept_error, noticed_refusals, refusal
 from discreet.learn.following.axis.stand_ins import STAND_INS
 from discreet.learn.following.axis.symbolic import UnitCount, leaf_like
 from discreet.learn.following.batch_tree import leaves, tensors, with_leaves
@@ -30,6 +31,7 @@ from discreet.learn.following.calls.call_log import (
     symbols_marked,
 )
 from discreet.learn.following.calls.chance import Chance
+from discreet.learn.following.calls.closed_doors import closed_doors, unspoken
 from discreet.learn.following.calls.custom_functions import refusing_custom_functions
 from discreet.learn.following.calls.questions import (
     IDENTITIES,
@@ -47,6 +49,7 @@ _REFUSED: Final = {
     **dict.fromkeys(("data", "set_", "apply_", "map_", "map2_", "numpy", "__array__"), _AWAY),
     **dict.fromkeys(("__dlpack__", "data_ptr", "untyped_storage", "storage", "tolist"), _AWAY),
     **dict.fromkeys(("__reduce_ex__", "__deepcopy__"), _AWAY),
+    **dict.fromkeys(("_reshape_alias", "as_subclass"), _AWAY),
     "backward": "computes gradients of the loss's own",
 }
 
@@ -86,8 +89,10 @@ class _Writing(TorchFunctionMode):
         origins = tuple(map(self.origin, operands))
         axes = tuple(map(axis_of, operands))
         name = name_of(func)
-        if name in _REFUSED and any(axes):
-            raise refusal(name, _REFUSED[name])
+        if name.partition(".")[0] in _REFUSED and any(axes):
+            raise refusal(name, _REFUSED[name.partition(".")[0]])
+        if any(callable(one) and not isinstance(one, (type, Tensor)) for one in _all(args, kwargs)):
+            raise refusal(name, "is given a function, whose calls can not be followed")
         try:
             with self._following.count.inside():
                 result = STAND_INS.get(func, func)(*args, **kwargs)
@@ -111,6 +116,7 @@ class _Writing(TorchFunctionMode):
                 given=symbols_marked(given, self.log.units),
                 operands=axes,
                 results=tuple(map(axis_of, outs)),
+                shapes=symbols_marked(tuple(tuple(t.shape) for t in outs), self.log.units),
             )
         )
         return result
@@ -135,12 +141,18 @@ class _Writing(TorchFunctionMode):
                     return alias
             self._meet(tensor)
             self.log.outside.append(tensor)
+            self.log.shapes.append(tensor.shape)
         place, version = self._outside[id(tensor)]
         return outside_code(place, is_changed=tensor._version != version)
 
     def _meet(self, tensor: Tensor) -> None:
         self._outside[id(tensor)] = (len(self._outside), tensor._version)
         self._held.append(tensor)
+
+
+def _all(args: Any, kwargs: Any) -> Iterator[Any]:
+    yield from args
+    yield from kwargs.values()
 
 
 def _check_result(
@@ -184,18 +196,20 @@ def traced(
     ]
     for mine, tensor in zip(rows, leaves(batch), strict=True):
         put_axis(mine, Axis(0, 1, tensor.shape[0] // units))
+        following.followed.append(weakref.ref(mine))
+    devices = sorted({t.device.index or 0 for t in rows if t.device.type == "cuda"})
     writing = _Writing(model, following, expansions, rows)
     symbolic = with_leaves(batch, iter(rows))
     with ExitStack() as stack:
-        stack.enter_context(_as_before(model, following, rows))
+        stack.enter_context(_as_before(model, following, devices))
         stack.enter_context(sdpa_kernel(SDPBackend.MATH))
         stack.enter_context(refusing_custom_functions())
         stack.enter_context(enable_python_dispatcher())  # of composites that know symbolic sizes
-        with following, writing:
+        with following, writing, unspoken(count), closed_doors(), noticed_refusals():
             losses = loss_fn(model, symbolic)
         _check_losses(losses, rows[0])
         writing.log.losses = writing.origin(losses)
-        del losses, symbolic, rows
+        del losses, symbolic, rows, mine
         writing._held.clear()
         log = writing.log
         del writing
@@ -244,7 +258,7 @@ def _require_tensors(tree: Any) -> None:
 
 
 @contextmanager
-def _as_before(model: nn.Module, following: Following, rows: list[Tensor]) -> Iterator[None]:
+def _as_before(model: nn.Module, following: Following, devices: list[int]) -> Iterator[None]:
     """Leave the model, its attributes and all chance as they were."""
     held = [(module, dict(module.__dict__)) for module in model.modules()]
     inner = [
@@ -253,7 +267,6 @@ def _as_before(model: nn.Module, following: Following, rows: list[Tensor]) -> It
         for name in ("_buffers", "_parameters", "_modules")
         if isinstance(own := own_dict.get(name), dict)
     ]
-    devices = sorted({t.device.index or 0 for t in rows if t.device.type == "cuda"})
     chance = Chance.now()
     with torch.random.fork_rng(devices), torch.enable_grad():
         try:
@@ -274,11 +287,7 @@ def _check_nothing_stays(following: Following, count: UnitCount) -> None:
     if any(one() is not None for one in following.followed):
         gc.collect()
     if any(one() is not None for one in following.followed):
-        raise ParameterError(
-            "the forward pass keeps a tensor that was computed from examples, in an attribute or "
-            "a variable that outlives the step. Keep nothing of the rows. Nothing was released.",
-            parameter="model",
-        )
+        raise kept_error()
     if any(_is_kept(number, count) for number in gc.get_objects()):
         raise ParameterError(
             "the forward pass keeps the number of examples, in an attribute or a variable that "

@@ -4,6 +4,7 @@ Its models look whether anybody's row is padded, and leave the mask out if nobod
 by all rows. Where a graph is traced they do without, and the result is the same.
 """
 
+import functools
 import inspect
 import sys
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ def unread_masks() -> Iterator[None]:
         return
     prepare = masks._preprocess_mask_arguments
 
+    @functools.wraps(prepare)  # so that the arguments' names are known to another one around it
     def prepared(*args: Any, **kwargs: Any) -> Any:
         given = inspect.signature(prepare).bind(*args, **kwargs).arguments
         places = given.get("position_ids")
