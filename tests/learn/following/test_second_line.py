@@ -26,7 +26,14 @@ def is_found(loss: Any, kind: str, model: nn.Module | None = None, *, seed: int 
     parameters = tuple(model.parameters())
     try:
         check_apart(
-            model, parameters, loss, first_rows(kind), units=ROWS, seed=seed, tolerance=1e-3
+            model,
+            parameters,
+            loss,
+            first_rows(kind),
+            units=ROWS,
+            seed=seed,
+            rounding=2e-6,
+            tolerance=1e-3,
         )
     except ParameterError:
         return True

@@ -84,12 +84,32 @@ def written(x: Tensor) -> Tensor:
     return x + shared
 
 
+def vicreg(z: Tensor) -> Tensor:
+    centred = z - z.mean(0)
+    spread = F.relu(1 - (z.var(0) + 1e-4).sqrt()).mean()
+    covariance = centred.T @ centred / (len(z) - 1)
+    return spread + covariance.fill_diagonal_(0).square().sum()
+
+
+def info_nce(z: Tensor) -> Tensor:
+    one, other = F.normalize(z, dim=1), F.normalize(2 * z + 1, dim=1)
+    return F.cross_entropy(one @ other.T, torch.arange(len(z)), reduction="none")
+
+
+def barlow(z: Tensor) -> Tensor:
+    one = (z - z.mean(0)) / (z.std(0) + 1)
+    return (one.T @ one / len(z) - torch.eye(CLASSES)).square().sum()
+
+
 LOSSES: dict[str, Any] = {
     "mixup": with_rows(mixup),
     "cutmix": with_rows(cutmix),
     "mixup now and then": with_rows(lottery),
     "mixup by a draw of torch": with_rows(draw),
     "standardised rows": with_rows(lambda x: (x - x.mean(0)) / (x.std(0) + 1)),
+    "vicreg": plus(vicreg),
+    "info nce": plus(info_nce),
+    "barlow twins": plus(barlow),
     "covariance": plus(lambda z: (z.T @ z).sum()),
     "variance": plus(lambda z: z.var(0).sum()),
     "std of all": plus(lambda z: z.std()),

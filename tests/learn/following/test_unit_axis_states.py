@@ -162,6 +162,25 @@ def recurrent_across(m: Any, z: Tensor) -> Tensor:
     return m.rnn(z[None])[0][0]
 
 
+def teacher_of_rows(m: Any, z: Tensor) -> Tensor:
+    with torch.no_grad():
+        m.teacher.bias.lerp_(m.teacher(z).mean(0), 0.1)  # a centre, as for self-distillation
+    return z - m.teacher(z).detach()
+
+
+def targets_propagated(m: Any, z: Tensor) -> Tensor:
+    hidden = m.teacher(z.detach())
+    (step,) = torch.autograd.grad(hidden, m.teacher.weight, torch.ones_like(hidden))
+    with torch.no_grad():
+        m.teacher.weight.sub_(0.1 * step)
+    return z - m.teacher(z).detach()
+
+
+def trained_within(m: Any, z: Tensor) -> Tensor:
+    m.teacher(z.detach()).sum(1).backward(torch.ones(z.shape[0]))
+    return z
+
+
 def centred(z: Tensor) -> Tensor:
     return z - z.mean(0)
 
@@ -197,6 +216,9 @@ STATES = {
     "recurrence across": lambda: Around(
         recurrent_across, rnn=nn.GRU(WIDTH, WIDTH, batch_first=True)
     ),
+    "a teacher's centre": lambda: Around(teacher_of_rows, teacher=nn.Linear(WIDTH, WIDTH)),
+    "targets propagated": lambda: Around(targets_propagated, teacher=nn.Linear(WIDTH, WIDTH)),
+    "trained within": lambda: Around(trained_within, teacher=nn.Linear(WIDTH, WIDTH)),
     "scripted": lambda: Around(lambda m, z: scripted(z)),
     "frozen batch statistics": lambda: Around(
         lambda m, z: m.norm(z), norm=nn.BatchNorm1d(WIDTH, affine=False)

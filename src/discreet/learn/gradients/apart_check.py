@@ -20,12 +20,8 @@ from discreet.learn.following.calls.chance import seed_all
 from discreet.learn.gradients.loss_function import LossFunction
 
 UNITS: Final = 3
-KEPT: Final = (
-    0,
-    1,
-)  # the units that keep their rows in turn: what comes later, and what came before
-_SLACK: Final = 16  # how many roundings a gradient may differ by when other units' rows change
-_REPEATS: Final = 8  # and how often as much as from one run to the next with the same rows
+KEPT: Final = (0, 1)  # who keep their rows in turn: others come later, or before as well
+_REPEATS: Final = 8  # times as much as from one run to the next may be due to the device
 
 _CHECKED: Final = ("_parameters", "_buffers", "_modules")  # by themselves
 
@@ -41,12 +37,13 @@ def check_apart(
     *,
     units: int,
     seed: int,
+    rounding: float,
     tolerance: float,
 ) -> None:
     """Raise :class:`ParameterError` if a unit's loss or gradient changes with the others.
 
     One unit keeps its rows and its place while the others get new ones: then its numbers are the
-    same to the last bits, whatever its gradient's size. Then (without dropout) it is elsewhere in a
+    same up to ``rounding`` times their size. Then (without dropout) it is elsewhere in a
     smaller or a larger batch: then they are as near as ``tolerance`` times their size.
     """
     for number, make in enumerate((made_up, contrasting)):
@@ -54,7 +51,7 @@ def check_apart(
         own = functools.partial(_own, model, parameters, loss_fn, seed=chance)
         first, others = (make(batch, UNITS, units, seed=chance + k) for k in (0, 1))
         try:
-            _check_others(own, first, others)
+            _check_others(own, first, others, rounding)
             if make is made_up:
                 _check_sizes(own, first, others, tolerance)
         except ParameterError:
@@ -65,14 +62,13 @@ def check_apart(
                 raise
 
 
-def _check_others(own: Callable[..., list[Own]], first: Any, others: Any) -> None:
+def _check_others(own: Callable[..., list[Own]], first: Any, others: Any, rounding: float) -> None:
     seen: list[Any] = []
     before = own(first, KEPT, seen=seen)
     for unit, mine in zip(KEPT, before, strict=True):
         seen_after: list[Any] = []
         (after,) = own(with_unit_of(unit, first, others), (unit,), seen=seen_after)
         _check_seen(own, first, seen, seen_after)
-        rounding = _SLACK * torch.finfo(mine[-1].dtype).eps
         if not _is_near(mine, after, rounding):
             (again,) = own(first, (unit,))  # not every device computes the same each time
             most = [_REPEATS * float((a - b).norm()) for a, b in zip(mine, again, strict=True)]
