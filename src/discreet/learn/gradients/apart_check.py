@@ -16,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 
 from discreet.errors import ParameterError
 from discreet.learn.following.batch_tree import contrasting, leaves, made_up, with_leaves
-from discreet.learn.following.calls.chance import seed_all
+from discreet.learn.following.calls.chance import chance_of, seed_all
 from discreet.learn.gradients.loss_function import LossFunction
 
 UNITS: Final = 3
@@ -97,7 +97,10 @@ def _check_seen(
 
 def _check_sizes(own: Callable[..., list[Own]], first: Any, others: Any, tolerance: float) -> None:
     calmly_own = functools.partial(own, is_calm=True)
-    calm = calmly_own(first, KEPT)
+    drawn: list[bool] = []
+    calm = calmly_own(first, KEPT, drawn=drawn)
+    if any(drawn):
+        return  # other places have other chance
     for skipped in (0, UNITS):
         rows = [
             torch.cat(
@@ -108,10 +111,7 @@ def _check_sizes(own: Callable[..., list[Own]], first: Any, others: Any, toleran
         count = skipped + len(KEPT)
         places = range(count - 1, skipped - 1, -1)
         moved = calmly_own(with_leaves(first, iter(rows)), places, count=count)
-        if all(_is_near(*pair, tolerance) for pair in zip(calm, moved, strict=True)):
-            continue
-        otherwise = calmly_own(first, KEPT, is_other_chance=True)
-        if all(_is_near(*pair, tolerance) for pair in zip(calm, otherwise, strict=True)):
+        if not all(_is_near(*pair, tolerance) for pair in zip(calm, moved, strict=True)):
             raise _refusal(
                 "the loss of one example, or its gradient, changes with its place in the batch, or "
                 "with the size of the batch. Do not divide by that: the noisy sum is divided by "
@@ -148,15 +148,19 @@ def _own(
     seed: int,
     count: int = UNITS,
     is_calm: bool = False,
-    is_other_chance: bool = False,
     seen: list[Any] | None = None,
+    drawn: list[bool] | None = None,
 ) -> list[Own]:
-    """Return what is some units', with attributes of the model as they were afterwards."""
-    seed_all(parameters[0].device, seed + is_other_chance)
+    """Return what is some units'; ``seen`` gets attributes, ``drawn`` whether chance was drawn."""
+    device = parameters[0].device
+    seed_all(device, seed)
+    before = chance_of(device)
     attributes = [(module, dict(module.__dict__)) for module in model.modules()]
     try:
         with _Calm() if is_calm else nullcontext():
             losses = loss_fn(model, batch)
+        if drawn is not None:
+            drawn.append(chance_of(device) != before)
         if seen is not None:
             for module in model.modules():
                 own = {k: v for k, v in module.__dict__.items() if k not in _CHECKED}

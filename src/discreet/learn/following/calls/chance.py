@@ -58,6 +58,18 @@ def seed_all(device: torch.device, number: int) -> None:
         torch.cuda.default_generators[device.index or 0].manual_seed(number)
 
 
+def chance_of(device: torch.device) -> Hashable:
+    """Return what changes whenever chance is drawn on a device or on the host.
+
+    >>> before = chance_of(torch.device("cpu"))
+    >>> _ = random.random()
+    >>> chance_of(torch.device("cpu")) == before
+    False
+    """
+    own = torch.cuda.get_rng_state(device).numpy().tobytes() if device.type == "cuda" else b""
+    return (own, chance_of_host())
+
+
 def chance_of_host() -> Hashable:
     """Return what changes whenever chance is drawn on the host: a recorded step does not draw it.
 
