@@ -167,7 +167,7 @@ def squared_sensitivity(
         one = Fraction(bounding.limit) ** 2
     else:
         one = Fraction(bounding.groups) ** (2 // order) * bounding.rows**2
-    if neighbours is Neighbours.replace_one:
+    if Neighbours.of(neighbours) is Neighbours.replace_one:
         one *= 2 if order == 2 and not is_signed else 4
     return one * group_size**2
 
