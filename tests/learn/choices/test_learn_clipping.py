@@ -14,6 +14,7 @@ from discreet.accounting import GaussianLoss, delta, epsilon
 from discreet.errors import ParameterError
 from discreet.learn import Adaptive, Automatic, Clipping, Flat, PerLayer
 from discreet.learn.choices.adaptive import AdaptiveState, as_clipping
+from discreet.learn.gradients.engine import GradientEngine
 from discreet.testing import SeededSource, cdf_gap, dkw_band
 
 FALSE_ALARM = 1e-9  # chance that a correct sampler fails its test
@@ -270,3 +271,18 @@ def test_a_state_starts_again_where_a_checkpoint_left_it():
     again = settings.start(norm=state.norm)
     assert again.norm == state.norm != 1
     assert repr(again).startswith("AdaptiveState(norm=1.1")
+
+
+def test_a_unit_without_a_gradient_has_no_length_although_its_bound_is_not_zero():
+    """Else adaptive clipping would count one that is zeroed out, twice as far as accounted."""
+    model = torch.nn.Linear(3, 1)
+    state = Adaptive(initial=1, count_noise=1).start()
+    engine = GradientEngine(model, clipping=state, is_checked=False)
+    rows, weights = torch.randn(3, 3), torch.tensor([1.0, 0.0, 1.0])
+
+    def loss(model, batch):
+        return model(batch[0]).squeeze(1) * batch[1]
+
+    found = engine.accumulate(loss, (rows, weights), units=3)
+    assert (found.norms > 0).all()  # allow for what underflows
+    assert (found.lengths > 0).flatten().tolist() == [True, False, True]

@@ -79,12 +79,7 @@ class Replaying:
             self._changes += 1
             self._graphs.clear()
             self._engine.is_spoilt.fill_(value=True)
-        clipped = found.clipped
-        return Clipped(
-            norms=clipped.norms[:units],
-            factors=clipped.factors[:units],
-            losses=clipped.losses[: units * each],
-        )
+        return found.clipped.first(units, units * each)
 
     def _graph(self, loss_fn: LossFunction, batch: Any, units: int, each: int) -> _Graph | None:
         """Return the graph of such micro-batches; None for the first few, or if there is none."""

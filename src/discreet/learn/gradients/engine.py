@@ -44,6 +44,17 @@ class Clipped:
     norms: Tensor
     factors: Tensor
     losses: Tensor
+    nulls: Tensor | None = None  # which units have no gradient at all, where that matters
+
+    @property
+    def lengths(self) -> Tensor:
+        """The norms, 0 for units without a gradient (whose bounds allow for what underflows)."""
+        return self.norms if self.nulls is None else self.norms.masked_fill(self.nulls[:, None], 0)
+
+    def first(self, units: int, rows: int) -> "Clipped":
+        """Return those of the first units."""
+        nulls = None if self.nulls is None else self.nulls[:units]
+        return Clipped(self.norms[:units], self.factors[:units], self.losses[:rows], nulls)
 
 
 @final
@@ -94,7 +105,7 @@ class GradientEngine:
             # Some models do something else for a single row: let an idle one keep it company.
             pair, rows = of_units(batch, 2, 1), next(leaves(batch)).shape[0]
             both = self._accumulate(loss_fn, pair, units=2, counted=rows, is_careful=is_careful)
-            return Clipped(both.norms[:1], both.factors[:1], both.losses[:rows])
+            return both.first(1, rows)
         return self._accumulate(loss_fn, batch, units=units, counted=None, is_careful=is_careful)
 
     def _accumulate(
@@ -215,7 +226,7 @@ class GradientEngine:
             if found
         }
         small = SmallGradients(parts, self._groups)
-        norms = self._norms(parts, small, recorder.units)
+        norms, nulls = self._norms(parts, small, recorder.units)
         factors = self._clipping.factors(norms).to(self.flat.buffer.dtype)
         bad = ~torch.isfinite(norms).all(1)
         if is_careful and bool(bad.any()):
@@ -228,10 +239,12 @@ class GradientEngine:
         for place, part in parts.items():
             if place not in small.places:
                 part.add_weighted(factors[:, self._groups[place]], self.flat.view(place))
-        return Clipped(norms=norms, factors=factors, losses=losses)
+        return Clipped(norms=norms, factors=factors, losses=losses, nulls=nulls)
 
-    def _norms(self, parts: dict[int, Contribution], small: SmallGradients, units: int) -> Tensor:
-        """Return upper bounds on the norms: (units, groups)."""
+    def _norms(
+        self, parts: dict[int, Contribution], small: SmallGradients, units: int
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return upper bounds on the norms: (units, groups); and who has none, where it matters."""
         found = NormBounds(max(self._groups) + 1)
         for group, norms in small.norms():
             found.add(group, norms)
@@ -240,8 +253,8 @@ class GradientEngine:
                 found.add(self._groups[place], part.norms())
         zeros, clipping = self.flat.buffer.new_zeros(units), self._clipping
         if isinstance(clipping, AdaptiveState):
-            return found.bounds(zeros, sensitivity=clipping.limit(zeros))
-        return found.bounds(zeros, sensitivity=clipping.sensitivity)
+            return found.bounds(zeros, sensitivity=clipping.limit(zeros)), found.nulls(zeros)
+        return found.bounds(zeros, sensitivity=clipping.sensitivity), None
 
     def _key(self, loss_fn: LossFunction, batch: Any, units: int) -> Any:
         return (

@@ -55,6 +55,11 @@ class NormBounds:
             bounds.masked_fill_(too_many, torch.inf)
         return bounds.t()
 
+    def nulls(self, zero: Tensor) -> Tensor:
+        """Say which units have no gradient at all; bounds, which allow for underflow, do not."""
+        found = [part == 0 for parts in self._squares for part in parts]
+        return torch.stack(found).all(0) if found else torch.ones_like(zero, dtype=torch.bool)
+
     def _bound(self, zero: Tensor, group: int) -> Tensor:
         parts, sizes = self._squares[group], self._sizes[group]
         total = torch.stack(parts).sum(0) if parts else zero

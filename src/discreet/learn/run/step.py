@@ -300,7 +300,7 @@ class Stepping:
     ) -> None:
         clipped = self.adder.accumulate(function, data, units=units, is_careful=is_careful)
         if isinstance(self.clipping, AdaptiveState):
-            self.clipping.observe(clipped.norms)
+            self.clipping.observe(clipped.lengths)
         if self.monitor is not None:
             self.monitor.see(clipped, units)
 
