@@ -1,6 +1,6 @@
 """A release does the same work whatever the value is: the same steps, on numbers of the same width.
 
-No clock is read here; ``tests/audit/test_timing.py`` does that, in ``make audit``.
+No clock is read here; ``tests/mechanisms/test_timing.py`` does that, in ``make audit``.
 """
 
 import sys

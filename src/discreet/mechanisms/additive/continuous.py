@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from discreet._exact import Number, float_up, show
 from discreet.errors import DataError, ParameterError
-from discreet.mechanisms.values.arrays import as_reals, is_scalar
+from discreet.mechanisms.values.arrays import as_real, as_reals
 from discreet.mechanisms.values.grid import Grid
 from discreet.noise import Source
 from discreet.noise.source import in_parts
@@ -91,11 +91,10 @@ def release_rounded(
     source: Source,
 ) -> float | npt.NDArray[np.float64]:
     """Add grid noise to a number or an array; ``noise_for`` plans it for so many coordinates."""
-    if type(value) is int or (type(value) is float and -1e308 < value < 1e308):
-        return _release_one(value, noise_for(1), draw, source)
+    one = as_real(value)
+    if one is not None:
+        return _release_one(one, noise_for(1), draw, source)
     values = as_reals(value)
-    if is_scalar(value):
-        return _release_one(values.item(), noise_for(1), draw, source)
     grid, steps = noise_for(max(1, values.size))
     flat = np.ascontiguousarray(values).reshape(-1)
     out = np.empty(flat.size)

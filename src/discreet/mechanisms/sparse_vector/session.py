@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from discreet.errors import DataError, NotCopyable, ParameterError, SessionOver
 from discreet.mechanisms.sparse_vector.above_threshold import AboveThreshold, plan_of
-from discreet.mechanisms.values.arrays import as_reals, is_scalar
+from discreet.mechanisms.values.arrays import as_real, as_reals
 from discreet.mechanisms.values.grid_steps import clamped_step, clamped_steps
 from discreet.noise import SYSTEM, Source
 from discreet.noise.source import process_identity
@@ -110,9 +110,10 @@ class SparseVectorSession:
         ...     -1e6)
         Answer(is_above=False, gap=None)
         """
-        if not is_scalar(value):
+        one = as_real(value)
+        if one is None:
             raise DataError("value must be a single number. Ask for an array with ask_many.")
-        steps, base = clamped_step(self._plan.grid, as_reals(value).item())
+        steps, base = clamped_step(self._plan.grid, one)
         self._refuse_other_process()
         with self._lock:
             self._refuse_if_over()

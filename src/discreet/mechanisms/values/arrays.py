@@ -16,6 +16,7 @@ __all__ = [
     "add_drawn",
     "as_integers",
     "as_numbers",
+    "as_real",
     "as_reals",
     "as_scores",
     "is_scalar",
@@ -34,6 +35,23 @@ def is_scalar(value: object) -> bool:
     (True, True, False, False)
     """
     return np.ndim(value) == 0  # type: ignore[arg-type]
+
+
+def as_real(value: object) -> float | None:
+    """Return a single finite number, whole ones as int, or None for an array or a sequence.
+
+    Python's own numbers never become arrays: NumPy takes some nanoseconds longer over -1, which is
+    also how Python reports an error, than over any other integer.
+
+    >>> as_real(-1), as_real(np.float32(0.5)), as_real([1])
+    (-1, 0.5, None)
+    """
+    if type(value) is int or (type(value) is float and -1e308 < value < 1e308):
+        return value
+    if isinstance(value, np.ndarray) and value.ndim:
+        return None
+    values = as_reals(value)
+    return None if values.ndim else values.item()
 
 
 def as_reals(value: object) -> npt.NDArray[Any]:
