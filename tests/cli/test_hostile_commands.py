@@ -152,6 +152,8 @@ def test_many_lines_at_random_are_refused_or_work():
         f"ledger grant people --who a --reason b --epsilon {'9' * 400}",
         "ledger clock --who a --reason b --ledger none --key .",
         "tradeoff --noise-multiplier 4 --plot budget.db",
+        "ledger init --ledger postgresql://nobody@127.0.0.1:1/none --key .",
+        "ledger init --ledger new.db --key ..",
         "epsilon --noise-multiplier 4 --rate 1e-300 --steps 10 --delta 1e-6",
     ],
 )

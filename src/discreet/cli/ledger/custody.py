@@ -37,6 +37,10 @@ def init(
                 "say where the secret key of a ledger in a server shall be kept: --key FILE.",
                 parameter="key",
             )
+    if key is not None and key.is_dir():  # as is every path without a name
+        raise ParameterError(
+            f"{key} is a folder: name a file for the secret key in it.", parameter="key"
+        )
     secret = Path(f"{ledger}.key") if key is None else key
     beside = secret.with_suffix(".pub") if is_server(ledger) else Path(f"{ledger}.pub")
     target = beside if public is None else public
