@@ -4,6 +4,7 @@ import importlib
 import inspect
 import re
 from pathlib import Path
+from types import ModuleType
 
 import discreet
 
@@ -14,8 +15,16 @@ def page(room: str) -> str:
     """Return the Markdown page of one room."""
     module = importlib.import_module(f"discreet.{room}")
     parts = [f"# discreet.{room}", _prose(module.__doc__ or "")]
-    parts += [_entry(name, getattr(module, name)) for name in module.__all__]
+    for name in module.__all__:
+        value = getattr(module, name)
+        parts += _door(name, value) if inspect.ismodule(value) else [_entry(name, value)]
     return "\n\n".join(parts) + "\n"
+
+
+def _door(name: str, module: ModuleType) -> list[str]:
+    """Return the entries of a folder that people enter by its own name."""
+    inner = [_entry(f"{name}.{one}", getattr(module, one)) for one in module.__all__]
+    return [f"# `{name}`", _prose(module.__doc__ or ""), *inner]
 
 
 def _entry(name: str, value: object) -> str:

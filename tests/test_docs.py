@@ -99,12 +99,20 @@ def test_proofs_named_in_the_code_exist():
             assert (ROOT / "docs/proofs" / f"{name}.md").exists(), (path, name)
 
 
+def public(module):
+    """Yield what a room shows, and what the folders show that are entered by their own name."""
+    for name in module.__all__:
+        value = getattr(module, name)
+        yield name, value
+        if inspect.ismodule(value):
+            yield from ((f"{name}.{inner}", thing) for inner, thing in public(value))
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_every_public_name_is_documented_with_an_example(room):
     module = importlib.import_module(f"discreet.{room}")
     page = (ROOT / "docs/reference" / f"{room}.md").read_text()
-    for name in module.__all__:
-        value = getattr(module, name)
+    for name, value in public(module):
         if callable(value) and get_origin(value) is None:  # the name of a type has no text
             assert ">>>" in (value.__doc__ or ""), f"discreet.{room}.{name} has no example"
         for method, function in vars(value).items() if inspect.isclass(value) else ():

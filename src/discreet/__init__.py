@@ -33,6 +33,7 @@ _HOME = {
 }
 _ROOMS = (
     "accounting",
+    "attacks",
     "audit",
     "datasets",
     "errors",

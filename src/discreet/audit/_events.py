@@ -7,7 +7,7 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit._counting import Counts
+from discreet._rates import Counts
 from discreet.audit._outputs import Values
 
 __all__ = ["Event", "EventFamily", "half_lines", "outcome_sets"]

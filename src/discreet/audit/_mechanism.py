@@ -6,7 +6,7 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from discreet._exact import Number, nonnegative, probability, whole
-from discreet.audit._counting import epsilon_lower, rate_lower, rate_upper
+from discreet._rates import epsilon_lower, rate_lower, rate_upper
 from discreet.audit._events import Event, half_lines, outcome_sets
 from discreet.audit._outputs import Outputs, Values, collect, encode
 from discreet.audit._result import Audit

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.audit._counting import epsilon_lower, rate_lower, rate_upper
+from discreet._rates import epsilon_lower, rate_lower, rate_upper
 
 
 def upper_tail(n, k, p):

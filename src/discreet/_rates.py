@@ -1,11 +1,11 @@
-"""Certified bounds on probabilities, and on epsilon, from counts."""
+"""Certified bounds on probabilities, and on epsilon, from counts; attacks and audits share them."""
 
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Counts", "epsilon_lower", "rate_lower", "rate_upper"]
+__all__ = ["Counts", "Rates", "epsilon_lower", "interval", "rate_lower", "rate_upper"]
 
 Counts: TypeAlias = NDArray[np.int64]
 Rates: TypeAlias = NDArray[np.float64]
@@ -48,3 +48,17 @@ def epsilon_lower(likely: Rates, unlikely: Rates, *, delta: float) -> Rates:
     # Clopper-Pearson upper bounds are positive, so only the numerator needs care.
     ratio = np.maximum(likely - delta, 0) / unlikely
     return np.asarray(np.log(np.maximum(ratio, 1.0)), dtype=np.float64)
+
+
+def interval(hits: int, *, trials: int, confidence: float) -> tuple[float, float]:
+    """Return the two-sided Clopper-Pearson interval of a rate [CP34].
+
+    >>> low, high = interval(8, trials=10, confidence=0.95)
+    >>> round(low, 3), round(high, 3)
+    (0.444, 0.975)
+    """
+    alpha = (1 - confidence) / 2
+    counts = np.array([hits])
+    low = rate_lower(counts, trials=trials, alpha=alpha)
+    high = rate_upper(counts, trials=trials, alpha=alpha)
+    return float(low[0]), float(high[0])

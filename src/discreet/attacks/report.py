@@ -1,0 +1,144 @@
+"""What an attack achieved: one kind of report for all of them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeAlias, final
+
+from discreet._words import fit
+from discreet.errors import MissingExtra, ParameterError
+
+__all__ = ["AttackReport", "Detail", "draw"]
+
+Detail: TypeAlias = "bool | int | float | str | list[Detail] | dict[str, Detail] | None"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttackReport:
+    """Hold how far an attack came, beside how far one comes who has seen nothing.
+
+    ``success`` and ``baseline`` are rates of the same ``measure``; ``interval`` holds the true
+    rate of success with probability ``confidence``. ``allowed`` is the most that a guarantee
+    lets any attack reach, where there is one. ``details`` are facts of this attack, as JSON.
+
+    >>> report = AttackReport(
+    ...     attack="linkage", measure="people singled out", success=0.32, interval=(0.31, 0.33),
+    ...     baseline=0.0, confidence=0.95, trials=30_000,
+    ...     summary="32% of the people are alone with their age, sex and job.",
+    ... )
+    >>> print(report)
+    linkage: 32% of the people are alone with their age, sex and job.
+      people singled out  32% (31% to 33% at 95% confidence, 30,000 trials)
+      without the attack  0%
+    >>> report.is_better_than_guessing
+    True
+    """
+
+    attack: str
+    measure: str
+    success: float
+    baseline: float
+    interval: tuple[float, float]
+    confidence: float
+    trials: int
+    summary: str
+    allowed: float | None = None
+    details: Mapping[str, Detail] = field(default_factory=dict)
+
+    @property
+    def is_better_than_guessing(self) -> bool:
+        """Whether all of the interval lies above the baseline."""
+        return self.interval[0] > self.baseline
+
+    def to_json(self) -> str:
+        """Return the report for programs.
+
+        >>> AttackReport(
+        ...     attack="linkage", measure="people", success=1, interval=(0.9, 1), baseline=0,
+        ...     confidence=0.95, trials=40, summary="All are found.",
+        ... ).to_json().splitlines()[1]
+        '  "attack": "linkage",'
+        """
+        facts = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return json.dumps(facts | {"details": dict(self.details)}, indent=2, allow_nan=False)
+
+    def plot(self, path: str | Path, *, beside: "AttackReport | None" = None) -> Path:
+        """Draw success and baseline, and another report beside them, into a file.
+
+        >>> report = AttackReport(
+        ...     attack="linkage", measure="people", success=1, interval=(0.9, 1), baseline=0,
+        ...     confidence=0.95, trials=40, summary="All are found.",
+        ... )
+        >>> report.plot("before.png")  # doctest: +SKIP
+        PosixPath('before.png')
+        """
+        reports = {"": self} if beside is None else {"before": self, "after": beside}
+        return draw(reports, path=path)
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        rows = [
+            (
+                self.measure,
+                f"{_share(self.success)} ({_share(low)} to {_share(high)} "
+                f"at {_share(self.confidence)} confidence, {self.trials:,} trials)",
+            ),
+            ("without the attack", _share(self.baseline)),
+        ]
+        if self.allowed is not None:
+            rows.append(("the guarantee allows", f"at most {_share(self.allowed)}"))
+        wide = max(len(name) for name, _ in rows)
+        lines = [f"  {name:<{wide}}  {text}" for name, text in rows]
+        return "\n".join(
+            fit(line, indent="    ") for line in [f"{self.attack}: {self.summary}", *lines]
+        )
+
+
+def draw(reports: Mapping[str, AttackReport], *, path: str | Path) -> Path:
+    """Draw the success of several reports as bars with intervals, baselines as lines across."""
+    try:
+        figure: Any = import_module("matplotlib.figure").Figure(
+            figsize=(6, 4), layout="constrained"
+        )
+    except ImportError:
+        raise MissingExtra(room="discreet.attacks", needs="matplotlib", extra="plot") from None
+    axes = figure.add_subplot()
+    for place, report in enumerate(reports.values()):
+        low, high = report.interval
+        error = [[100 * max(0.0, report.success - low)], [100 * max(0.0, high - report.success)]]
+        axes.bar(place, 100 * report.success, yerr=error, capsize=6, width=0.55, color=f"C{place}")
+        levels = {
+            "guessing": (report.baseline, "--", "0.3"),
+            "allowed": (report.allowed, ":", "C3"),
+        }
+        for label, (level, style, colour) in levels.items():
+            if level is not None:
+                ends = [place - 0.4, place + 0.4]
+                axes.plot(ends, [100 * level] * 2, style, color=colour, label=label)
+    first = next(iter(reports.values()))
+    axes.set_xticks(range(len(reports)), list(reports))
+    axes.set(ylabel=f"{first.measure}, %", ylim=(0, 105))
+    axes.set_title(first.attack, parse_math=False)
+    handles, labels = axes.get_legend_handles_labels()
+    known = dict(zip(labels, handles, strict=True))
+    axes.legend(known.values(), known.keys(), fontsize="small")
+    axes.grid(visible=True, axis="y", alpha=0.3)
+    try:
+        figure.savefig(path, dpi=150, format=Path(path).suffix.removeprefix("."))
+    except ValueError:  # no format of that name
+        raise ParameterError(
+            f"path must end in .png, .svg or .pdf, got {Path(path).name!r}.", parameter="path"
+        ) from None
+    return Path(path)
+
+
+def _share(rate: float) -> str:
+    """Write a rate in percent with two digits that count, three where it is close to all.
+
+    >>> _share(0.32), _share(0.001), _share(1.0), _share(0.9984)
+    ('32%', '0.1%', '100%', '99.8%')
+    """
+    return f"{100 * rate:.3g}%"

@@ -1,0 +1,1 @@
+"""``discreet attack ...``: how far an attack comes without protection, and with it."""

@@ -1,0 +1,17 @@
+"""``discreet attack ...``, one command for each family of attacks."""
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the attacks to the application."""
+    attacks = typer.Typer(rich_markup_mode="rich", no_args_is_help=True)
+    attacks.callback()(attack)
+    app.add_typer(attacks, name="attack")
+
+
+def attack() -> None:
+    """Attack data or an interface that you have: without protection, and with it.
+
+    Everything is generated where no data is named.
+    """
