@@ -89,12 +89,15 @@ def _typed(message: str, options: Sequence[str]) -> str:
     'say exactly one of --epsilon and --joined-rows.'
     >>> _typed("epsilon must be positive, got -1. It fits with epsilon=0.5.", ["epsilon"])
     '--epsilon must be positive, got -1. It fits with --epsilon 0.5.'
+    >>> _typed("protect it with account='sal' (--account).", ["account"])
+    "protect it with --account 'sal'."
     """
     for name in options:
         keyword = re.escape(name.replace("-", "_"))
         message = re.sub(rf"(?<![\w.(-]){keyword}=(?=[\w'\"\[(])", f"--{name} ", message)
         message = re.sub(rf"(?<![\w.(-]){keyword}=(?![\w=])", f"--{name}", message)
         message = re.sub(rf"^{keyword}(?= (must|may)\b)", f"--{name}", message)
+        message = re.sub(rf"(--{name} ('[^']*'|\S+)) \(--{name}\)", r"\1", message)
     return message
 
 
