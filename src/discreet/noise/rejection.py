@@ -36,6 +36,7 @@ _POOL: Final = 1 << 10
 _UNDECIDED: Final = np.iinfo(np.int64).min
 _LARGEST: Final = np.iinfo(np.int64).max
 _WIDEST_SHIFT: Final = 45  # beyond this, samples may not fit 64 bits
+_SHORT = 1 << 29  # one digit of Python's, and so are its sums with what is half as large
 _TABLE_SLACK: Final = 2.0**-30
 _NARROW: Final = 28  # a cell is at most 2**-28 of a bucket wide where the shift is that
 
@@ -76,6 +77,7 @@ class RejectionSampler:
         # Added to a sample it makes a positive integer of always the same number of digits, but
         # for a chance below exp(-1000).
         self.offset: Final = 1 << (63 if self._shift <= _WIDEST_SHIFT else self._shift + 20)
+        self._back: Final = self.offset + _SHORT
         self._pool: list[int] = []
         self._pool_identity: tuple[int, int] | None = None
 
@@ -212,10 +214,9 @@ class RejectionSampler:
             except IndexError:
                 self._pool = self._raised(_POOL, source)
             else:
-                # A negative number is added by another routine than a positive one, and some
-                # nanoseconds faster. Taken off and added, both need both.
-                _ = raised - centre
-                return raised + centre - self.offset
+                # Python adds what is negative, zero or long by other ways than short positive
+                # numbers, and which way it went shows in nanoseconds.
+                return raised + (centre + _SHORT) - self._back
 
     def _raised(self, count: int, source: Source) -> list[int]:
         samples = self.draw(count, source=source)

@@ -23,7 +23,10 @@ _MASK = (1 << _LIMB) - 1
 _FARTHEST = 2.0**100  # steps; a value beyond is clamped, which adds no sensitivity
 _TO_HIGH, _TO_WHOLE = 1.5 * 2.0**102, 1.5 * 2.0**52
 _FLOAT_BASE = int(_TO_HIGH) + int(_TO_WHOLE)
-_INTEGER_BASE, _MANY_DIGITS = 1 << 104, 1 << 90
+# Ones and zeros by turns, and not a power of two: around that all digits change between -1 and 0,
+# and whatever is compared later on stops at another one.
+_INTEGER_BASE, _MANY_DIGITS = (1 << 106) // 3, 1 << 90
+_SHORT = 1 << 29  # one digit of Python's, and so are its sums with what is half as large
 _CHUNK = 1 << 15  # entries; keeps the intermediate arrays in the processor's cache
 
 
@@ -210,7 +213,9 @@ class Grid:
     def _raised_integer(self, value: int) -> tuple[int, int]:
         fine, coarse = (-self.exponent, 0) if self.exponent <= 0 else (0, self.exponent)
         if -_MANY_DIGITS < value < _MANY_DIGITS:
-            halves = (value + (_INTEGER_BASE << coarse)) << fine + 1 >> coarse
+            # Python adds what is negative, zero or long by other ways than short positive numbers.
+            positive = value + _SHORT
+            halves = (positive + ((_INTEGER_BASE << coarse) - _SHORT)) << fine + 1 >> coarse
             return halves + 1 >> 1, _INTEGER_BASE << fine
         # Beyond 2**90 its digits show. Clamped to leave room for noise in the doubles.
         farthest = 1 << (1000 - coarse)

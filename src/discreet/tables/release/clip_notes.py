@@ -6,6 +6,7 @@ from typing import Any
 
 from discreet.tables.algorithms.limit_choice import ChosenBounds, ChosenLimit
 from discreet.tables.model.catalog import Catalog
+from discreet.tables.model.steepness import steep_values
 from discreet.tables.pricing.people import people_needed
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.release.execution.run import Released
@@ -39,6 +40,13 @@ def clip_notes(prepared: Prepared, released: Released, catalog: Catalog) -> list
                 f"{of.text} was clamped to {_ends(clamp, is_time=is_time)}, chosen privately: "
                 f"{_cut_people(clamp)}."
             )
+    notes += [
+        f"a few rows can make {prepared.query.values[value].text} as large as they like, and noise "
+        "hides them: what was cut is unknown. Of a quotient ask SUM(a) / SUM(b), or write the "
+        "range that counts, CLAMP(a / b, low, high)."
+        for value in steep_values(prepared.query)
+        if released.clamps.get(value) is not None and value in _added(prepared)
+    ]
     if None in released.cuts.values() or None in released.clamps.values():
         needed = people_needed(prepared, catalog)
         assert needed is not None
@@ -55,6 +63,12 @@ def clip_facts(released: Released, values: tuple[int, ...]) -> dict[str, Any]:
     if not found:
         return {}
     return {"cut": [max(_seen(one) for one in found), max(_most(one) for one in found)]}
+
+
+def _added(prepared: Prepared) -> set[int]:
+    """Return the values that are added up: of a quantile only its neighbours matter."""
+    added = [one for one in prepared.query.aggregates if one.spec.draws is None]
+    return {value for one in added for value in one.values}
 
 
 def _seen(clamp: ChosenBounds) -> float:

@@ -42,11 +42,17 @@ class ClippingBias:
 
 
 def clipped(
-    aggregate: Aggregate, value: Array, source: Noisy | None, released: Released
+    aggregate: Aggregate,
+    value: Array,
+    source: Noisy | None,
+    released: Released,
+    *,
+    is_steep: bool = False,
 ) -> ClippingBias:
     """Return what was cut from one aggregate in every group, from released numbers alone.
 
-    A profile is about all groups together: each is taken to lose its part.
+    A profile is about all groups together: each is taken to lose its part. What bounds cut from
+    values that are steep is unknown: a handful of rows may be most of it, and no noise shows them.
     """
     nothing = np.zeros(value.shape)
     limits, clamps = _limits(aggregate, released), _clamps(aggregate, released)
@@ -59,6 +65,8 @@ def clipped(
     if aggregate.spec.counts is not None:
         return ClippingBias(below=nothing, above=part * size)
     ends = [one for one in clamps if one is not None]
+    if is_steep:
+        return ClippingBias(below=nothing + math.inf, above=nothing + math.inf)
     if aggregate.kind in ("covariance", "correlation"):
         shares = [(one.below.units + one.above.units) / max(one.units, 1.0) for one in ends]
         moved = math.inf if part + sum(shares) > _JOINT_SHARE else 0.0

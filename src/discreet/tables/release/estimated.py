@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from discreet.tables.algorithms.estimates import Estimate, deviations, estimate
 from discreet.tables.algorithms.propagation import Array, Noisy, interval_factor, moved, spread
+from discreet.tables.model.steepness import steep_values
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.release.clipped import clipped
 from discreet.tables.release.execution.run import Released
@@ -92,7 +93,8 @@ class Estimates:
             found = self._of_draw(index)
         else:
             found = self._around(estimate(aggregate, source), cells=source.cells.count)
-        cut = clipped(aggregate, found.value, source, self.released)
+        steep = any(v in aggregate.values for v in steep_values(self.prepared.query))
+        cut = clipped(aggregate, found.value, source, self.released, is_steep=steep)
         if not cut.is_found:
             unknown = np.full(found.value.shape, np.nan)
             return Estimated(
