@@ -5,9 +5,9 @@ in an order drawn for each pair, between readings of the finest clock. Load on t
 both, and an order drawn at random leaves nothing but the input to tell them apart.
 
 Where an object happens to lie in memory can make it faster or slower than its own equal, and so
-each input is given in many objects by turns. Where Python's own integers get another digit, processes
-tell two of them apart by an epsilon of 0.1 to 0.4, each in its own direction. So there are many
-processes, whose memory is laid out differently, and each counts once.
+each input is given in many objects by turns. Where Python's own integers get another digit,
+processes tell two of them apart by an epsilon of 0.1 to 0.4, each in its own direction. So there
+are many processes, whose memory is laid out differently, and each counts once.
 
 What is proved: let p : q be the odds that the first input is the faster of a pair (ties are
 dropped). If the time of one call were epsilon-DP on its own, swapping both inputs of a pair would
