@@ -2,11 +2,14 @@
 
 import typer
 
+from discreet.cli.attack.reconstruct import reconstruct
+
 
 def register(app: typer.Typer) -> None:
     """Add the attacks to the application."""
     attacks = typer.Typer(rich_markup_mode="rich", no_args_is_help=True)
     attacks.callback()(attack)
+    attacks.command("reconstruct")(reconstruct)
     app.add_typer(attacks, name="attack")
 
 
