@@ -2,11 +2,16 @@
 
 import typer
 
+from discreet.cli.attack.difference import difference
+from discreet.cli.attack.linkage import linkage
+
 
 def register(app: typer.Typer) -> None:
     """Add the attacks to the application."""
     attacks = typer.Typer(rich_markup_mode="rich", no_args_is_help=True)
     attacks.callback()(attack)
+    attacks.command()(linkage)
+    attacks.command()(difference)
     app.add_typer(attacks, name="attack")
 
 
