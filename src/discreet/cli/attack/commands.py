@@ -2,6 +2,8 @@
 
 import typer
 
+from discreet.cli.attack.difference import difference
+from discreet.cli.attack.linkage import linkage
 from discreet.cli.attack.reconstruct import reconstruct
 
 
@@ -9,7 +11,9 @@ def register(app: typer.Typer) -> None:
     """Add the attacks to the application."""
     attacks = typer.Typer(rich_markup_mode="rich", no_args_is_help=True)
     attacks.callback()(attack)
-    attacks.command("reconstruct")(reconstruct)
+    attacks.command()(linkage)
+    attacks.command()(difference)
+    attacks.command()(reconstruct)
     app.add_typer(attacks, name="attack")
 
 
