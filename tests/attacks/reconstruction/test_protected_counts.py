@@ -66,12 +66,21 @@ def test_a_protected_table_keeps_the_bits(tmp_path):
     """Means of 50 runs of 128 bits: subsets at most 55%, and at most what epsilon 1 allows.
 
     512 counts with epsilon 1 in all have noise of deviation 104, and tell a bit with probability
-    0.52; the mean of 6,400 bits then exceeds 0.55 with probability 8e-7 (normal, 4.8 deviations).
-    Asked alone, each bit is told with probability 0.697, and the mean exceeds 0.731 with 1e-9. The
-    test could fail: without noise both are 1.
+    0.526 (1,500 simulated runs); the mean of 50 runs then exceeds 0.55 with probability 6e-5 (3.9
+    deviations of 0.0062), and so once more, with other noise, with 4e-9. Asked alone, each bit is
+    told with probability 0.697, and the mean exceeds 0.731 with 2e-9. The test could fail: without
+    noise both are 1, and with half of it the first is above 0.55.
     """
+    subsets, alone = shares_right(tmp_path, range(RUNS))
+    if subsets > 0.55:
+        subsets, alone = shares_right(tmp_path, range(RUNS, 2 * RUNS))
+    assert subsets <= 0.55
+    assert 0.66 <= alone <= e / (1 + e)
+
+
+def shares_right(tmp_path, seeds):
     subsets, alone = [], []
-    for seed in range(RUNS):
+    for seed in seeds:
         secret = np.random.default_rng(seed).integers(0, 2, size=PEOPLE)
         for shares, questions, asked in (
             (subsets, QUESTIONS, None),
@@ -84,5 +93,4 @@ def test_a_protected_table_keeps_the_bits(tmp_path):
                 report = run(secret, ask, questions=questions, subsets=asked, seed=seed)
             assert report.details["answered"] == questions
             shares.append(report.success)
-    assert np.mean(subsets) <= 0.55
-    assert 0.66 <= np.mean(alone) <= e / (1 + e)
+    return np.mean(subsets), np.mean(alone)

@@ -147,7 +147,9 @@ def run_on_text(
         for prefix, secret in text.secrets.items()
     }
     found = sum(shown[prefix] == secret for prefix, secret in text.secrets.items())
-    bits = [exposure(model, prefix=prefix, secret=secret) for prefix, secret in text.secrets.items()]
+    bits = [
+        exposure(model, prefix=prefix, secret=secret) for prefix, secret in text.secrets.items()
+    ]
     most = math.log2(10) * len(next(iter(text.secrets.values())))
     many = len(text.secrets)
     allowed = None

@@ -51,8 +51,9 @@ class Rebuilt:
     ) -> AttackReport:
         """Compare with the true people, as a report.
 
-        ``baseline`` is the share that somebody gets right who saw nothing of this block: of another
-        block's people, say.
+        What counts is the share of records found, of all that are real or were named, whichever
+        are more. ``baseline`` is the share that somebody gets right who saw nothing of this block:
+        of another block's people, say.
 
         >>> people = Rebuilt(columns=("sex", "age"), records=(("f", 3),), gap=0.0, certain=1)
         >>> people.report({"sex": ["f"], "age": [3]}, baseline=0.1).success
@@ -63,6 +64,8 @@ class Rebuilt:
         if not people:
             raise DataError("truth must have at least one person.")
         hits = (real & Counter(self.records)).total()
+        # Whoever names everybody finds everybody: records too many count against the attack.
+        named = max(people, len(self.records))
         level = float(exact(confidence, name="confidence"))
         kept = {None: "", people: " No other people fit the tables."}.get(
             self.certain, f" At least {self.certain} of them are in every solution."
@@ -70,14 +73,19 @@ class Rebuilt:
         return AttackReport(
             attack="rebuilding",
             measure="records right",
-            success=hits / people,
+            success=hits / named,
             baseline=float(exact(baseline, name="baseline")),
-            interval=interval(hits, trials=people, confidence=level),
+            interval=interval(hits, trials=named, confidence=level),
             confidence=level,
-            trials=people,
+            trials=named,
             summary=f"{hits} of {people} people were found with all of {', '.join(self.columns)}."
             + kept,
-            details={"people": people, "gap": self.gap, "certain": self.certain},
+            details={
+                "people": people,
+                "records": len(self.records),
+                "gap": self.gap,
+                "certain": self.certain,
+            },
         )
 
 
