@@ -58,7 +58,7 @@ class PlantedText:
 
 
 def planted_text(
-    *, lines: int = 400, secrets: int = 20, digits: int = 4, times: int = 1, seed: int = 0
+    *, lines: int = 300, secrets: int = 10, digits: int = 4, times: int = 1, seed: int = 0
 ) -> PlantedText:
     """Generate a text of plain sentences, and plant codes of random digits in it.
 
@@ -147,7 +147,9 @@ def run_on_text(
         for prefix, secret in text.secrets.items()
     }
     found = sum(shown[prefix] == secret for prefix, secret in text.secrets.items())
-    bits = [exposure(model, prefix=prefix, secret=secret) for prefix, secret in text.secrets.items()]
+    bits = [
+        exposure(model, prefix=prefix, secret=secret) for prefix, secret in text.secrets.items()
+    ]
     most = math.log2(10) * len(next(iter(text.secrets.values())))
     many = len(text.secrets)
     allowed = None

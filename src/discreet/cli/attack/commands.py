@@ -2,11 +2,14 @@
 
 import typer
 
+from discreet.cli.attack.membership import membership
+
 
 def register(app: typer.Typer) -> None:
     """Add the attacks to the application."""
     attacks = typer.Typer(rich_markup_mode="rich", no_args_is_help=True)
     attacks.callback()(attack)
+    attacks.command()(membership)
     app.add_typer(attacks, name="attack")
 
 
