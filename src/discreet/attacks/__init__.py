@@ -6,7 +6,7 @@ need data or an interface that you already have; on a protected table they pay f
 like any other question.
 """
 
-from discreet.attacks import membership
+from discreet.attacks import differencing, linkage, membership
 from discreet.attacks.report import AttackReport
 
-__all__ = ["AttackReport", "membership"]
+__all__ = ["AttackReport", "differencing", "linkage", "membership"]

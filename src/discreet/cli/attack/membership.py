@@ -1,4 +1,4 @@
-"""``discreet attack membership``: who was in the data, from a model, frequencies or a text model."""
+"""``discreet attack membership``: who was in the data of a model, a study or a text model."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final
