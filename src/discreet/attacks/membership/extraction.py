@@ -58,7 +58,7 @@ class PlantedText:
 
 
 def planted_text(
-    *, lines: int = 400, secrets: int = 20, digits: int = 4, times: int = 1, seed: int = 0
+    *, lines: int = 300, secrets: int = 10, digits: int = 4, times: int = 1, seed: int = 0
 ) -> PlantedText:
     """Generate a text of plain sentences, and plant codes of random digits in it.
 
@@ -104,7 +104,7 @@ def exposure(model: TextModel, *, prefix: str, secret: str, letters: str = _DIGI
     """
     if not secret or len(letters) ** len(secret) > 10**6 or set(secret) - set(letters):
         raise ParameterError(
-            "secret must consist of the given letters, with at most 10**6 candidates of its length.",
+            "secret must consist of the given letters, with at most 10**6 candidates.",
             parameter="secret",
         )
     candidates = ["".join(each) for each in itertools.product(letters, repeat=len(secret))]

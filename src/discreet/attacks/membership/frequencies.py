@@ -100,7 +100,8 @@ def homer(people: Genomes, released: Floats, reference: Floats) -> Floats:
 def likelihood_ratio(people: Genomes, released: Floats, reference: Floats) -> Floats:
     """Score by the likelihood of a person under the release and the reference [SOJH09].
 
-    >>> likelihood_ratio(np.array([[2], [0]], dtype=np.int8), np.array([0.6]), np.array([0.4])).round(3)
+    >>> people = np.array([[2], [0]], dtype=np.int8)
+    >>> likelihood_ratio(people, np.array([0.6]), np.array([0.4])).round(3)
     array([ 0.811, -0.811])
     """
     ours, usual = (np.clip(each, _EDGE, 1 - _EDGE) for each in (released, reference))

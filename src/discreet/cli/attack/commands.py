@@ -4,6 +4,7 @@ import typer
 
 from discreet.cli.attack.difference import difference
 from discreet.cli.attack.linkage import linkage
+from discreet.cli.attack.membership import membership
 from discreet.cli.attack.reconstruct import reconstruct
 
 
@@ -13,6 +14,7 @@ def register(app: typer.Typer) -> None:
     attacks.callback()(attack)
     attacks.command()(linkage)
     attacks.command()(difference)
+    attacks.command()(membership)
     attacks.command()(reconstruct)
     app.add_typer(attacks, name="attack")
 
