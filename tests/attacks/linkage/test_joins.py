@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from discreet.attacks import linkage
 from discreet.errors import DataError, ParameterError
 
+AGES = st.lists(st.integers(-9, 9), min_size=1, max_size=8)
 WORDS = st.text("ab", max_size=4)
 
 
@@ -32,8 +33,7 @@ def test_blocks_of_texts_lose_no_pair(left, right, most):
 
 @pytest.mark.lengthy
 @settings(max_examples=40)
-@given(st.lists(st.integers(-9, 9), min_size=1, max_size=8),
-       st.lists(st.integers(-9, 9), min_size=1, max_size=8), st.sampled_from([0.5, 1, 2.5, 3]))  # fmt: skip
+@given(AGES, AGES, st.sampled_from([0.5, 1, 2.5, 3]))
 def test_blocks_of_numbers_lose_no_pair(left, right, most):
     found = linkage.match({"age": left}, {"age": right}, within={"age": most})
     near = [sum(abs(a - b) <= most for b in right) for a in left]

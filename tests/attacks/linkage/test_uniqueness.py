@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.attacks import linkage
@@ -22,6 +22,7 @@ def alone(table, columns):
 
 
 @pytest.mark.lengthy
+@settings(max_examples=50)
 @given(st.lists(st.tuples(*[st.integers(0, 3)] * 5), min_size=1, max_size=30), st.integers(1, 5))
 def test_the_worst_set_is_the_worst_of_all(rows, size):
     table = dict(zip("abcde", np.array(rows).T, strict=True))
