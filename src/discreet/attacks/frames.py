@@ -46,7 +46,7 @@ def _from_file(path: str, name: str) -> "pa.Table":
         )
     try:
         with connected({}) as run:
-            return run.execute(f"FROM {reader}(?)", [path]).to_arrow_table()
+            return run.sql(f"FROM {reader}(?)", params=[path]).to_arrow_table()
     except (duckdb.Error, UnicodeError):  # whose words may show a value
         raise DataError(
             f"{name} cannot be read from {path[:80]!r} as {reader.removeprefix('read_')}. Check "

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from discreet.attacks import AttackReport
 
 PEOPLE: Final = 20_000
-ASKED: Final = 60  # people whose secret is looked for: a question each
+ASKED: Final = 30  # people whose secret is looked for: a question each
 QUASI: Final = ("zip", "birth_date", "sex")
 LOOKED_FOR: Final = "diagnosis"
 
