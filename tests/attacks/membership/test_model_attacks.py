@@ -128,17 +128,18 @@ def test_small_overfitted_networks_are_attacked_in_seconds():
 
 @pytest.mark.slow
 def test_lira_beats_the_loss_three_times_at_one_in_a_thousand_but_not_a_private_model():
-    """Both statements at 99.9999% confidence."""
-    sure, size, guarantee = 1 - 1e-6, 24_000, Guarantee(epsilon=2, delta=1e-5)
+    """The first is seeded throughout. The second is wrong by chance below 0.005 if the private
+    model were as bad as allowed, and far below 1e-6 at a rate of twice the false positives.
+    """
+    size, guarantee = 13_000, Guarantee(epsilon=2, delta=1e-5)
     points, labels = m.labelled_points(size)
     facts = {"examples": size, "share": 0.2, "classes": labels}
     seen = m.observe(m.networks(points, labels), shadows=40, together=True, **facts)
     assert (~seen.members).sum() >= 10_000
-    lira = m.run(seen, confidence=sure)
-    loss = m.run(seen, attack=m.loss_threshold, confidence=sure)
-    assert lira.interval[0] >= 3 * loss.interval[1]
+    loss = m.run(seen, attack=m.loss_threshold)
+    assert m.run(seen).interval[0] >= 3 * loss.interval[1]
     trainer = m.private_network(points, labels, guarantee=guarantee, population=size // 5)
     private = m.observe(trainer, shadows=8, **facts)
     for attack in SCORES:
-        report = m.run(private, attack=attack, guarantee=guarantee, confidence=sure)
+        report = m.run(private, attack=attack, guarantee=guarantee, confidence=0.999)
         assert report.interval[0] <= report.allowed, attack.__name__
