@@ -9,7 +9,7 @@ from typing import Protocol, final
 import numpy as np
 
 from discreet import _rates
-from discreet._exact import Number, probability, whole
+from discreet._exact import Number, probability, refusal, whole
 from discreet.attacks.membership.observations import Floats
 from discreet.attacks.report import AttackReport
 from discreet.errors import DataError, ParameterError
@@ -67,7 +67,7 @@ def planted_text(
     (4, ['box 00: '])
     """
     if whole(secrets, name="secrets") > 100:
-        raise ParameterError("secrets must be at most 100: boxes have two digits.")
+        raise refusal("secrets", "at most 100, since boxes have two digits", secrets)
     dice = np.random.default_rng(seed)
     words = (
         ("the", "a", "one", "no"),

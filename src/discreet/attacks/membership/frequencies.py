@@ -172,11 +172,11 @@ def _checked(genomes: Genomes) -> Genomes:
     return genomes
 
 
-def _sums(people: "Genomes | NDArray[np.bool_]", weights: Floats) -> Floats:
-    """Return the weighted sum of each row, in parts that fit the memory."""
-    parts = [part.astype(np.float32) @ weights.astype(np.float32) for part in _parts(people)]
-    return np.concatenate(parts).astype(np.float64)
-
-
-def _parts(people: "NDArray[np.int8] | NDArray[np.bool_]") -> "list[NDArray[np.int8]]":
-    return np.array_split(people, max(1, len(people) // 1000))  # type: ignore[return-value,arg-type]
+def _sums(people: "NDArray[np.int8] | NDArray[np.bool_]", weights: Floats) -> Floats:
+    """Return the weighted sum of each row, a thousand rows at a time: floats take four times as
+    much memory as the genomes.
+    """
+    sums = np.empty(len(people))
+    for start in range(0, len(people), 1000):
+        sums[start : start + 1000] = people[start : start + 1000].astype(np.float32) @ weights
+    return sums
