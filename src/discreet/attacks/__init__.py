@@ -6,6 +6,7 @@ need data or an interface that you already have; on a protected table they pay f
 like any other question.
 """
 
+from discreet.attacks import differencing, linkage, membership, reconstruction
 from discreet.attacks.report import AttackReport
 
-__all__ = ["AttackReport"]
+__all__ = ["AttackReport", "differencing", "linkage", "membership", "reconstruction"]

@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 from discreet._version import __version__
 from discreet.cli.accounting import commands as accounting
+from discreet.cli.attack import commands as attack
 from discreet.cli.demo import commands as demo
 from discreet.cli.explain import commands as explain
 from discreet.cli.ledger import commands as ledger
@@ -167,7 +168,7 @@ def root(
         typer.echo(context.get_help())
 
 
-for part in (demo, explain, tables, train, accounting, ledger):
+for part in (demo, explain, tables, train, attack, accounting, ledger):
     part.register(app)
 
 

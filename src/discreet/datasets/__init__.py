@@ -1,4 +1,4 @@
-"""Demo data, generated on the spot: people in households, salaries, visits, digits.
+"""Demo data, generated on the spot: people, salaries, visits, digits, voters, ratings.
 
 Every table is a plain dict of equally long numpy arrays, the same on every machine for the same
 arguments. No person in it exists. :func:`folder` finds real data that you bring yourself.
@@ -7,7 +7,9 @@ arguments. No person in it exists. :func:`folder` finds real data that you bring
 from discreet.datasets._census import census
 from discreet.datasets._digits import digits
 from discreet.datasets._folder import folder
+from discreet.datasets._ratings import ratings
 from discreet.datasets._salaries import salaries
 from discreet.datasets._visits import visits
+from discreet.datasets._voters import voters
 
-__all__ = ["census", "digits", "folder", "salaries", "visits"]
+__all__ = ["census", "digits", "folder", "ratings", "salaries", "visits", "voters"]

@@ -1,1 +1,1 @@
-"""``discreet demo`` and ``discreet demo learn``."""
+"""``discreet demo``, and what it shows: tables, training and attacks."""

@@ -1,4 +1,4 @@
-"""``discreet demo`` and ``discreet demo learn``, on generated data.
+"""``discreet demo``, ``discreet demo learn`` and ``discreet demo attack``, on generated data.
 
 What they show is imported when they run, so that ``--help`` needs neither mechanisms nor torch.
 """
@@ -19,6 +19,7 @@ def register(app: typer.Typer) -> None:
     demos = typer.Typer(rich_markup_mode="rich")
     demos.callback(invoke_without_command=True)(demo)
     demos.command("learn")(learn)
+    demos.command("attack")(attack)
     app.add_typer(demos, name="demo")
 
 
@@ -50,7 +51,8 @@ def demo(
     Example: [bold]discreet demo --rows 200000[/bold], or a file to try everything on:
     [bold]discreet demo --write people.parquet[/bold]
 
-    Private training, in a minute: [bold]discreet demo learn[/bold]
+    Private training, in a minute: [bold]discreet demo learn[/bold]. What all of it is good for:
+    [bold]discreet demo attack[/bold]
     """
     if context.invoked_subcommand is not None:
         for name, said in (("rows", rows), ("write", write)):
@@ -82,3 +84,18 @@ def learn(
     from discreet.cli.demo.learn import run_demo_learn
 
     run_demo_learn(Console(), rows=None if rows is None else parse(rows), plot=plot)
+
+
+def attack(
+    plot: Annotated[Path | None, FILE(help="Draw before and after as bars: a .png, say.")] = None,
+) -> None:
+    """Attack generated people in four ways, without protection and with it.
+
+    Names removed and linked again, salaries differenced, a secret column reconstructed, the
+    members of a training set told: in less than a minute.
+
+    Example: [bold]discreet demo attack --plot attacks.png[/bold]
+    """
+    from discreet.cli.demo.attack import run_demo_attack
+
+    run_demo_attack(Console(), plot=plot)

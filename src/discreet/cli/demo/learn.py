@@ -1,7 +1,7 @@
 """``discreet demo learn``: the same small model with and without privacy, on generated digits."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
@@ -10,12 +10,15 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from discreet._exact import Number, refusal, whole
+from discreet._exact import Number, refusal, show, whole
+from discreet._words import of_100
+from discreet.accounting import GaussianLoss, risk
+from discreet.cli.output import tell
 from discreet.cli.train import show as shown
 from discreet.cli.train.evaluations import OnPublic
-from discreet.cli.train.runs import Experiment, carry_out, need_torch
+from discreet.cli.train.runs import Experiment, Run, carry_out, need_torch, one_thread
 from discreet.datasets import digits
-from discreet.privacy import Guarantee, Neighbours, Unit
+from discreet.privacy import Guarantee, Neighbours, Unit, detection, success
 
 if TYPE_CHECKING:
     from discreet.learn.recipes import EncodedRows
@@ -28,6 +31,8 @@ EPSILONS: Final = (0.5, 2, 8)
 DELTA: Final = 1e-5
 # What the three runs may cost together, with room to spare: the ledger adds them up.
 GUARANTEE: Final = Guarantee(epsilon=11, delta=1e-4)
+EVEN: Final = Fraction(1, 2)
+FALSE_ALARMS: Final = Fraction(1, 100)
 
 STORY: Final = (
     "The same small network learns to read generated digits, once as usual and then privately: "
@@ -49,7 +54,7 @@ def run_demo_learn(console: Console, *, rows: Number | None = None, plot: Path |
     shown.check_plot(plot)
     console.print(Text(STORY), soft_wrap=True)
     with (
-        _one_thread(),
+        one_thread(),
         TemporaryDirectory() as place,
         Ledger.open(Path(place) / "budget.db") as ledger,
     ):
@@ -77,23 +82,40 @@ def run_demo_learn(console: Console, *, rows: Number | None = None, plot: Path |
         if plot is not None:
             shown.draw_runs(plot, runs, on=on)
         shown.print_runs(console, runs, experiment, evaluation, on=on, is_generated=True)
+        _print_meaning(console, runs, rate=Fraction(experiment.batch_size, count))
         console.print(Text(f"The ledger: {ledger.verify()}"), soft_wrap=True)
     if plot is None:
         console.print(Text("Draw it: discreet demo learn --plot gap.png"), soft_wrap=True)
     console.print(Text("Next, on your own data: discreet train --help"), soft_wrap=True)
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Compute in one thread: for so small a model several mostly wait for each other."""
-    import torch
+def _print_meaning(console: Console, runs: Sequence[Run], *, rate: Fraction) -> None:
+    """Say what the final epsilon and delta of each run tell about its model.
 
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    The guarantee alone must cover the worst training that has it. The account knows every step of
+    this one, so it can promise more.
+    """
+    told = "What that says of somebody who has the model and knows every picture but one, at most:"
+    tell(told, console=console, bold=True)
+    for run in runs:
+        if run.certified is None or run.delta is None or run.noise_multiplier is None:
+            continue
+        steps = GaussianLoss(noise_multiplier=run.noise_multiplier).sampled(rate=rate) * run.steps
+        promise = Guarantee(epsilon=run.certified, delta=run.delta)
+        right = success(promise, prior=EVEN), risk.success(steps, prior=EVEN)
+        found = (
+            detection(promise, false_alarms=FALSE_ALARMS),
+            risk.detection(steps, false_alarms=FALSE_ALARMS),
+        )
+        rights, founds = ([of_100(each, up=True) for each in pair] for pair in (right, found))
+        tell(
+            f"  epsilon {show(run.epsilon)}: guesses right whether it was used {rights[0]} times "
+            f"in 100, where a coin is right 50 times; accusing 1 of 100 unused pictures, finds "
+            f"{founds[0]} of 100 used ones. By the account of all steps: {rights[1]} and "
+            f"{founds[1]}.",
+            console=console,
+        )
+    tell(f"More: discreet explain --epsilon 2 --delta {show(DELTA)}", console=console)
 
 
 def _rows(n: int, *, seed: int) -> "EncodedRows":

@@ -1,8 +1,8 @@
 """The runs of ``discreet train``: paid for together first, then trained and evaluated in turn."""
 
 import math
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from discreet.learn.recipes import Accuracy, EncodedRows, Recipe
     from discreet.ledger import Account
 
-__all__ = ["Experiment", "Run", "carry_out", "gap", "need_torch"]
+__all__ = ["Experiment", "Run", "carry_out", "gap", "need_torch", "one_thread"]
 
 NOT_PRIVATE: Final = "NOT PRIVATE"
 
@@ -31,6 +31,23 @@ def need_torch() -> None:
         import torch  # noqa: F401
     except ImportError:
         raise MissingExtra(room="discreet.learn", needs="torch", extra="learn") from None
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute in one thread: for so small a model several mostly wait for each other.
+
+    >>> with one_thread():
+    ...     pass
+    """
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @final
