@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 from discreet._version import __version__
 from discreet.cli.accounting import commands as accounting
+from discreet.cli.audit import commands as audit
 from discreet.cli.demo import commands as demo
 from discreet.cli.explain import commands as explain
 from discreet.cli.ledger import commands as ledger
@@ -164,7 +165,7 @@ def root(
         typer.echo(context.get_help())
 
 
-for part in (demo, explain, tables, train, accounting, ledger):
+for part in (demo, explain, tables, train, accounting, ledger, audit):
     part.register(app)
 
 
