@@ -1,4 +1,4 @@
-"""The course of an audit: study one part of the samples, settle on an event, count it in the rest."""
+"""The course of an audit: study some samples, settle on an event, count it in the rest."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -105,8 +105,17 @@ def settle(found: Study, outputs: Outputs, claim: Claim) -> Audit:
     event, likelier = found.choice.event, found.choice.likelier
     sides = (first, second) if likelier == "first" else (second, first)
     likely, unlikely = (event.count(side) for side in sides)
-    level = {"trials": len(first), "delta": float(claim.delta), "alpha": claim.alpha}
-    proved = certified_epsilon(likely, unlikely, **level)
+    trials, delta, alpha = len(first), float(claim.delta), claim.alpha
+    proved = certified_epsilon(likely, unlikely, trials=trials, delta=delta, alpha=alpha)
+    power = detectable_epsilon(
+        likely,
+        unlikely,
+        trials=trials,
+        epsilon=float(claim.epsilon),
+        delta=delta,
+        alpha=alpha,
+        proved=proved,
+    )
     low, high = np.array([likely]), np.array([unlikely])
     return Audit(
         epsilon_lower=proved,
@@ -116,11 +125,9 @@ def settle(found: Study, outputs: Outputs, claim: Claim) -> Audit:
         samples=claim.samples,
         event=event.describe(),
         likelier=likelier,
-        rate_lower=float(rate_lower(low, trials=len(first), alpha=claim.alpha / 2)[0]),
-        rate_upper=float(rate_upper(high, trials=len(first), alpha=claim.alpha / 2)[0]),
-        power=detectable_epsilon(
-            likely, unlikely, epsilon=float(claim.epsilon), proved=proved, **level
-        ),
+        rate_lower=float(rate_lower(low, trials=trials, alpha=alpha / 2)[0]),
+        rate_upper=float(rate_upper(high, trials=trials, alpha=alpha / 2)[0]),
+        power=power,
         gaussian=_second_opinion(found, (first, second), claim),
         pair=found.pair,
     )

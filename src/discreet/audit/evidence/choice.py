@@ -15,6 +15,7 @@ Side = Literal["first", "second"]
 Curve: TypeAlias = NDArray[np.float64]
 
 _STRICT = 3.0  # standard errors taken off what a candidate shows, since many compete
+_SIMPLER = 0.02  # of epsilon, by which a patchwork of intervals must beat a half-line
 
 
 @final
@@ -42,18 +43,19 @@ def choose(
     the set of all values seen once would look perfect and be worthless.
     """
     best: Choice | None = None
-    for feature in features:
+    for feature in sorted(features, key=lambda feature: not feature.is_ordered):
         values = [feature.values(side) for side in known]
         binning = fit_bins(np.concatenate(values), is_ordered=feature.is_ordered)
+        if best is not None and not feature.is_ordered and 2 * len(binning) > len(values[0]):
+            continue  # hardly anything was seen twice
         proposed = [binning.counts(v) for v in values]
         seen = [binning.counts(feature.values(side)).astype(np.float64) for side in judged]
-        for order, likelier in _orders(binning, proposed[0], proposed[1]):
+        for order, likelier, charge in _orders(binning, proposed[0], proposed[1]):
             hits = [np.cumsum(counts[order]) for counts in seen]
             if likelier == "second":
                 hits.reverse()
-            promises = promise(
-                hits[0], hits[1], seen=len(judged[0]), trials=trials, delta=delta, alpha=alpha
-            )
+            count = {"seen": len(judged[0]), "trials": trials}
+            promises = promise(hits[0], hits[1], **count, delta=delta, alpha=alpha) - charge
             at = int(np.argmax(promises))
             if best is None or promises[at] > best.promise:
                 chosen = np.zeros(len(binning), bool)
@@ -87,15 +89,16 @@ def _wilson(hits: Curve, trials: int, z: float) -> Curve:
 
 def _orders(
     binning: Binning, first: NDArray[np.int64], second: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.int64], Side]]:
-    """Yield orders of the bins, whose beginnings are the candidate events, and directions."""
-    ratio = (first + 0.5) / (second + 0.5)
-    # Among equals the frequent come first.
-    yield np.lexsort((-first, -ratio)), "first"
-    yield np.lexsort((-second, ratio)), "second"
+) -> Iterator[tuple[NDArray[np.int64], Side, float]]:
+    """Yield orders of the bins, whose beginnings are the events, directions, and what to charge."""
     if binning.is_ordered:
         ascending = np.arange(len(binning) - 1)
         directions: tuple[Side, Side] = ("first", "second")
         for likelier in directions:
-            yield ascending, likelier
-            yield ascending[::-1], likelier
+            yield ascending, likelier, 0.0
+            yield ascending[::-1], likelier, 0.0
+    charge = 0.0 if binning.is_exact else _SIMPLER
+    ratio = (first + 0.5) / (second + 0.5)
+    # Among equals the frequent come first.
+    yield np.lexsort((-first, -ratio)), "first", charge
+    yield np.lexsort((-second, ratio)), "second", charge

@@ -40,5 +40,5 @@ def collect(fn: Callable[..., object], value: object, samples: int, *, batch: bo
 def _attempt(fn: Callable[..., object], value: object) -> object:
     try:
         return fn(value)
-    except Exception as failure:  # noqa: BLE001 - whether and how it fails is what it tells
+    except Exception as failure:
         return Raised(type(failure).__name__)

@@ -20,19 +20,22 @@ Part: TypeAlias = tuple[str, object]  # a float has an order, anything else is a
 
 _ITEMS = 300  # of one sequence; what comes later shows in its length and in its last item
 _PRECISE = 2**53
+_PLAIN = frozenset([int, float, str, bool, type(None), list, tuple, dict, set, frozenset])
 
 
 def identity(output: Any) -> Hashable:
     """Return something hashable that stands for one output."""
+    if type(output) is str or type(output) is int:
+        return output  # type: ignore[no-any-return]
     output = _plain(output)
+    if isinstance(output, float):
+        return output if output == output else "nan"  # else NaNs would be ever new outcomes
     if isinstance(output, Mapping):
         return frozenset((identity(key), identity(value)) for key, value in output.items())
     if isinstance(output, Set):
         return frozenset(identity(entry) for entry in output)
     if isinstance(output, list | tuple):
         return tuple(identity(entry) for entry in output)
-    if isinstance(output, float) and math.isnan(output):
-        return "nan"  # NaN differs from itself and would look like ever new outcomes
     if isinstance(output, Hashable):
         return output
     raise DataError(
@@ -105,6 +108,8 @@ def _sequence(output: Sequence[Any], path: str) -> Iterator[Part]:
 
 def _plain(output: Any) -> Any:
     """Bring arrays, records and bytes into plain Python."""
+    if type(output) in _PLAIN:
+        return output
     if isinstance(output, np.ndarray | np.generic):
         return output.tolist()
     if isinstance(output, bytes | bytearray):
@@ -117,6 +122,6 @@ def _plain(output: Any) -> Any:
         return output
     if dataclasses.is_dataclass(output):
         return {field.name: getattr(output, field.name) for field in dataclasses.fields(output)}
-    if type(output).__eq__ is object.__eq__ and getattr(output, "__dict__", None):
+    if getattr(output, "__dict__", None) and "__eq__" not in vars(type(output)):
         return dict(vars(output))  # it would differ from every other one
     return output

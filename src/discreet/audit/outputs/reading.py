@@ -53,7 +53,7 @@ class Reader(Protocol):
 
     @property
     def items(self) -> Codes:
-        """Which numbers are entries of the output itself, so that sums and maxima mean something."""
+        """Which numbers are entries of the output itself: sums and maxima of them mean something."""
         ...
 
     def read(self, outputs: Any) -> Reading:
@@ -71,10 +71,9 @@ class Reader(Protocol):
 
 def fit_reader(first: Any, second: Any) -> Reader:
     """Return a reader for outputs such as these."""
-    arrays = _numeric(first), _numeric(second)
-    if arrays[0] is not None and arrays[1] is not None:
-        if arrays[0].shape[1:] == arrays[1].shape[1:]:
-            return ArrayReader(arrays[0].shape[1:], np.concatenate(arrays))
+    one, two = _numeric(first), _numeric(second)
+    if one is not None and two is not None and one.shape[1:] == two.shape[1:]:
+        return ArrayReader(one.shape[1:], np.concatenate([one, two]))
     return ObjectReader([*first, *second])
 
 

@@ -1,7 +1,7 @@
 """Scores of outputs: features that people can name, and scores learned from samples."""
 
-from discreet.audit.scores.bits import bit_features, lowest_set_bit
 from discreet.audit.scores.bins import Binning, fit_bins
+from discreet.audit.scores.bits import bit_features, lowest_set_bit
 from discreet.audit.scores.discriminants import linear_score
 from discreet.audit.scores.events import Event
 from discreet.audit.scores.features import Feature

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
-import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.outputs import Reader, Reading

@@ -84,7 +84,7 @@ def tables_of_two(rated: Sequence[Rated], known: Sides) -> list[Feature]:
         ]
         found.append((_strength(cells[0], cells[1]), one, bins, two, more))
     found.sort(key=lambda f: -f[0])
-    return [_table(*parts) for _, *parts in found[:_KEPT]]
+    return [_table(one, bins, two, more) for _, one, bins, two, more in found[:_KEPT]]
 
 
 def _table(one: Feature, bins: Binning, two: Feature, more: Binning) -> Feature:

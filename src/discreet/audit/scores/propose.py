@@ -1,6 +1,6 @@
 """Everything that an output is looked at for."""
 
-from discreet.audit.outputs import Reader, Reading
+from discreet.audit.outputs import Reader
 from discreet.audit.scores.discriminants import linear_score, quadratic_scores
 from discreet.audit.scores.features import Feature, plain_features
 from discreet.audit.scores.learned import Sides, additive_scores, rate, tables_of_two

@@ -19,7 +19,11 @@ def vector_features(reader: Reader, pair: tuple[object, object]) -> list[Feature
         return []
 
     def of_items(name: str, summary: Callable[[Values], Values]) -> Feature:
-        return Feature(name=name, values=lambda reading: summary(reading.numbers[:, items]))
+        return Feature(
+            name=name,
+            values=lambda reading: summary(reading.numbers[:, items]),
+            is_ordered=name not in _PATTERNS,
+        )
 
     found = [of_items(name, summary) for name, summary in _SUMMARIES.items()]
     if len(items) <= _SORTABLE:
@@ -27,11 +31,15 @@ def vector_features(reader: Reader, pair: tuple[object, object]) -> list[Feature
             of_items(f"entry {place} of the sorted output", _order_statistic(place))
             for place in range(1, len(items) - 1)
         ]
+    found += [of_items(name, pattern) for name, pattern in _PATTERNS.items()]
     return found + _distances(reader, pair)
 
 
 def _order_statistic(place: int) -> Callable[[Values], Values]:
-    return lambda x: np.partition(np.where(np.isnan(x), np.inf, x), place, axis=1)[:, place]
+    def values(x: Values) -> Values:
+        return np.asarray(np.partition(_filled(x, np.inf), place, axis=1)[:, place])
+
+    return values
 
 
 def _first(hits: Values) -> Values:
@@ -39,9 +47,16 @@ def _first(hits: Values) -> Values:
     return np.where(hits.any(axis=1), hits.argmax(axis=1), hits.shape[1])
 
 
+def _last(x: Values) -> Values:
+    """Return the last number of each row that is there."""
+    there = ~np.isnan(x)
+    at = x.shape[1] - 1 - there[:, ::-1].argmax(axis=1)
+    return np.asarray(x[np.arange(len(x)), at])
+
+
 def _changes(x: Values) -> Values:
     filled = np.where(np.isnan(x), 0.0, x)
-    return filled[:, 1:] != filled[:, :-1]
+    return np.asarray(filled[:, 1:] != filled[:, :-1])
 
 
 def _filled(x: Values, value: float) -> Values:
@@ -64,8 +79,26 @@ _SUMMARIES: dict[str, Callable[[Values], Values]] = {
     "the place of the first change": lambda x: _first(_changes(x)),
     "the place of the first non-zero": lambda x: _first(_filled(x, 0.0) != 0),
     "the place of the first positive": lambda x: _first(x > 0),
+    "the last entry": lambda x: _last(x),
     "the number of rises": lambda x: (np.diff(_filled(x, 0.0), axis=1) > 0).sum(axis=1),
 }
+
+
+def _coded(hits: Values) -> Values:
+    """Return one number for each row of hits, equal for equal rows."""
+    weights = np.random.default_rng(1).integers(1, 2**62, hits.shape[1])
+    with np.errstate(over="ignore"):
+        return np.asarray(hits.astype(np.int64) @ weights)
+
+
+_PATTERNS: dict[str, Callable[[Values], Values]] = {
+    "the pattern of missing entries": lambda x: _coded(np.isnan(x)),
+    "the pattern of signs": lambda x: _coded(x > 0),
+    "the order of the first entries": lambda x: np.argsort(_filled(x, 0.0)[:, :5]) @ _DIGITS[
+        : min(5, x.shape[1])
+    ],
+}
+_DIGITS = 10 ** np.arange(5)
 
 
 def _distances(reader: Reader, pair: tuple[object, object]) -> list[Feature]:
@@ -82,7 +115,7 @@ def _distances(reader: Reader, pair: tuple[object, object]) -> list[Feature]:
     one, two = centres
 
     def along(reading: Reading) -> Values:
-        return reading.numbers[:, items] @ (two - one)
+        return np.asarray(reading.numbers[:, items] @ (two - one))
 
     def closer(reading: Reading) -> Values:
         moved = np.flatnonzero(one != two)
