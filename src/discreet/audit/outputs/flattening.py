@@ -79,7 +79,7 @@ def _number(output: int | float | Fraction | Decimal, path: str) -> Iterator[Par
     try:
         number = float(output)
     except OverflowError:
-        number = math.copysign(math.inf, output)
+        number = math.inf if output > 0 else -math.inf
     yield path, number
     if isinstance(output, int) and abs(output) > _PRECISE:
         yield f"the low digits of {path}", float(output % _PRECISE)

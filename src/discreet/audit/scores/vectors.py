@@ -94,9 +94,9 @@ def _coded(hits: Values) -> Values:
 _PATTERNS: dict[str, Callable[[Values], Values]] = {
     "the pattern of missing entries": lambda x: _coded(np.isnan(x)),
     "the pattern of signs": lambda x: _coded(x > 0),
-    "the order of the first entries": lambda x: np.argsort(_filled(x, 0.0)[:, :5]) @ _DIGITS[
-        : min(5, x.shape[1])
-    ],
+    "the order of the first entries": lambda x: (
+        np.argsort(_filled(x, 0.0)[:, :5]) @ _DIGITS[: min(5, x.shape[1])]
+    ),
 }
 _DIGITS = 10 ** np.arange(5)
 
