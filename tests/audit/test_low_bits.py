@@ -60,3 +60,14 @@ def test_zero_and_non_finite_values_have_places_of_their_own():
 def test_arrays_are_refused():
     with pytest.raises(DataError, match="one number per release"):
         run(lambda value: [value, value], batch=False, samples=1_000)
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize(
+    ("pair", "scale", "least"), [((0, 1), 1, 8), ((10, 11), 1, 5), ((100, 101), 10, 2)]
+)
+def test_textbook_laplace_fails_at_any_magnitude(pair, scale, least):
+    # Outputs that only one input can reach: the other side counts none, and the bound is a ceiling.
+    settings = {"pair": pair, "epsilon": 1 / scale, "samples": 200_000}
+    found = run(lambda value, n: value + rng.laplace(scale=scale, size=n), **settings)
+    assert found.epsilon_lower > least

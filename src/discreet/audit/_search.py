@@ -1,7 +1,7 @@
 """Audit several pairs of inputs with one budget of error."""
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from discreet._exact import Number
 from discreet.audit._examination import claim, learning, require_pair, settle, study
@@ -53,9 +53,12 @@ def search(
         require_pair(pair)
     studied = learning(claimed.samples)
 
-    def outputs(pair: tuple[T, T], count: int) -> tuple[object, object]:
-        return tuple(collect(fn, value, count, batch=batch) for value in pair)  # type: ignore[return-value]
+    def outputs(pair: tuple[T, T], count: int) -> tuple[Any, Any]:
+        return (
+            collect(fn, pair[0], count, batch=batch),
+            collect(fn, pair[1], count, batch=batch),
+        )
 
     studies = [study(outputs(pair, studied), pair, claimed, propose=propose) for pair in tried]
-    best = max(studies, key=lambda found: found.choice.promise)
-    return settle(best, outputs(best.pair, claimed.samples - studied), claimed)  # type: ignore[arg-type]
+    best = max(range(len(tried)), key=lambda i: studies[i].choice.promise)
+    return settle(studies[best], outputs(tried[best], claimed.samples - studied), claimed)

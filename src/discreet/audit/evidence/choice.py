@@ -1,5 +1,6 @@
 """Choose the one event that will be certified, and the direction."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, final
@@ -15,7 +16,8 @@ Side = Literal["first", "second"]
 Curve: TypeAlias = NDArray[np.float64]
 
 _STRICT = 3.0  # standard errors taken off what a candidate shows, since many compete
-_SIMPLER = 0.02  # of epsilon, by which a patchwork of intervals must beat a half-line
+_BETTER = 1e-4  # else the feature that comes first, and is simpler, stays
+_SIMPLER = 3.0  # over the root of the samples: how much better a patchwork of intervals must be
 
 
 @final
@@ -43,21 +45,23 @@ def choose(
     the set of all values seen once would look perfect and be worthless.
     """
     best: Choice | None = None
-    for feature in sorted(features, key=lambda feature: not feature.is_ordered):
+    for feature in features:
         values = [feature.values(side) for side in known]
         binning = fit_bins(np.concatenate(values), is_ordered=feature.is_ordered)
-        if best is not None and not feature.is_ordered and 2 * len(binning) > len(values[0]):
+        if not feature.is_ordered and len(binning) > len(values[0]) and len(features) > 1:
             continue  # hardly anything was seen twice
         proposed = [binning.counts(v) for v in values]
         seen = [binning.counts(feature.values(side)).astype(np.float64) for side in judged]
-        for order, likelier, charge in _orders(binning, proposed[0], proposed[1]):
+        patchwork = _SIMPLER / math.sqrt(len(judged[0]))
+        for order, likelier, is_simple in _orders(binning, proposed[0], proposed[1]):
             hits = [np.cumsum(counts[order]) for counts in seen]
             if likelier == "second":
                 hits.reverse()
             count = {"seen": len(judged[0]), "trials": trials}
-            promises = promise(hits[0], hits[1], **count, delta=delta, alpha=alpha) - charge
+            promises = promise(hits[0], hits[1], **count, delta=delta, alpha=alpha)
+            promises -= 0.0 if is_simple else patchwork
             at = int(np.argmax(promises))
-            if best is None or promises[at] > best.promise:
+            if best is None or promises[at] > best.promise + _BETTER:
                 chosen = np.zeros(len(binning), bool)
                 chosen[order[: at + 1]] = True
                 best = Choice(Event(feature, binning, chosen), likelier, float(promises[at]))
@@ -89,16 +93,15 @@ def _wilson(hits: Curve, trials: int, z: float) -> Curve:
 
 def _orders(
     binning: Binning, first: NDArray[np.int64], second: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.int64], Side, float]]:
-    """Yield orders of the bins, whose beginnings are the events, directions, and what to charge."""
+) -> Iterator[tuple[NDArray[np.int64], Side, bool]]:
+    """Yield orders of the bins, whose beginnings are the events, directions, and if simple."""
     if binning.is_ordered:
         ascending = np.arange(len(binning) - 1)
         directions: tuple[Side, Side] = ("first", "second")
         for likelier in directions:
-            yield ascending, likelier, 0.0
-            yield ascending[::-1], likelier, 0.0
-    charge = 0.0 if binning.is_exact else _SIMPLER
+            yield ascending, likelier, True
+            yield ascending[::-1], likelier, True
     ratio = (first + 0.5) / (second + 0.5)
     # Among equals the frequent come first.
-    yield np.lexsort((-first, -ratio)), "first", charge
-    yield np.lexsort((-second, ratio)), "second", charge
+    yield np.lexsort((-first, -ratio)), "first", binning.is_exact
+    yield np.lexsort((-second, ratio)), "second", binning.is_exact

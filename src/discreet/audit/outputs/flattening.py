@@ -26,7 +26,7 @@ _PLAIN = frozenset([int, float, str, bool, type(None), list, tuple, dict, set, f
 def identity(output: Any) -> Hashable:
     """Return something hashable that stands for one output."""
     if type(output) is str or type(output) is int:
-        return output  # type: ignore[no-any-return]
+        return output
     output = _plain(output)
     if isinstance(output, float):
         return output if output == output else "nan"  # else NaNs would be ever new outcomes
@@ -79,7 +79,7 @@ def _number(output: int | float | Fraction | Decimal, path: str) -> Iterator[Par
     try:
         number = float(output)
     except OverflowError:
-        number = math.copysign(math.inf, output)
+        number = math.inf if output > 0 else -math.inf
     yield path, number
     if isinstance(output, int) and abs(output) > _PRECISE:
         yield f"the low digits of {path}", float(output % _PRECISE)

@@ -53,7 +53,7 @@ class Reader(Protocol):
 
     @property
     def items(self) -> Codes:
-        """Which numbers are entries of the output itself: sums and maxima of them mean something."""
+        """Which numbers are entries of the output itself, so that their sum means something."""
         ...
 
     def read(self, outputs: Any) -> Reading:

@@ -32,6 +32,8 @@ class Event:
     def describe(self) -> str:
         """Say in words which outputs are in the event."""
         name, edges, chosen = self.feature.name, self.binning.edges, self.chosen
+        if not self.binning.is_ordered and self.feature.label is None:
+            return f"{name} among {int(chosen.sum())} of {len(chosen)}"
         if not self.binning.is_ordered:
             return _outcomes(name, edges[chosen[:-1]].tolist(), self.feature.label, chosen[-1])
         known = chosen[:-1]  # the last bin is for what is missing
@@ -58,7 +60,8 @@ def _outcomes(
 ) -> str:
     shown = ", ".join(_short(label(v) if label else v) for v in values[:_SHOWN])
     if new:
-        return f"{name} new, or among {len(values)} outcomes such as {shown}" if values else "new"
+        among = f", or among {len(values)} outcomes such as {shown}" if values else ""
+        return f"{name} not seen in training{among}"
     if len(values) > _SHOWN:
         return f"{name} among {len(values)} outcomes such as {shown}"
     return f"{name} = {shown}" if len(values) == 1 else f"{name} among {shown}"

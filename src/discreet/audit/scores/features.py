@@ -35,8 +35,8 @@ def plain_features(reader: Reader) -> list[Feature]:
             label=reader.whole,
         )
     ]
-    found += [_number(column, name) for column, name in enumerate(reader.number_names)]
     found += [_word(column, name, reader) for column, name in enumerate(reader.word_names)]
+    found += [_number(column, name) for column, name in enumerate(reader.number_names)]
     return found
 
 

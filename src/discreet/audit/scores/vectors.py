@@ -44,7 +44,7 @@ def _order_statistic(place: int) -> Callable[[Values], Values]:
 
 def _first(hits: Values) -> Values:
     """Return the place of the first hit in each row, or the length where there is none."""
-    return np.where(hits.any(axis=1), hits.argmax(axis=1), hits.shape[1])
+    return np.asarray(np.where(hits.any(axis=1), hits.argmax(axis=1), hits.shape[1]))
 
 
 def _last(x: Values) -> Values:
@@ -94,11 +94,8 @@ def _coded(hits: Values) -> Values:
 _PATTERNS: dict[str, Callable[[Values], Values]] = {
     "the pattern of missing entries": lambda x: _coded(np.isnan(x)),
     "the pattern of signs": lambda x: _coded(x > 0),
-    "the order of the first entries": lambda x: np.argsort(_filled(x, 0.0)[:, :5]) @ _DIGITS[
-        : min(5, x.shape[1])
-    ],
+    "the order of the first entries": lambda x: _coded(np.argsort(_filled(x, 0.0)[:, :5])),
 }
-_DIGITS = 10 ** np.arange(5)
 
 
 def _distances(reader: Reader, pair: tuple[object, object]) -> list[Feature]:
@@ -124,7 +121,7 @@ def _distances(reader: Reader, pair: tuple[object, object]) -> list[Feature]:
         # Rounded, because the last bits of a difference of floats tell its size: that is the
         # business of low_bits.
         size = float(np.abs(two - one).sum()) or 1.0
-        return np.round(gap / size, 6)
+        return np.asarray(np.round(gap / size, 6))
 
     return [
         Feature(name="the output along the difference of the inputs", values=along),

@@ -44,7 +44,9 @@ def texts(leak):
     def run(v, n):
         hit = coin(n, 0.9 if (v and leak) else 0.5)
         noise = rng.integers(0, 10**6, n)
-        return [f"id {k:06d} {'granted' if h else 'refused'}" for k, h in zip(noise, hit)]
+        return [
+            f"id {k:06d} {'granted' if h else 'refused'}" for k, h in zip(noise, hit, strict=True)
+        ]
 
     return run
 
@@ -203,10 +205,16 @@ SPARSE_VECTORS = {
         sparse_vector(threshold=2, query=4 / 3, positives=1), SOUND, pair=long(10), samples=200_000
     ),
     "algorithm 3": Flaw(
-        sparse_vector(threshold=2, query=2, positives=1, numeric=True), SOUND, pair=long(10)
+        sparse_vector(threshold=2, query=2, positives=1, numeric=True),
+        SOUND,
+        pair=long(5),
+        samples=200_000,
     ),
     "algorithm 4": Flaw(
-        sparse_vector(threshold=4, query=4 / 3, positives=3), SOUND, pair=long(8, 3), samples=200_000
+        sparse_vector(threshold=4, query=4 / 3, positives=3),
+        SOUND,
+        pair=long(8, 3),
+        samples=200_000,
     ),
     "algorithm 5": Flaw(sparse_vector(threshold=2, query=0), SOUND, pair=long(1)),
     "algorithm 6": Flaw(sparse_vector(threshold=2, query=2), SOUND, pair=long(6, 6)),
