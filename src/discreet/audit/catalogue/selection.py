@@ -155,10 +155,10 @@ SELECTION = (
     CatalogueEntry(
         name="Quantile, empty or not",
         mechanism=Quantile(
-            quantile=0.9, low=0, high=100, grid=1, epsilon=1, neighbours="add_remove"
+            quantile=0.9, low=0, high=10, grid=1, epsilon=1, neighbours="add_remove"
         ),
         release=_quantile,
-        pair=([], [0]),
+        pair=([], [10]),
         samples=_SLOW,
     ),
     CatalogueEntry(
@@ -166,13 +166,13 @@ SELECTION = (
         mechanism=Quantiles(
             quantiles=[0.25, 0.5, 0.75],
             low=0,
-            high=100,
+            high=10,
             grid=1,
             epsilon=1,
             neighbours="add_remove",
         ),
         release=_quantiles,
-        pair=_MEDIANS,
+        pair=([2] * 3, [2] * 3 + [10]),
         samples=20_000,
     ),
 )
