@@ -40,6 +40,7 @@ def mine(tmp_path, monkeypatch):
     return name
 
 
+@pytest.mark.lengthy
 def test_a_function_of_this_folder_passes_or_is_flagged(mine):
     line = ["audit", "mechanism", f"{mine}:noisy", "--epsilon", "1", "--batch"]
     assert did(*line, "--pair", "[0, 1]").startswith("passed: claimed epsilon=1")
@@ -92,6 +93,7 @@ def test_samples_have_a_limit(mine):
         assert "samples" in result.stderr
 
 
+@pytest.mark.lengthy
 def test_some_of_the_catalogue_as_text_json_and_files():
     text = did("audit", "all", "--only", "warner", "--only", "Response of 2", "--samples", "2000",
                "--processes", "1", "--csv", "table.csv", "--write", "page.md")  # fmt: skip
@@ -107,6 +109,7 @@ def test_some_of_the_catalogue_as_text_json_and_files():
     assert [line["name"] for line in told["lines"]] == ["Warner", "Warner, forced yes"]
 
 
+@pytest.mark.lengthy
 def test_a_page_keeps_its_words_and_one_without_a_place_is_not_touched(tmp_path):
     line = ["audit", "all", "--only", "warner", "--samples", "200", "--processes", "1"]
     page = tmp_path / "page.md"
