@@ -191,8 +191,14 @@ def test_bad_parameters_are_named_before_anything_runs(bad, name):
 
 
 def test_outputs_that_cannot_be_told_apart_are_refused():
-    with pytest.raises(DataError, match="type dict"):
-        run(lambda value: {"secret": value}, samples=1_000, batch=False)
+    class Unhashable:
+        __hash__ = None
+
+        def __eq__(self, other):
+            return True
+
+    with pytest.raises(DataError, match="type Unhashable"):
+        run(lambda value: Unhashable(), samples=1_000, batch=False)
     with pytest.raises(DataError, match="must return n outputs"):
         run(lambda value, n: np.zeros(n + 1), samples=1_000)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet import audit
-from discreet.audit._low_bits import _lowest_set_bit
+from discreet.audit.scores import lowest_set_bit
 from discreet.errors import DataError
 
 FALSE_ALARM = 1e-9
@@ -46,13 +46,13 @@ def test_single_calls_work_too():
     ("value", "position"),
     [(1.0, 0), (0.75, -2), (-6.0, 1), (5e-324, -1074), (0.1, -55), (2.0**1000, 1000), (3, 0)],
 )
-def test_lowest_set_bit(value, position):
-    assert _lowest_set_bit([value])[0] == position
+def testlowest_set_bit(value, position):
+    assert lowest_set_bit([value])[0] == position
     assert (value / 2.0**position) % 2 == 1  # an odd multiple: the definition
 
 
 def test_zero_and_non_finite_values_have_places_of_their_own():
-    zero, infinite, nan = _lowest_set_bit([0.0, math.inf, math.nan])
+    zero, infinite, nan = lowest_set_bit([0.0, math.inf, math.nan])
     assert zero != infinite == nan
     assert zero > 1023
 
@@ -60,3 +60,14 @@ def test_zero_and_non_finite_values_have_places_of_their_own():
 def test_arrays_are_refused():
     with pytest.raises(DataError, match="one number per release"):
         run(lambda value: [value, value], batch=False, samples=1_000)
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize(
+    ("pair", "scale", "least"), [((0, 1), 1, 8), ((10, 11), 1, 5), ((100, 101), 10, 2)]
+)
+def test_textbook_laplace_fails_at_any_magnitude(pair, scale, least):
+    # Outputs that only one input can reach: the other side counts none, and the bound is a ceiling.
+    settings = {"pair": pair, "epsilon": 1 / scale, "samples": 200_000}
+    found = run(lambda value, n: value + rng.laplace(scale=scale, size=n), **settings)
+    assert found.epsilon_lower > least

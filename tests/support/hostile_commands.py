@@ -46,7 +46,8 @@ USUAL = {
     "sources": "people.parquet", "unit": "person_id", "noise_multiplier": "4", "steps": "10",
     "question": "SELECT COUNT(*) AS n FROM people", "receipt": "receipt.json", "index": "1",
     "file": "copy.jsonl", "target": "rich", "epochs": "1", "batch_size": "50", "folder": ".",
-    "who": "ana", "reason": "because", "people": "16", "questions": "16",
+    "who": "ana", "reason": "because", "people": "16", "questions": "16", "only": "warner",
+    "samples": "200", "processes": "1", "function": "operator:neg", "pair": "[0, 1]",
 }  # fmt: skip
 """What makes a command work, by the name of the parameter; others are left out, or 1 if needed."""
 

@@ -1,23 +1,23 @@
 """Audit the last bits of floating-point answers."""
 
+import math
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet._exact import Number
-from discreet.audit._mechanism import mechanism
-from discreet.audit._outputs import collect
+from discreet.audit._examination import Proposal, claim, learning, require_pair, settle, study
 from discreet.audit._result import Audit
+from discreet.audit.outputs import Raised, Reader, collect
+from discreet.audit.scores import Feature, Sides, bit_features
 from discreet.errors import DataError
 
 __all__ = ["low_bits"]
 
 T = TypeVar("T")
-
-_ZERO = 2000  # zero is a multiple of every power of two
-_NOT_FINITE = 2001
 
 
 def low_bits(
@@ -30,41 +30,59 @@ def low_bits(
     confidence: Number = 0.999,
     batch: bool = False,
 ) -> Audit:
-    """Audit ``fn`` through the position of the lowest set bit of its floating-point outputs.
+    """Audit ``fn`` through the last bits of its floating-point outputs.
 
-    The output is replaced by the largest k such that it is a multiple of 2^k, and
-    :func:`mechanism` audits that. Whoever adds floating-point noise to a value gives away the value
-    in these bits [Mir12]: 0 + noise keeps all the bits of a small noise, 1 + noise cannot, so
-    outputs appear that only one of the two inputs can give. Noise on a fixed grid has nothing of
-    the kind to show.
+    Whoever adds floating-point noise to a value gives away the value in these bits [Mir12]:
+    0 + noise keeps all the bits of a small noise, 1 + noise cannot; and far from either input most
+    floats are no sum of it and a logarithm of a random multiple of 2^-52. So outputs appear that
+    only one of the two inputs can give. Looked at are the lowest set bit of the output and of its
+    difference from either input, and which of the inputs could have given it. Noise on a fixed grid
+    has nothing of the kind to show.
 
-    Claim: that of :func:`mechanism`, because the position of a bit is post-processing.
+    Claim: that of :func:`mechanism`, because what is looked at is post-processing.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(7)
     >>> def textbook(value, n):
     ...     return value + rng.laplace(scale=1, size=n)
-    >>> found = low_bits(textbook, pair=(0.0, 1.0), epsilon=1, delta=0, batch=True)
+    >>> found = low_bits(textbook, pair=(10.0, 11.0), epsilon=1, delta=0, batch=True)
     >>> found.passed, found.epsilon_lower > 7
     (False, True)
     """
-
-    def lowest(value: T, n: int) -> NDArray[np.int64]:
-        return _lowest_set_bit(collect(fn, value, n, batch=batch))
-
-    return mechanism(
-        lowest,
-        pair=pair,
-        epsilon=epsilon,
-        delta=delta,
-        samples=samples,
-        confidence=confidence,
-        batch=True,
-    )
+    claimed = claim(epsilon=epsilon, delta=delta, confidence=confidence, samples=samples)
+    require_pair(pair)
+    outputs = (collect(fn, value, claimed.samples, batch=batch) for value in pair)
+    first, second = (_floats(side) for side in outputs)
+    studied = learning(claimed.samples)
+    look = _bits_of(pair, float(epsilon))
+    found = study((first[:studied], second[:studied]), pair, claimed, propose=look)
+    return settle(found, (first[studied:], second[studied:]), claimed)
 
 
-def _lowest_set_bit(outputs: Any) -> NDArray[np.int64]:
-    """Return the exponent of the lowest set bit of each float."""
+def _bits_of(pair: tuple[object, object], epsilon: float) -> Proposal:
+    """Return a proposal of the features of bits."""
+    numbers = [float(value) for value in pair if isinstance(value, Real)]
+
+    def look(reader: Reader, known: Sides, pair: tuple[object, object]) -> list[Feature]:
+        if len(numbers) < 2:
+            return bit_features([], [])
+        distance = abs(numbers[1] - numbers[0])
+        seen = known[0].numbers[:, 0] - numbers[0]
+        # The mean of absolute Laplace noise is its scale, which people choose in round figures.
+        mean = float(np.abs(seen[np.isfinite(seen)]).mean()) if np.isfinite(seen).any() else 1.0
+        guesses = {1.0, distance, float(f"{mean:.1g}"), float(f"{mean:.2g}")}
+        if epsilon > 0:
+            guesses |= {1 / epsilon, distance / epsilon}
+        scales = sorted(guess for guess in guesses if guess > 0 and math.isfinite(guess))
+        return bit_features(numbers, scales)
+
+    return look
+
+
+def _floats(outputs: Any) -> NDArray[np.float64]:
+    """Return one float for each output, NaN for a failure."""
+    if isinstance(outputs, list):
+        outputs = [math.nan if isinstance(output, Raised) else output for output in outputs]
     try:
         values = np.asarray(outputs, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -73,9 +91,4 @@ def _lowest_set_bit(outputs: Any) -> NDArray[np.int64]:
         raise DataError(
             "low_bits needs one number per release. Wrap fn so that it returns a float."
         )
-    finite = np.isfinite(values)
-    fraction, exponent = np.frexp(np.where(finite, values, 0.0))
-    whole = np.ldexp(fraction, 53).astype(np.int64)  # exact: doubles have 53 bits
-    lowest = np.frexp((whole & -whole).astype(np.float64))[1] - 1
-    position = np.where(whole == 0, _ZERO, exponent.astype(np.int64) - 53 + lowest)
-    return np.where(finite, position, _NOT_FINITE).astype(np.int64)
+    return values

@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 from discreet._version import __version__
 from discreet.cli.accounting import commands as accounting
 from discreet.cli.attack import commands as attack
+from discreet.cli.audit import commands as audit
 from discreet.cli.demo import commands as demo
 from discreet.cli.explain import commands as explain
 from discreet.cli.ledger import commands as ledger
@@ -168,7 +169,7 @@ def root(
         typer.echo(context.get_help())
 
 
-for part in (demo, explain, tables, train, attack, accounting, ledger):
+for part in (demo, explain, tables, train, attack, audit, accounting, ledger):
     part.register(app)
 
 
