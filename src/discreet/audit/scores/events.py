@@ -32,6 +32,8 @@ class Event:
     def describe(self) -> str:
         """Say in words which outputs are in the event."""
         name, edges, chosen = self.feature.name, self.binning.edges, self.chosen
+        if chosen.all():
+            return "any output"
         if not self.binning.is_ordered and self.feature.label is None:
             return f"{name} among {int(chosen.sum())} of {len(chosen)}"
         if not self.binning.is_ordered:

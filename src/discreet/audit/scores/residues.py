@@ -8,8 +8,7 @@ from discreet.audit.scores.features import Feature, Values
 __all__ = ["residue_features"]
 
 _COORDINATES = 8
-_FINEST = 2.0**20  # what is a multiple of 1 / _FINEST is on a grid, not textbook floating point
-_MODULI = (2, 3, 4, 5, 7, 8, 10, 16, 100)
+_MODULI = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 16, 32, 60, 100)
 _DECIMALS = 3
 
 
@@ -23,7 +22,8 @@ def residue_features(reader: Reader, known: Reading) -> list[Feature]:
             continue
         name = reader.number_names[column]
         if _is_whole(values):
-            found += [_residue(column, name, modulus) for modulus in _MODULI]
+            span = float(np.ptp(values))
+            found += [_residue(column, name, modulus) for modulus in _MODULI if modulus <= span]
         else:
             found.append(_fraction(column, name))
     return found
