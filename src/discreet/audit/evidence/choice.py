@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.audit.scores import Binning, Event, Feature, Sides, fit_bins
 
-__all__ = ["Choice", "Side", "choose"]
+__all__ = ["ChosenEvent", "Side", "choose"]
 
 Side = Literal["first", "second"]
 Curve: TypeAlias = NDArray[np.float64]
@@ -21,7 +21,7 @@ _SIMPLER = 3.0  # over the root of the samples: how much better a patchwork of i
 
 @final
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChosenEvent:
     """An event, the input on which it is likelier, and the bound that it promises."""
 
     event: Event
@@ -37,13 +37,13 @@ def choose(
     trials: int,
     delta: float,
     alpha: float,
-) -> Choice:
+) -> ChosenEvent:
     """Return the event that promises most when it is counted in ``trials`` fresh samples.
 
     Events are proposed on ``known`` and judged on other samples: judged where they were proposed,
     the set of all values seen once would look perfect and be worthless.
     """
-    best: Choice | None = None
+    best: ChosenEvent | None = None
     strict = 0.8 * math.sqrt(2 * math.log(len(features) + 1))  # the more compete, the more luck
     for feature in features:
         values = [feature.values(side) for side in known]
@@ -71,7 +71,7 @@ def choose(
             if best is None or promises[at] > best.promise + _BETTER:
                 chosen = np.zeros(len(binning), bool)
                 chosen[order[: at + 1]] = True
-                best = Choice(Event(feature, binning, chosen), likelier, float(promises[at]))
+                best = ChosenEvent(Event(feature, binning, chosen), likelier, float(promises[at]))
     assert best is not None  # every output is at least one outcome
     return best
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.outputs import Reading
+from discreet.audit.outputs import ReadOutputs
 from discreet.audit.scores.features import Feature, Values
 
 __all__ = ["bit_features", "lowest_set_bit"]
@@ -19,7 +19,7 @@ _NEARBY = range(-2, 3)  # the exponential errs by as much
 
 
 def bit_features(
-    known: tuple[Reading, Reading], centres: Sequence[float], scales: Sequence[float]
+    known: tuple[ReadOutputs, ReadOutputs], centres: Sequence[float], scales: Sequence[float]
 ) -> list[Feature]:
     """Return features of the bits of a number, also after subtracting either input.
 
@@ -50,19 +50,19 @@ def lowest_set_bit(values: Any) -> NDArray[np.int64]:
 
 
 def _lowest(centre: float, name: str) -> Feature:
-    def values(reading: Reading) -> Values:
+    def values(reading: ReadOutputs) -> Values:
         with np.errstate(invalid="ignore"):
             return lowest_set_bit(reading.numbers[:, 0] - centre).astype(np.float64)
 
     return Feature(name=f"the lowest set bit of {name}", values=values, is_part=True)
 
 
-def _fits(known: tuple[Reading, Reading], centres: Sequence[float], scale: float) -> bool:
+def _fits(known: tuple[ReadOutputs, ReadOutputs], centres: Sequence[float], scale: float) -> bool:
     shares = [
         _is_reached(side.numbers[:, 0], centre, scale).mean()
         for side, centre in zip(known, centres, strict=True)
     ]
-    return min(shares) > _REACHED
+    return bool(min(shares) > _REACHED)
 
 
 def _reachable(centres: Sequence[float], scale: float) -> Feature:
@@ -72,7 +72,7 @@ def _reachable(centres: Sequence[float], scale: float) -> Feature:
     most floats cannot be its output [Mir12].
     """
 
-    def values(reading: Reading) -> Values:
+    def values(reading: ReadOutputs) -> Values:
         numbers = reading.numbers[:, 0]
         one, two = (_is_reached(numbers, centre, scale) for centre in centres)
         return one + 2 * two

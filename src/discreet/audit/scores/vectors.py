@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from discreet.audit.outputs import Reader, Reading
+from discreet.audit.outputs import Reader, ReadOutputs
 from discreet.audit.scores.features import Feature, Values
 
 __all__ = ["vector_features"]
@@ -127,10 +127,10 @@ def _distances(reader: Reader, pair: tuple[object, object]) -> list[Feature]:
         centres.append(centre)
     one, two = centres
 
-    def along(reading: Reading) -> Values:
+    def along(reading: ReadOutputs) -> Values:
         return np.asarray(reading.numbers[:, items] @ (two - one))
 
-    def closer(reading: Reading) -> Values:
+    def closer(reading: ReadOutputs) -> Values:
         moved = np.flatnonzero(one != two)
         x = reading.numbers[:, items[moved]]
         gap = np.abs(x - one[moved]).sum(axis=1) - np.abs(x - two[moved]).sum(axis=1)
