@@ -10,7 +10,7 @@ from discreet._exact import Number, nonnegative, probability, whole
 from discreet._rates import rate_lower, rate_upper
 from discreet.audit._result import Audit
 from discreet.audit.evidence import (
-    Choice,
+    ChosenEvent,
     certified_epsilon,
     choose,
     detectable_epsilon,
@@ -68,7 +68,7 @@ class Study:
     """What the studied samples taught: how to read outputs, and which event to count."""
 
     reader: Reader
-    choice: Choice
+    choice: ChosenEvent
     linear: Feature | None
     studied: Outputs
     pair: tuple[object, object]

@@ -10,19 +10,18 @@ from numpy.typing import NDArray
 
 from discreet.audit.scores import Binning, Event, Feature, Sides, fit_bins
 
-__all__ = ["Choice", "Side", "choose"]
+__all__ = ["ChosenEvent", "Side", "choose"]
 
 Side = Literal["first", "second"]
 Curve: TypeAlias = NDArray[np.float64]
 
-_STRICT = 3.0  # standard errors taken off what a candidate shows, since many compete
 _BETTER = 1e-4  # else the feature that comes first, and is simpler, stays
 _SIMPLER = 3.0  # over the root of the samples: how much better a patchwork of intervals must be
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChosenEvent:
     """An event, the input on which it is likelier, and the bound that it promises."""
 
     event: Event
@@ -38,13 +37,14 @@ def choose(
     trials: int,
     delta: float,
     alpha: float,
-) -> Choice:
+) -> ChosenEvent:
     """Return the event that promises most when it is counted in ``trials`` fresh samples.
 
     Events are proposed on ``known`` and judged on other samples: judged where they were proposed,
     the set of all values seen once would look perfect and be worthless.
     """
-    best: Choice | None = None
+    best: ChosenEvent | None = None
+    strict = 0.8 * math.sqrt(2 * math.log(len(features) + 1))  # the more compete, the more luck
     for feature in features:
         values = [feature.values(side) for side in known]
         binning = fit_bins(np.concatenate(values), is_ordered=feature.is_ordered)
@@ -57,25 +57,39 @@ def choose(
             hits = [np.cumsum(counts[order]) for counts in seen]
             if likelier == "second":
                 hits.reverse()
-            count = {"seen": len(judged[0]), "trials": trials}
-            promises = promise(hits[0], hits[1], **count, delta=delta, alpha=alpha)
+            promises = promise(
+                hits[0],
+                hits[1],
+                seen=len(judged[0]),
+                trials=trials,
+                strict=strict,
+                delta=delta,
+                alpha=alpha,
+            )
             promises -= 0.0 if is_simple else patchwork
             at = int(np.argmax(promises))
             if best is None or promises[at] > best.promise + _BETTER:
                 chosen = np.zeros(len(binning), bool)
                 chosen[order[: at + 1]] = True
-                best = Choice(Event(feature, binning, chosen), likelier, float(promises[at]))
+                best = ChosenEvent(Event(feature, binning, chosen), likelier, float(promises[at]))
     assert best is not None  # every output is at least one outcome
     return best
 
 
 def promise(
-    likely: Curve, unlikely: Curve, *, seen: int, trials: int, delta: float, alpha: float
+    likely: Curve,
+    unlikely: Curve,
+    *,
+    seen: int,
+    trials: int,
+    strict: float,
+    delta: float,
+    alpha: float,
 ) -> Curve:
-    """Estimate, with caution, the bound that an event seen so often will give."""
+    """Estimate the bound that an event seen so often will give, ``strict`` errors below it."""
     from scipy.special import ndtri
 
-    p, q = _wilson(likely, seen, -_STRICT), _wilson(unlikely, seen, _STRICT)
+    p, q = _wilson(likely, seen, -strict), _wilson(unlikely, seen, strict)
     excess = p - delta
     safe = np.maximum(excess, 1e-12)
     error = np.sqrt(p * (1 - p) / safe**2 / trials + (1 - q) / (q * trials))
@@ -101,7 +115,8 @@ def _orders(
         for likelier in directions:
             yield ascending, likelier, True
             yield ascending[::-1], likelier, True
-    ratio = (first + 0.5) / (second + 0.5)
+    prior = 0.5 if binning.is_exact else 4.0  # counts; bins of a continuous feature are many
+    ratio = (first + prior) / (second + prior)
     # Among equals the frequent come first.
     yield np.lexsort((-first, -ratio)), "first", binning.is_exact
     yield np.lexsort((-second, ratio)), "second", binning.is_exact

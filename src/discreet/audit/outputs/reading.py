@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.audit.outputs.flattening import identity, parts
 
-__all__ = ["Reader", "Reading", "fit_reader"]
+__all__ = ["Reader", "ReadOutputs", "fit_reader"]
 
 Codes: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -27,7 +27,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 @final
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadOutputs:
     """Outputs as read: a row for each, NaN and -1 where a part is missing or new."""
 
     numbers: Floats
@@ -56,7 +56,7 @@ class Reader(Protocol):
         """Which numbers are entries of the output itself, so that their sum means something."""
         ...
 
-    def read(self, outputs: Any) -> Reading:
+    def read(self, outputs: Any) -> ReadOutputs:
         """Read outputs."""
         ...
 
@@ -94,12 +94,12 @@ class ArrayReader:
         self._examples = dict(zip(codes.tolist(), at.tolist(), strict=True))
         self._known = rows
 
-    def read(self, outputs: Any) -> Reading:
+    def read(self, outputs: Any) -> ReadOutputs:
         array = _numeric(outputs)
         if array is None or array.shape[1:] != self._shape:
             array = np.array([_fitted(output, self._shape) for output in outputs])
         numbers = self._rows(array)
-        return Reading(numbers, np.empty((len(numbers), 0), np.int64), _row_codes(numbers))
+        return ReadOutputs(numbers, np.empty((len(numbers), 0), np.int64), _row_codes(numbers))
 
     def whole(self, code: int) -> object:
         row = self._known[self._examples[code]].tolist()
@@ -146,7 +146,7 @@ class ObjectReader:
             [i for i, name in enumerate(self.number_names) if name.startswith("output")], np.int64
         )
 
-    def read(self, outputs: Any) -> Reading:
+    def read(self, outputs: Any) -> ReadOutputs:
         rows: dict[Hashable, int] = {}
         distinct: list[Any] = []
         places = np.empty(len(outputs), np.int64)
@@ -158,7 +158,7 @@ class ObjectReader:
                 distinct.append(output)
         wholes = np.array([self._wholes.get(key, _UNKNOWN) for key in rows], np.int64)
         numbers, words = self._tables(distinct)
-        return Reading(numbers[places], words[places], wholes[places])
+        return ReadOutputs(numbers[places], words[places], wholes[places])
 
     def whole(self, code: int) -> object:
         return self._labels[code] if code != _UNKNOWN else "an unknown outcome"

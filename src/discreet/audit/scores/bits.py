@@ -6,28 +6,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.outputs import Reading
+from discreet.audit.outputs import ReadOutputs
 from discreet.audit.scores.features import Feature, Values
 
 __all__ = ["bit_features", "lowest_set_bit"]
 
 _ZERO = 2000  # zero is a multiple of every power of two
 _NOT_FINITE = 2001
-_WIDTH = 1 << 13  # more than there are positions
 _GRAIN = 2.0**-52  # textbook Laplace noise is the logarithm of a multiple of this, or of its half
+_REACHED = 0.99
 _NEARBY = range(-2, 3)  # the exponential errs by as much
 
 
-def bit_features(centres: Sequence[float], scales: Sequence[float]) -> list[Feature]:
+def bit_features(
+    known: tuple[ReadOutputs, ReadOutputs], centres: Sequence[float], scales: Sequence[float]
+) -> list[Feature]:
     """Return features of the bits of a number, also after subtracting either input.
 
     ``centres`` are the inputs where they are numbers, ``scales`` those of noise worth suspecting.
+    A scale from which the known outputs are not reached is dropped: other noise was added.
     """
-    found = [_lowest(0.0, "output"), _binade()]
+    found = [_lowest(0.0, "output")]
     for place, centre in zip(("first", "second"), centres, strict=False):
         found.append(_lowest(centre, f"(output - {place} input)"))
     if len(centres) == 2:
-        found += [_reachable(centres, scale) for scale in scales]
+        found += [_reachable(centres, scale) for scale in scales if _fits(known, centres, scale)]
     return found
 
 
@@ -47,26 +50,19 @@ def lowest_set_bit(values: Any) -> NDArray[np.int64]:
 
 
 def _lowest(centre: float, name: str) -> Feature:
-    def values(reading: Reading) -> Values:
+    def values(reading: ReadOutputs) -> Values:
         with np.errstate(invalid="ignore"):
             return lowest_set_bit(reading.numbers[:, 0] - centre).astype(np.float64)
 
     return Feature(name=f"the lowest set bit of {name}", values=values, is_part=True)
 
 
-def _binade() -> Feature:
-    """Both ends of the number: its size to a power of two, and its lowest bit."""
-
-    def values(reading: Reading) -> Values:
-        numbers = reading.numbers[:, 0]
-        size = np.frexp(np.where(np.isfinite(numbers), numbers, 0.0))[1].astype(np.int64)
-        return size * _WIDTH + lowest_set_bit(numbers) + _WIDTH // 2
-
-    def label(code: int) -> object:
-        size, lowest = divmod(code, _WIDTH)
-        return f"below 2^{size}, last bit 2^{lowest - _WIDTH // 2}"
-
-    return Feature(name="output", values=values, is_ordered=False, label=label)
+def _fits(known: tuple[ReadOutputs, ReadOutputs], centres: Sequence[float], scale: float) -> bool:
+    shares = [
+        _is_reached(side.numbers[:, 0], centre, scale).mean()
+        for side, centre in zip(known, centres, strict=True)
+    ]
+    return bool(min(shares) > _REACHED)
 
 
 def _reachable(centres: Sequence[float], scale: float) -> Feature:
@@ -76,7 +72,7 @@ def _reachable(centres: Sequence[float], scale: float) -> Feature:
     most floats cannot be its output [Mir12].
     """
 
-    def values(reading: Reading) -> Values:
+    def values(reading: ReadOutputs) -> Values:
         numbers = reading.numbers[:, 0]
         one, two = (_is_reached(numbers, centre, scale) for centre in centres)
         return one + 2 * two

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from discreet.audit.outputs import Reader, Reading
+from discreet.audit.outputs import Reader, ReadOutputs
 from discreet.audit.scores.features import Feature, Values
 from discreet.audit.scores.learned import Sides
 
@@ -46,7 +46,7 @@ def quadratic_scores(reader: Reader, known: Sides) -> list[Feature]:
     if not all(np.isfinite(inverse).all() for _, inverse in models):
         return []
 
-    def score(reading: Reading) -> Values:
+    def score(reading: ReadOutputs) -> Values:
         x = _matrix(reading, reader)
         far = [
             np.einsum("ij,jk,ik->i", x - m, inverse, x - m, optimize=True) for m, inverse in models
@@ -56,7 +56,7 @@ def quadratic_scores(reader: Reader, known: Sides) -> list[Feature]:
     return [Feature(name=f"a quadratic score of {first.shape[1]} entries", values=score)]
 
 
-def _matrix(reading: Reading, reader: Reader) -> Values:
+def _matrix(reading: ReadOutputs, reader: Reader) -> Values:
     x = reading.numbers[:, reader.items]
     return x if np.isfinite(x).all() else np.nan_to_num(x, nan=0.0, posinf=1e12, neginf=-1e12)
 

@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.outputs import Reading
+from discreet.audit.outputs import ReadOutputs
 from discreet.audit.scores.bins import Binning
 from discreet.audit.scores.features import Feature
 
@@ -25,13 +25,15 @@ class Event:
     binning: Binning
     chosen: NDArray[np.bool_]
 
-    def count(self, reading: Reading) -> int:
+    def count(self, reading: ReadOutputs) -> int:
         """Return how many outputs are in the event."""
         return int(np.count_nonzero(self.chosen[self.binning.index(self.feature.values(reading))]))
 
     def describe(self) -> str:
         """Say in words which outputs are in the event."""
         name, edges, chosen = self.feature.name, self.binning.edges, self.chosen
+        if chosen.all():
+            return "any output"
         if not self.binning.is_ordered and self.feature.label is None:
             return f"{name} among {int(chosen.sum())} of {len(chosen)}"
         if not self.binning.is_ordered:

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias, final
 
 from numpy.typing import NDArray
 
-from discreet.audit.outputs import Reader, Reading
+from discreet.audit.outputs import Reader, ReadOutputs
 
 __all__ = ["Feature", "Values", "plain_features"]
 
@@ -19,7 +19,7 @@ class Feature:
     """Something to be computed from every output."""
 
     name: str
-    values: Callable[[Reading], Values]
+    values: Callable[[ReadOutputs], Values]
     is_ordered: bool = True
     is_part: bool = False  # of the output itself, rather than of something computed from it
     label: Callable[[int], object] | None = None  # what a code stands for

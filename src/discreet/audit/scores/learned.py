@@ -8,13 +8,13 @@ from typing import TypeAlias, final
 
 import numpy as np
 
-from discreet.audit.outputs import Reading
+from discreet.audit.outputs import ReadOutputs
 from discreet.audit.scores.bins import Binning, fit_bins
 from discreet.audit.scores.features import Feature, Values
 
 __all__ = ["Sides", "additive_scores", "rate", "tables_of_two"]
 
-Sides: TypeAlias = tuple[Reading, Reading]
+Sides: TypeAlias = tuple[ReadOutputs, ReadOutputs]
 
 _COARSE, _PAIRED = 24, 8  # bins of a feature, alone and in a table of two
 _TABLED, _KEPT = 14, 10  # features whose pairs are tried, and pairs that are kept
@@ -53,7 +53,7 @@ def additive_scores(rated: Sequence[Rated]) -> list[Feature]:
     if len(used) < 2:
         return []
 
-    def total(reading: Reading) -> Values:
+    def total(reading: ReadOutputs) -> Values:
         return sum(
             (r.ratios[r.binning.index(r.feature.values(reading))] for r in used),
             np.zeros(len(reading)),
@@ -88,7 +88,7 @@ def tables_of_two(rated: Sequence[Rated], known: Sides) -> list[Feature]:
 
 
 def _table(one: Feature, bins: Binning, two: Feature, more: Binning) -> Feature:
-    def cells(reading: Reading) -> Values:
+    def cells(reading: ReadOutputs) -> Values:
         return bins.index(one.values(reading)) * len(more) + more.index(two.values(reading))
 
     name = f"the cell of ({one.name}, {two.name})"

@@ -2,18 +2,17 @@
 
 import numpy as np
 
-from discreet.audit.outputs import Reader, Reading
+from discreet.audit.outputs import Reader, ReadOutputs
 from discreet.audit.scores.features import Feature, Values
 
 __all__ = ["residue_features"]
 
 _COORDINATES = 8
-_FINEST = 2.0**20  # what is a multiple of 1 / _FINEST is on a grid, not textbook floating point
-_MODULI = (2, 3, 4, 5, 7, 8, 10, 16, 100)
+_MODULI = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 16, 32, 60, 100)
 _DECIMALS = 3
 
 
-def residue_features(reader: Reader, known: Reading) -> list[Feature]:
+def residue_features(reader: Reader, known: ReadOutputs) -> list[Feature]:
     """Return what a grid can hide: residues of integers, and fractions of other numbers."""
     found: list[Feature] = []
     for column in reader.items[:_COORDINATES].tolist():
@@ -23,7 +22,8 @@ def residue_features(reader: Reader, known: Reading) -> list[Feature]:
             continue
         name = reader.number_names[column]
         if _is_whole(values):
-            found += [_residue(column, name, modulus) for modulus in _MODULI]
+            span = float(np.ptp(values))
+            found += [_residue(column, name, modulus) for modulus in _MODULI if modulus <= span]
         else:
             found.append(_fraction(column, name))
     return found
@@ -34,7 +34,7 @@ def _is_whole(values: Values) -> bool:
 
 
 def _residue(column: int, name: str, modulus: int) -> Feature:
-    def values(reading: Reading) -> Values:
+    def values(reading: ReadOutputs) -> Values:
         with np.errstate(invalid="ignore"):
             return np.mod(reading.numbers[:, column], modulus)
 
@@ -42,7 +42,7 @@ def _residue(column: int, name: str, modulus: int) -> Feature:
 
 
 def _fraction(column: int, name: str) -> Feature:
-    def values(reading: Reading) -> Values:
+    def values(reading: ReadOutputs) -> Values:
         with np.errstate(invalid="ignore"):
             return np.round(np.mod(reading.numbers[:, column], 1.0), _DECIMALS) % 1.0
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from discreet.audit.outputs import Reader, Reading
+from discreet.audit.outputs import Reader, ReadOutputs
 from discreet.audit.scores.features import Feature, Values
 
 __all__ = ["vector_features"]
@@ -54,6 +54,14 @@ def _last(x: Values) -> Values:
     return np.asarray(x[np.arange(len(x)), at])
 
 
+def _longest_run(x: Values) -> Values:
+    longest, run = np.ones(len(x)), np.ones(len(x))
+    for change in _changes(x).T:
+        run = np.where(change, 1, run + 1)
+        longest = np.maximum(longest, run)
+    return longest
+
+
 def _changes(x: Values) -> Values:
     filled = np.where(np.isnan(x), 0.0, x)
     return np.asarray(filled[:, 1:] != filled[:, :-1])
@@ -79,6 +87,14 @@ _SUMMARIES: dict[str, Callable[[Values], Values]] = {
     "the place of the first change": lambda x: _first(_changes(x)),
     "the place of the first non-zero": lambda x: _first(_filled(x, 0.0) != 0),
     "the place of the first positive": lambda x: _first(x > 0),
+    "the parity of the number of positive entries": lambda x: (x > 0).sum(axis=1) % 2,
+    "the sum of the output modulo 2": lambda x: np.round(_filled(x, 0.0).sum(axis=1) % 2, 3) % 2,
+    "the sum of the output modulo 3": lambda x: np.round(_filled(x, 0.0).sum(axis=1) % 3, 3) % 3,
+    "the number of repeated entries": lambda x: (np.diff(np.sort(x, axis=1), axis=1) == 0).sum(
+        axis=1
+    ),
+    "the longest run of equal entries": lambda x: _longest_run(x),
+    "the median of the output": lambda x: np.median(_filled(x, 0.0), axis=1),
     "the last entry": lambda x: _last(x),
     "the number of rises": lambda x: (np.diff(_filled(x, 0.0), axis=1) > 0).sum(axis=1),
 }
@@ -111,10 +127,10 @@ def _distances(reader: Reader, pair: tuple[object, object]) -> list[Feature]:
         centres.append(centre)
     one, two = centres
 
-    def along(reading: Reading) -> Values:
+    def along(reading: ReadOutputs) -> Values:
         return np.asarray(reading.numbers[:, items] @ (two - one))
 
-    def closer(reading: Reading) -> Values:
+    def closer(reading: ReadOutputs) -> Values:
         moved = np.flatnonzero(one != two)
         x = reading.numbers[:, items[moved]]
         gap = np.abs(x - one[moved]).sum(axis=1) - np.abs(x - two[moved]).sum(axis=1)
