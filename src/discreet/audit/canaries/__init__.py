@@ -1,0 +1,6 @@
+"""Audits of training in one run, through canaries that are in the data by a coin each."""
+
+from discreet.audit.canaries.found import TrainingAudit
+from discreet.audit.canaries.one_run import training
+
+__all__ = ["TrainingAudit", "training"]
