@@ -10,6 +10,14 @@ audit can convict, not acquit.
 from discreet.audit._low_bits import low_bits
 from discreet.audit._mechanism import mechanism
 from discreet.audit._result import Audit
-from discreet.audit.canaries import TrainingAudit, training
+from discreet.audit.canaries import TrainingAudit, gradient_canaries, loss_canaries, training
 
-__all__ = ["Audit", "TrainingAudit", "low_bits", "mechanism", "training"]
+__all__ = [
+    "Audit",
+    "TrainingAudit",
+    "gradient_canaries",
+    "loss_canaries",
+    "low_bits",
+    "mechanism",
+    "training",
+]
