@@ -5,14 +5,13 @@ follows from what is claimed by a rule, and gets four fifths of the chance of a 
 ladder of other numbers shares the rest, for trainers that are far from what they claim.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 from typing import TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
-
-from discreet.audit.canaries.tails import epsilon_proved
 
 __all__ = ["Coins", "Guesses", "Scores", "likely_right", "plan", "right_guesses"]
 
@@ -43,24 +42,28 @@ class Guesses:
         return float(canaries) if self.included and self.left_out else canaries / 2
 
 
-def plan(*, canaries: int, mu: float, delta: float, alpha: float) -> tuple[Guesses, ...]:
+def plan(
+    *, canaries: int, mu: float, alpha: float, proved: Callable[[int, Guesses], float]
+) -> tuple[Guesses, ...]:
     """Return what is guessed, the main number first.
 
     The rule takes the number from which most would be proved, were the scores Gaussian with a
-    distance of ``mu``: what the claim allows.
+    distance of ``mu``: what the claim allows. ``proved(right, guesses)`` says how much.
 
-    >>> [each.total for each in plan(canaries=1000, mu=1, delta=1e-5, alpha=0.05)]
-    [78, 16, 16, 64, 64, 256, 256]
+    >>> def share_above_half(right, guesses):
+    ...     return right - guesses.total / 2
+    >>> chosen = plan(canaries=1000, mu=1, alpha=0.05, proved=share_above_half)
+    >>> [each.total for each in chosen]
+    [1000, 16, 16, 64, 64, 256, 256]
     """
     sizes = np.unique(np.geomspace(min(_LEAST, canaries) // 2, canaries // 2, _RULE_STEPS).round())
-    sides = [int(size) for size in sizes]
     main_alpha = _MAIN_SHARE * alpha
+    both = [Guesses(included=int(n), left_out=int(n), alpha=main_alpha) for n in sizes]
 
-    def promise(side: int) -> float:
-        right = int(2 * side * likely_right(2 * side, canaries=canaries, mu=mu))
-        return epsilon_proved(right, guesses=2 * side, failures=canaries * delta, alpha=main_alpha)
+    def promise(guesses: Guesses) -> float:
+        share = likely_right(guesses.total, canaries=canaries, mu=mu)
+        return proved(int(guesses.total * share), guesses)
 
-    main = max(sides, key=promise)
     totals = []
     total = _LEAST
     while total <= canaries // 2:
@@ -72,7 +75,7 @@ def plan(*, canaries: int, mu: float, delta: float, alpha: float) -> tuple[Guess
         for total in totals
         for share in (0.5, 1)
     ]
-    return (Guesses(included=main, left_out=main, alpha=main_alpha), *ladder)
+    return (max(both, key=promise), *ladder)
 
 
 def likely_right(guesses: int, *, canaries: int, mu: float) -> float:

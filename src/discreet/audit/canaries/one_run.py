@@ -61,17 +61,37 @@ def training(
     alpha = float(1 - probability(confidence, name="confidence"))
     claimed, shape = _claim(epsilon, loss, delta=failure)
     claimed_mu = _mu(float(claimed), delta=failure or _NO_DELTA)
-    chosen = plan(canaries=count, mu=claimed_mu, delta=failure, alpha=alpha)
 
+    def epsilon_by(right: int, guesses: Guesses, above: float = 0.0) -> float:
+        failures = guesses.pool(count) * failure
+        return epsilon_proved(
+            right, guesses=guesses.total, failures=failures, alpha=guesses.alpha, above=above
+        )
+
+    def mu_by(right: int, guesses: Guesses, above: float = 0.0) -> float:
+        pool = guesses.pool(count)
+        return mu_proved(right, guesses=guesses.total, pool=pool, alpha=guesses.alpha, above=above)
+
+    # Where no epsilon can be proved at such a delta and confidence, a shape still may be.
+    chosen = plan(
+        canaries=count,
+        mu=claimed_mu,
+        alpha=alpha,
+        proved=lambda right, guesses: (
+            mu_by(right, guesses) if shape else epsilon_by(right, guesses)
+        ),
+    )
     coins = np.random.default_rng(seed).random(count) < 0.5
     scores = _scores(train(coins.copy()), count)
 
     def refutes(right: int, guesses: Guesses) -> bool:
         pool, total = guesses.pool(count), guesses.total
-        if shape is not None:
-            return is_refuted(shape, right, guesses=total, pool=pool, alpha=guesses.alpha)
         bound = tail_upper(right, guesses=total, epsilon=float(claimed), failures=pool * failure)
-        return bound <= guesses.alpha
+        # Both are thresholds on one count, so that the lower of the two costs nothing.
+        return bound <= guesses.alpha or (
+            shape is not None
+            and is_refuted(shape, right, guesses=total, pool=pool, alpha=guesses.alpha)
+        )
 
     def fewest(guesses: Guesses) -> int:
         return bisect_left(range(guesses.total + 1), True, key=lambda n: refutes(n, guesses))
@@ -79,11 +99,8 @@ def training(
     lower = mu = 0.0
     rights = [right_guesses(scores, coins, guesses) for guesses in chosen]
     for right, guesses in zip(rights, chosen, strict=True):
-        pool, level, total = guesses.pool(count), guesses.alpha, guesses.total
-        lower = epsilon_proved(
-            right, guesses=total, failures=pool * failure, alpha=level, above=lower
-        )
-        mu = mu_proved(right, guesses=total, pool=pool, alpha=level, above=mu)
+        lower = epsilon_by(right, guesses, lower)
+        mu = mu_by(right, guesses, mu)
     return TrainingAudit(
         epsilon_lower=lower,
         gaussian=GaussianShape(mu).epsilon(delta=failure) if failure else None,
