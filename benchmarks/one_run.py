@@ -32,10 +32,10 @@ for name, (scores, coins) in np.load(sys.argv[1]).items():
     rows[name] = {}
     for label, choice in (("all", auditing.Bonferroni()), ("split", auditing.Split(seed=1))):
         for kind in ("epsilon_one_run", "epsilon_one_run_fdp"):
-            bound = getattr(auditor, kind)(%r, %r, threshold_strategy=choice)
+            bound = getattr(auditor, kind)(ALPHA, DELTA, threshold_strategy=choice)
             rows[name][f"{kind} {label}"] = float(bound)
 print(json.dumps(rows))
-""" % (ALPHA, DELTA)
+"""
 
 
 def distance(truth):
@@ -78,7 +78,8 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "scores.npz"
             np.savez(path, **scores)
-            command = [asked.peer, "-c", PEER, str(path)]
+            script = f"ALPHA, DELTA = {ALPHA}, {DELTA}\n{PEER}"
+            command = [asked.peer, "-c", script, str(path)]
             answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         for name, row in json.loads(answer).items():
             results[name].update(row)
