@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -60,69 +61,66 @@ def training(
     failure = float(probability(delta, name="delta", zero=True))
     alpha = float(1 - probability(confidence, name="confidence"))
     claimed, shape = _claim(epsilon, loss, delta=failure)
-    claimed_mu = _mu(float(claimed), delta=failure or _NO_DELTA)
+    test = _Test(canaries=count, epsilon=float(claimed), delta=failure, shape=shape)
+    mu = _mu(float(claimed), delta=failure or _NO_DELTA)
+    chosen = plan(canaries=count, mu=mu, alpha=alpha, proved=test.mu if shape else test.proved)
 
-    def epsilon_by(right: int, guesses: Guesses, above: float = 0.0) -> float:
-        failures = guesses.pool(count) * failure
-        return epsilon_proved(
-            right, guesses=guesses.total, failures=failures, alpha=guesses.alpha, above=above
-        )
-
-    def mu_by(right: int, guesses: Guesses, above: float = 0.0) -> float:
-        pool = guesses.pool(count)
-        return mu_proved(right, guesses=guesses.total, pool=pool, alpha=guesses.alpha, above=above)
-
-    # Where no epsilon can be proved at such a delta and confidence, a shape still may be.
-    chosen = plan(
-        canaries=count,
-        mu=claimed_mu,
-        alpha=alpha,
-        proved=lambda right, guesses: (
-            mu_by(right, guesses) if shape else epsilon_by(right, guesses)
-        ),
-    )
     coins = np.random.default_rng(seed).random(count) < 0.5
     scores = _scores(train(coins.copy()), count)
 
-    def refutes(right: int, guesses: Guesses) -> bool:
-        pool, total = guesses.pool(count), guesses.total
-        bound = tail_upper(right, guesses=total, epsilon=float(claimed), failures=pool * failure)
-        # Both are thresholds on one count, so that the lower of the two costs nothing.
-        return bound <= guesses.alpha or (
-            shape is not None
-            and is_refuted(shape, right, guesses=total, pool=pool, alpha=guesses.alpha)
-        )
-
-    def fewest(guesses: Guesses) -> int:
-        return bisect_left(range(guesses.total + 1), True, key=lambda n: refutes(n, guesses))
-
-    lower = mu = 0.0
+    seen = min(1.0, max(0.0, distance_seen(scores, coins) / mu))
     rights = [right_guesses(scores, coins, guesses) for guesses in chosen]
-    for right, guesses in zip(rights, chosen, strict=True):
-        lower = epsilon_by(right, guesses, lower)
-        mu = mu_by(right, guesses, mu)
+    gaussian = GaussianShape(max(map(test.mu, rights, chosen)))
     return TrainingAudit(
-        epsilon_lower=lower,
-        gaussian=GaussianShape(mu).epsilon(delta=failure) if failure else None,
+        epsilon_lower=max(map(test.proved, rights, chosen)),
+        gaussian=gaussian.epsilon(delta=failure) if failure else None,
         epsilon=claimed,
         delta=plain(delta, name="delta"),
         confidence=plain(confidence, name="confidence"),
-        power=min(
-            smallest_flagged(
-                guesses=each.total,
-                needed=fewest(each),
-                canaries=count,
-                delta=failure or _NO_DELTA,
-                efficiency=min(1.0, max(0.0, distance_seen(scores, coins) / claimed_mu)),
-            )
-            for each in chosen
-            if each.included == each.left_out
-        ),
+        power=min(test.power(each, seen) for each in chosen if each.included == each.left_out),
         canaries=count,
         guesses=chosen[0].total,
         right=rights[0],
-        is_refuted=any(map(refutes, rights, chosen)),
+        is_refuted=any(map(test.refutes, rights, chosen)),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Test:
+    """What so many right guesses prove about a claim."""
+
+    canaries: int
+    epsilon: float
+    delta: float
+    shape: Shape | None
+
+    def proved(self, right: int, guesses: Guesses) -> float:
+        failures = guesses.pool(self.canaries) * self.delta
+        return epsilon_proved(right, guesses=guesses.total, failures=failures, alpha=guesses.alpha)
+
+    def mu(self, right: int, guesses: Guesses) -> float:
+        pool = guesses.pool(self.canaries)
+        return mu_proved(right, guesses=guesses.total, pool=pool, alpha=guesses.alpha)
+
+    def refutes(self, right: int, guesses: Guesses) -> bool:
+        pool, total = guesses.pool(self.canaries), guesses.total
+        failures = pool * self.delta
+        bound = tail_upper(right, guesses=total, epsilon=self.epsilon, failures=failures)
+        # Both are thresholds on one count, so that the lower of the two costs nothing.
+        return bound <= guesses.alpha or (
+            self.shape is not None
+            and is_refuted(self.shape, right, guesses=total, pool=pool, alpha=guesses.alpha)
+        )
+
+    def power(self, guesses: Guesses, seen: float) -> float:
+        counts = range(guesses.total + 1)
+        return smallest_flagged(
+            guesses=guesses.total,
+            needed=bisect_left(counts, True, key=lambda n: self.refutes(n, guesses)),
+            canaries=self.canaries,
+            delta=self.delta or _NO_DELTA,
+            efficiency=seen,
+        )
 
 
 def _claim(

@@ -110,15 +110,15 @@ def is_refuted(shape: Shape, right: int, *, guesses: int, pool: float, alpha: fl
     return False
 
 
-def mu_proved(right: int, *, guesses: int, pool: float, alpha: float, above: float = 0.0) -> float:
-    """Return the largest Gaussian shape that is refuted, or ``above`` if it is not larger."""
+def mu_proved(right: int, *, guesses: int, pool: float, alpha: float) -> float:
+    """Return the largest Gaussian shape that is refuted."""
 
     def refuted(mu: float) -> bool:
         return is_refuted(GaussianShape(mu), right, guesses=guesses, pool=pool, alpha=alpha)
 
-    low, high = above, _MOST_MU
+    low, high = 0.0, _MOST_MU
     if not refuted(low):
-        return above
+        return 0.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if refuted(middle) else (low, middle)

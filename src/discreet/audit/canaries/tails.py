@@ -48,10 +48,8 @@ def tail_upper(right: int, *, guesses: int, epsilon: float, failures: float) -> 
     return min(1.0, (tail + failures * times * (1 - tail) / right) * _ROUNDING)
 
 
-def epsilon_proved(
-    right: int, *, guesses: int, failures: float, alpha: float, above: float = 0.0
-) -> float:
-    """Return the largest epsilon that is refuted at ``alpha``, or ``above`` if it is not larger.
+def epsilon_proved(right: int, *, guesses: int, failures: float, alpha: float) -> float:
+    """Return the largest epsilon that is refuted at ``alpha``.
 
     >>> round(epsilon_proved(95, guesses=100, failures=0, alpha=0.05), 3)
     2.172
@@ -63,9 +61,9 @@ def epsilon_proved(
         bound = tail_upper(right, guesses=guesses, epsilon=epsilon, failures=failures)
         return bound <= alpha
 
-    low, high = above, _MOST_EPSILON
+    low, high = 0.0, _MOST_EPSILON
     if not refuted(low):
-        return above
+        return 0.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if refuted(middle) else (low, middle)
