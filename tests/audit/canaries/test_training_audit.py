@@ -166,6 +166,7 @@ def test_the_gaussian_opinion_convicts_nobody():
 TARGETS = {1: 0.46, 4: 2.0, 8: 3.8}
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("truth", TARGETS)
 def test_ten_thousand_canaries_show_enough_of_a_gaussian_sum(truth):
     """In the mean of 40 runs: standard errors are 0.02 to 0.03."""
@@ -197,6 +198,7 @@ def test_more_canaries_show_more(truth):
     assert (np.diff(gaussian) > -0.1).all(), gaussian  # it is near what canaries can show
 
 
+@pytest.mark.lengthy
 def test_the_power_is_what_is_flagged():
     found = audit.training(gaussian_sum(distance(1)), epsilon=1, delta=DELTA, seed=3)
     assert 1 < found.power < 4
@@ -225,7 +227,7 @@ def test_scores_that_know_nothing_have_no_power():
 @pytest.mark.lengthy
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_trainer_is_convicted_and_the_honest_one_is_not(name):
-    """Settings are such that the right guesses lie more than five deviations above the limit."""
+    """Mistakes are large here: at this confidence, half the noise would pass."""
 
     def judged(trainer):
         return audit.training(
