@@ -108,10 +108,10 @@ class _OneOf:
     outcomes: frozenset[Hashable]
 
     def __contains__(self, seen: Hashable) -> bool:
-        return seen in self.outcomes
+        return bool(self.outcomes) and seen in self.outcomes  # numbers by place have no hash
 
     def __str__(self) -> str:
-        shown = sorted(repr(one) for one in self.outcomes)
+        shown = sorted(repr(one) for one in self.outcomes) or ["nothing that differs"]
         text = shown[0] if len(shown) == 1 else f"{shown[0]} or {len(shown) - 1} others"
         return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
@@ -165,8 +165,16 @@ def _half_lines(likely: Sequence[Numbers], unlikely: Sequence[Numbers]) -> Itera
         above = [trials - counts for counts in below]
         for is_above, counts in ((False, below), (True, above)):
             scores = _promise(*counts, trials=trials)
-            best = int(np.argmax(scores))
-            yield float(scores[best]), _Above(place, float(both[best]), is_above), False
+            best = np.flatnonzero(scores == scores.max())
+            at = int(best[len(best) // 2])
+            yield float(scores[at]), _Above(place, _between(both, at), is_above), False
+
+
+def _between(both: Rates, at: int) -> float:
+    """Return a threshold in the middle between two values that were seen, not at the edge."""
+    low, high = both[at], both[min(at + 1, len(both) - 1)]
+    middle = float(low / 2 + high / 2)
+    return middle if low <= middle < high else float(low)
 
 
 def _promise(hits: Counts, misses: Counts, *, trials: int) -> Rates:

@@ -149,10 +149,6 @@ def _malformed(subject: Subject) -> list[Row]:
     return subject.newcomer(_SOME, **_same(subject, _MALFORMED, str))
 
 
-def _duplicates(subject: Subject) -> list[Row]:
-    return [*subject.typical, *subject.newcomer(_SOME)][-_SOME:]
-
-
 _NEWCOMERS: Final[dict[str, Callable[[Subject], list[Row]]]] = {
     "many rows": _heavy,
     "alone in a key": _alone,
@@ -162,7 +158,7 @@ _NEWCOMERS: Final[dict[str, Callable[[Subject], list[Row]]]] = {
     "nulls": _nulls,
     "not finite": _not_finite,
     "malformed text": _malformed,
-    "duplicates": _duplicates,
+    "duplicates": lambda subject: subject.newcomer(_SOME),
     "only value": lambda subject: subject.newcomer(_SOME),
     "only unit": lambda subject: subject.newcomer(),
 }
@@ -186,7 +182,7 @@ def pair_of(kind: str, subject: Subject, neighbours: Neighbours) -> tuple[Column
         instead = [
             {**row, **({subject.unit: name} if subject.unit else {})} for row in subject.typical
         ]
-        if kind == "typical unit":  # replaced by one whose numbers are the other way round
+        if instead == own:  # then by one whose numbers are the other way round
             instead = [{**row, **_negative(row, subject)} for row in own]
     return _columns([*others, *own], names), _columns([*others, *instead], names)
 
