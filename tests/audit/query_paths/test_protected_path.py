@@ -68,9 +68,9 @@ def test_too_little_noise_in_our_path_is_found(monkeypatch):
     assert [one.channel for one in found.failures][:1] == ["answer"], str(found)
 
 
-@pytest.mark.lengthy
+@pytest.mark.slow
 def test_keys_without_a_threshold_in_our_path_are_found(monkeypatch):
-    monkeypatch.setattr(sums, "threshold", lambda *given, **named: Fraction(0))
+    monkeypatch.setattr(sums, "threshold", lambda *given, **named: Fraction(-(10**6)))
     found = audited("private keys", ["alone in a key"])
     assert "keys" in {one.channel for one in found.failures}, str(found)
 

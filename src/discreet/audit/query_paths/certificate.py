@@ -130,8 +130,10 @@ class _Above:
 
     def __str__(self) -> str:
         parts = self.place if isinstance(self.place, tuple) else (self.place,)
-        name = " ".join(str(part) for part in parts if part) or "answer"
-        return f"{name[:_SHOWN]} {'>' if self.is_above else '<='} {self.threshold:.6g}"
+        name = (" ".join(str(part) for part in parts if part) or "answer")[:_SHOWN]
+        if self.threshold == -math.inf:
+            return f"{name} is {'there' if self.is_above else 'missing'}"
+        return f"{name} {'>' if self.is_above else '<='} {self.threshold:.6g}"
 
 
 def _best(first: Sequence[Any], second: Sequence[Any]) -> tuple[_Event, bool]:
