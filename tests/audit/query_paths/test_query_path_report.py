@@ -102,6 +102,12 @@ def test_mistakes_are_refused():
         audit.table(PEOPLE, noisy, **{**asked, "unit": "who"})
     with pytest.raises(ParameterError, match="rows: settings of protect"):
         audit.table(PEOPLE, noisy, rows=1, **asked)
+    with pytest.raises(ParameterError, match="guarantee of its own"):
+        audit.table(PEOPLE, "SELECT COUNT(*) FROM data", guarantee=None, **asked)
+    with pytest.raises(ParameterError, match="no null record"):
+        audit.table(PEOPLE, noisy, neighbours="zero_out", **asked)
+    with pytest.raises(ParameterError, match="with a period"):
+        audit.table(PEOPLE, noisy, **{**asked, "unit": Unit.column("person").per("day")})
     with pytest.raises(ParameterError, match="samples"):
         audit.table(PEOPLE, noisy, samples=10, **asked)
     with pytest.raises(ParameterError, match="data must be a table"):

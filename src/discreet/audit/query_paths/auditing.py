@@ -18,14 +18,14 @@ from discreet.privacy import Neighbours, Unit
 
 __all__ = ["table"]
 
-Path = Callable[[Columns], object]
+QueryPath = Callable[[Columns], object]
 
 _FAR = 7  # times the table: nothing that one unit could do
 
 
 def table(
     data: Any,
-    question: str | Path,
+    question: str | QueryPath,
     *,
     unit: Unit | str,
     epsilon: Number,
@@ -61,7 +61,7 @@ def table(
     """
     columns, chosen = columns_of(data), _kinds(kinds)
     count = whole(samples, name="samples", minimum=100)
-    relation = Neighbours.of(neighbours)
+    relation = _relation(neighbours)
     subject = Subject(table=columns, unit=unit_column(unit, columns))
     failure = float(1 - probability(confidence, name="confidence"))
     terms = Terms(
@@ -95,6 +95,16 @@ def table(
     return TableAudit(epsilon=epsilon, delta=delta, confidence=confidence, findings=tuple(findings))
 
 
+def _relation(neighbours: Neighbours | str) -> Neighbours:
+    relation = Neighbours.of(neighbours)
+    if relation is Neighbours.zero_out:
+        raise ParameterError(
+            "neighbours must be add_remove or replace_one: a table has no null record.",
+            parameter="neighbours",
+        )
+    return relation
+
+
 def _kinds(kinds: Iterable[str]) -> tuple[str, ...]:
     chosen = (kinds,) if isinstance(kinds, str) else tuple(dict.fromkeys(kinds))
     unknown = [kind for kind in chosen if kind not in KINDS]
@@ -108,7 +118,7 @@ def _kinds(kinds: Iterable[str]) -> tuple[str, ...]:
 
 
 def _sampled(
-    ask: Path, pair: tuple[Columns, Columns], count: int, rng: np.random.Generator
+    ask: QueryPath, pair: tuple[Columns, Columns], count: int, rng: np.random.Generator
 ) -> tuple[list[Seen], list[Seen]]:
     """Ask about both tables in random order: what changes with time is then in neither alone."""
     order = np.repeat([0, 1], count)
@@ -137,7 +147,7 @@ def _found(
 
 
 def _stale(
-    ask: Path, columns: Columns, seen: tuple[list[Seen], list[Seen]], count: int
+    ask: QueryPath, columns: Columns, seen: tuple[list[Seen], list[Seen]], count: int
 ) -> list[ChannelFinding]:
     """Tell where a table that has nothing in common gets the very same numbers."""
     known = [one["answer"] for side in seen for one in side]

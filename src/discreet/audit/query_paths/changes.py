@@ -219,6 +219,12 @@ def _columns(rows: list[Row], names: list[str]) -> Columns:
 def unit_column(unit: Unit | str, table: Columns) -> str | None:
     """Return the column that says whose row it is; None where each row is a unit."""
     found = Unit.of(unit)
+    if found.period is not None:
+        raise ParameterError(
+            "a unit with a period is not audited as a whole: its rows of all periods would go at "
+            "once. Take a table of one period, and the unit without it.",
+            parameter="unit",
+        )
     if found.name is not None and found.name not in table:
         raise ParameterError(f"the table has no column {found.name!r}.", parameter="unit")
     return found.name

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self, final
 
 from discreet.audit.query_paths.observation import Columns, Observation
-from discreet.errors import PrivacyWarning
+from discreet.errors import ParameterError, PrivacyWarning
 from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.tables import Offer, Protected, Quote, Result, protect
 
@@ -52,6 +52,9 @@ class ProtectedPath:
     ) -> None:
         import pyarrow as pa
 
+        own = sorted({"guarantee", "ledger"} & set(settings))
+        if own:
+            raise ParameterError(f"an audit has a {own[0]} of its own.", parameter=own[0])
         self._question, self._epsilon, self._delta = question, epsilon, delta
         self._schema = pa.table(like).schema  # the same for all tables, whatever their values
         self._settings = {"name": "data", **settings, "unit": unit, "neighbours": neighbours}

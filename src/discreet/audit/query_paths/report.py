@@ -11,6 +11,8 @@ from discreet._words import fit
 
 __all__ = ["ChannelFinding", "TableAudit", "Verdict"]
 
+_MOST = 8  # failures that are printed
+
 Verdict = Literal["passed", "FAILED", "nothing learned", "could not be measured"]
 
 
@@ -128,11 +130,12 @@ class TableAudit:
         claim = f"claimed epsilon={show(self.epsilon)}, delta={show(self.delta)}"
         told = f"{len(failures)} of {len(self.findings)} findings refute it"
         verdict = f"FAILED: {claim}; {told}" if failures else f"passed: {claim}; nothing refutes it"
-        rows = [(_bound(one), f"{one.kind}, {one.channel}", one.event) for one in failures]
         kinds = list(dict.fromkeys(one.kind for one in self.findings))
         lines = [verdict]
-        for bound, where, event in rows:
-            lines += [f"  {bound:<15}  {where}", f"    {_short(event)}"]
+        for one in failures[:_MOST]:
+            lines += [f"  {_bound(one):<15}  {one.kind}, {one.channel}", f"    {_short(one.event)}"]
+        if len(failures) > _MOST:
+            lines.append(f"  and {len(failures) - _MOST} more, in .failures")
         if not failures:
             lines.append(f"  {'proved':<15}  epsilon >= {self.epsilon_lower:.4g}")
             lines.append(f"  {'tried':<15}  {', '.join(kinds)}")
