@@ -236,7 +236,7 @@ class Clock:
         return self.now
 
     def spend(self, seconds):
-        load = 10.0 if rng.random() < 0.1 else 1.0
+        load = 10.0 if rng.random() < 0.005 else 1.0
         self.now += load * (seconds + rng.exponential(1e-4))
         return laplace(100)
 
