@@ -28,7 +28,7 @@ QUESTIONS = {
     "median": "SELECT MEDIAN(CLAMP(x, 0, 10)) AS q FROM data",
     "private keys": "SELECT key, COUNT(*) AS n FROM data GROUP BY key",
 }
-OF_KEYS = ("typical unit", "many rows", "alone in a key", "many keys", "nulls", "only unit")
+OF_KEYS = ("typical unit", "alone in a key", "many keys", "only unit")
 OF_RANKS = ("many rows", "largest values", "smallest values", "nulls", "not finite", "only unit")
 
 
