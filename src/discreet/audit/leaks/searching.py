@@ -1,0 +1,213 @@
+"""Search whatever came out for every form of every canary, and weigh what was met."""
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Final, final
+
+import numpy as np
+
+from discreet.audit.leaks.canaries import Canary
+from discreet.audit.leaks.needles import (
+    DIGITS,
+    Needle,
+    binary,
+    dates_of,
+    digits_of,
+    letters,
+    significant,
+)
+from discreet.audit.leaks.report import Leak
+from discreet.audit.leaks.views import views
+
+__all__ = ["Search"]
+
+_CHUNK = 1 << 22
+_LONGEST = 16  # bytes of a needle
+_DAYS = 25_567  # that somebody may be born on
+_NUMBER = re.compile(rb"\d+(?:\.\d+)?")
+_GROUPED = re.compile(rb"\d{1,3}(?:(?:[,._' ]|\xe2\x80\xaf|\xc2\xa0)\d{3})+(?:[.,]\d+)?")
+_DATE = re.compile(rb"\d{4}-\d\d-\d\d|\d\d[./]\d\d[./]\d{4}|(?<!\d)\d{8}(?!\d)")
+_NOT_DIGITS = re.compile(rb"\D")
+_DOUBLE = 15  # digits that survive arithmetic with doubles
+_TOLD = 3  # places of one leak
+
+
+class _Haystack:
+    """Find many byte strings at once: by a table of their first three bytes, then one by one."""
+
+    def __init__(self, needles: Iterable[tuple[bytes, tuple[Canary, Needle]]]) -> None:
+        self.by_start: dict[bytes, dict[bytes, list[tuple[Canary, Needle]]]] = defaultdict(dict)
+        self.table = np.zeros(1 << 24, dtype=bool)
+        for content, owner in needles:
+            self.by_start[content[:4]].setdefault(content, []).append(owner)
+            first, second, third = content[:3]
+            self.table[first | second << 8 | third << 16] = True
+
+    def find(self, content: bytes) -> Iterable[tuple[Canary, Needle]]:
+        for start in range(0, len(content), _CHUNK):
+            piece = content[start : start + _CHUNK + _LONGEST]
+            codes = np.frombuffer(piece, dtype=np.uint8).astype(np.uint32)
+            if len(codes) < 4:
+                return
+            keys = codes[:-2] | codes[1:-1] << 8 | codes[2:] << 16
+            for place in np.flatnonzero(self.table[keys]).tolist():
+                for needle, owners in self.by_start.get(piece[place : place + 4], {}).items():
+                    if piece.startswith(needle, place):
+                        yield from owners
+
+
+@final
+@dataclass(slots=True)
+class _Family:
+    """Canaries that are drawn alike, in one form."""
+
+    size: int = 0
+    chance: float = 0.0  # that one of them matches at a given place
+    met: dict[str, list[str]] = field(default_factory=dict)  # labels, and where
+
+
+@final
+class Search:
+    """Collect what came out, then say which of it is no accident.
+
+    Claim: canaries are drawn independently of everything else. If the surface tells of each person
+    no more than ``epsilon`` allows, then that j of the m canaries of a family are met among t
+    places has a probability of at most C(m, j) (t chance e^epsilon)^j; each family is given a
+    share of ``false_alarm``, so that all of them together are wrong with no more than that.
+
+    Why: fix j people. On the data without them the surface knows nothing of them, so each of them
+    is met with at most t * chance, independently; j neighbours further on that is multiplied by at
+    most e^(j epsilon). The union over the choices of the j people is C(m, j). For sums and means
+    one person is taken for each group.
+    """
+
+    def __init__(self, canaries: Iterable[Canary], *, epsilon: float, false_alarm: float) -> None:
+        self._families: dict[tuple[str, str], _Family] = defaultdict(_Family)
+        texts: list[tuple[bytes, tuple[Canary, Needle]]] = []
+        raw: list[tuple[bytes, tuple[Canary, Needle]]] = []
+        self._digits: dict[bytes, list[Canary]] = defaultdict(list)
+        self._dates: dict[bytes, list[Canary]] = defaultdict(list)
+        self.canaries = 0
+        for canary in canaries:
+            self.canaries += 1
+            texts += [(one.content, (canary, one)) for one in letters(canary)]
+            raw += [(one.content, (canary, one)) for one in binary(canary)]
+            self._register(canary)
+        for _, (canary, needle) in texts + raw:
+            family = self._families[canary.family, needle.form]
+            family.chance = max(family.chance, needle.chance)
+        self._texts, self._raw = _Haystack(texts), _Haystack(raw)
+        self._numbers: dict[int, set[bytes]] = {places: set() for places in DIGITS}
+        self._days: set[bytes] = set()
+        self._seen: set[int] = set()
+        self._leans, self._false_alarm = math.exp(epsilon), false_alarm
+        self.outputs, self.size, self.places = 0, 0, 0
+
+    def _register(self, canary: Canary) -> None:
+        forms = {one.form for one in (*letters(canary), *binary(canary))}
+        if canary.kind == "number":
+            forms |= {_rounded(places) for places in DIGITS}
+            for text, chance in digits_of(canary).items():
+                if len(text) >= DIGITS.start:
+                    self._digits[text.encode()].append(canary)
+                    family = self._families[canary.family, _rounded(len(text))]
+                    family.chance = max(family.chance, chance)
+        elif isinstance(canary.value, date):
+            forms.add("a date")
+            for text in dates_of(canary.value):
+                self._dates[text.encode()].append(canary)
+            self._families[canary.family, "a date"].chance = 2 / _DAYS
+        for form in forms:
+            self._families[canary.family, form].size += 1
+
+    def feed(self, where: str, content: bytes) -> None:
+        """Search one output; the same output in the same place counts once."""
+        mark = hash((where, content))
+        if mark in self._seen:
+            return
+        self._seen.add(mark)
+        self.outputs += 1
+        self.size += len(content)
+        if self._tells(where.encode()):
+            where = f"output {self.outputs}, whose name tells"
+        for name, view in views(content):
+            self.places += len(view)
+            coded = f" in {name}" if name else ""
+            for canary, needle in (*self._texts.find(view.lower()), *self._raw.find(view)):
+                self._meet(canary, needle.form, where + coded)
+            self._feed_numbers(where + coded, view)
+
+    def _tells(self, name: bytes) -> bool:
+        """Say whether the name of a place would show a canary."""
+        return any(
+            any(True for _ in self._texts.find(view.lower()))
+            or any(True for _ in self._raw.find(view))
+            or not self._digits.keys().isdisjoint(_digits(view))
+            or not self._dates.keys().isdisjoint(_DATE.findall(view))
+            for _, view in views(name)
+        )
+
+    def _feed_numbers(self, where: str, view: bytes) -> None:
+        for digits in _digits(view):
+            self._numbers[len(digits)].add(digits)
+            for canary in self._digits.get(digits, ()):
+                self._meet(canary, _rounded(len(digits)), where)
+        days = set(_DATE.findall(view))
+        self._days |= days
+        for day in days & self._dates.keys():
+            for canary in self._dates[day]:
+                self._meet(canary, "a date", where)
+
+    def _meet(self, canary: Canary, form: str, where: str) -> None:
+        places = self._families[canary.family, form].met.setdefault(canary.label, [])
+        if where not in places:
+            places.append(where)
+
+    def leaks(self) -> tuple[Leak, ...]:
+        """Return what was met too often to be an accident, most telling forms first."""
+        share = self._false_alarm / max(1, len(self._families))
+        found = []
+        for (_, form), family in self._families.items():
+            hits = len(family.met)
+            if not hits:
+                continue
+            each = min(1.0, family.chance * self._tries(form) * self._leans)
+            chance = min(1.0, math.comb(family.size, hits) * each**hits)
+            if chance <= share:
+                found += [
+                    Leak(what=label, form=form, where=tuple(where[:_TOLD]), chance=chance)
+                    for label, where in family.met.items()
+                ]
+        return tuple(sorted(found, key=lambda one: (one.chance, one.what)))
+
+    def _tries(self, form: str) -> int:
+        if form == "a date":
+            return len(self._days)
+        return len(self._numbers[_PLACES[form]]) if form in _PLACES else 4 * self.places
+
+
+def _rounded(places: int) -> str:
+    return f"a number of {places} digits"
+
+
+_PLACES: Final = {_rounded(places): places for places in DIGITS}
+
+
+def _digits(view: bytes) -> set[bytes]:
+    """Return the digits of all numbers, and those that doubles would keep where there are more.
+
+    >>> sorted(_digits(b"n=4213, 1,234,567.50 EUR, 7.1230e+15"))
+    [b'12345675', b'4213', b'5675', b'7123']
+    """
+    found = set()
+    for one in {*_NUMBER.findall(view), *_GROUPED.findall(view)}:
+        text = significant(_NOT_DIGITS.sub(b"", one).decode())
+        found.add(text)
+        if len(text) > _DOUBLE:
+            kept = int(text[:_DOUBLE])
+            found |= {significant(str(near)) for near in (kept, kept + 1)}
+    return {one.encode() for one in found if len(one) in DIGITS}
