@@ -18,6 +18,8 @@ from discreet.audit.leaks import (
     plant,
     requesting,
     scan,
+    scan_analysts,
+    scan_determinism,
 )
 
 __all__ = [
@@ -31,4 +33,6 @@ __all__ = [
     "plant",
     "requesting",
     "scan",
+    "scan_analysts",
+    "scan_determinism",
 ]

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias, final
 
 from discreet.errors import DataError, ParameterError
 
-__all__ = ["COLUMNS", "Canary", "Cell", "Planted", "plant"]
+__all__ = ["COLUMNS", "Canary", "Cell", "LENGTH", "Planted", "plant", "secret_text"]
 
 Cell: TypeAlias = "int | float | str | date"
 
@@ -151,17 +151,18 @@ def plant(*, rows: int = 200, alone: int = 5) -> Planted:
     first, last = _BORN
     table: dict[str, Sequence[Cell]] = {
         "person_id": [IDS[0] + secrets.randbelow(IDS[1] - IDS[0]) for _ in range(rows)],
-        "name": [_text() for _ in range(rows)],
-        "email": [f"{_text()}@mail.example" for _ in range(rows)],
+        "name": [secret_text() for _ in range(rows)],
+        "email": [f"{secret_text()}@mail.example" for _ in range(rows)],
         "team": [TEAMS[i % len(TEAMS)] for i in range(rows)],
-        "city": [_text() if i < alone else CITIES[i % len(CITIES)] for i in range(rows)],
+        "city": [secret_text() if i < alone else CITIES[i % len(CITIES)] for i in range(rows)],
         "salary": drawn,
         "born": [first + timedelta(secrets.randbelow((last - first).days)) for _ in range(rows)],
     }
     return Planted(table=table, alone=alone)
 
 
-def _text() -> str:
+def secret_text() -> str:
+    """Return 24 letters that nobody else has: 120 bits."""
     return "".join(secrets.choice(LETTERS) for _ in range(LENGTH))
 
 

@@ -17,15 +17,14 @@ __all__ = ["DIGITS", "Needle", "binary", "digits_of", "letters", "significant"]
 
 DIGITS: Final = range(4, 18)  # significant digits of a rounded number that are looked for
 _PIECE = LENGTH // 2  # a text that was cut to half its length is still found
-_DOUBLE = 15  # digits that survive a sum in floating point
 _HASHES = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "blake2b", "blake2s", "sha3_256")
-_CUT = 6  # bytes: a digest is often shortened to 12 hexadecimal digits
+_CUTS = {10: "", 8: ", cut to 16 digits", 6: ", cut to 12 digits"}  # bytes of a digest
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needle:
-    """Bytes to look for, the form they are, and the chance to match at one given place."""
+    """Bytes to look for, the form they are, and the chance of this form to match at one place."""
 
     content: bytes
     form: str
@@ -37,7 +36,7 @@ def letters(canary: Canary) -> Iterator[Needle]:
     if canary.kind == "text":
         assert isinstance(canary.value, str)
         for piece in (canary.value[:_PIECE], canary.value[_PIECE:]):
-            yield Needle(content=piece.encode(), form="text", chance=32.0**-_PIECE)
+            yield Needle(content=piece.encode(), form="text", chance=2 * 32.0**-_PIECE)
 
 
 def binary(canary: Canary) -> Iterator[Needle]:
@@ -45,16 +44,17 @@ def binary(canary: Canary) -> Iterator[Needle]:
     value = canary.value
     if canary.kind == "number" and isinstance(value, Fraction):
         yield from _raw(value, float(canary.spread))
-    texts = {"name": ["{}"], "city": ["{}"], "email": ["{}", "{}@mail.example"]}
-    patterns = texts.get(canary.family, ["{}"] if canary.family == "person_id" else [])
-    for pattern in patterns:
+    patterns = ["{}"] if canary.kind == "text" or canary.family == "person_id" else []
+    for pattern in patterns + ["{}@mail.example"] * (canary.family == "email"):
         written = pattern.format(value).encode()
         for name in _HASHES:
             digest = hashlib.new(name, written, usedforsecurity=False).digest()
-            for part in (digest[:_CUT], digest[-_CUT:]):
-                yield Needle(content=part, form=f"{name} without salt", chance=256.0**-_CUT)
+            for size, cut in _CUTS.items():
+                for part in (digest[:size], digest[-size:]):
+                    form = f"{name} without salt{cut}"
+                    yield Needle(content=part, form=form, chance=4 * 256.0**-size)
         check = zlib.crc32(written).to_bytes(4, "big")
-        yield Needle(content=check, form="crc32", chance=256.0**-4)
+        yield Needle(content=check, form="crc32", chance=2 * 256.0**-4)
 
 
 def _raw(value: Fraction, spread: float) -> Iterator[Needle]:

@@ -29,10 +29,10 @@ _CHUNK = 1 << 22
 _LONGEST = 16  # bytes of a needle
 _DAYS = 25_567  # that somebody may be born on
 _NUMBER = re.compile(rb"\d+(?:\.\d+)?")
-_GROUPED = re.compile(rb"\d{1,3}(?:(?:[,._' ]|\xe2\x80\xaf|\xc2\xa0)\d{3})+(?:[.,]\d+)?")
+_GROUPED = re.compile(rb"\d{1,3}([,._' ]|\xe2\x80\xaf|\xc2\xa0)\d{3}(?:\1\d{3})*(?:[.,]\d+)?")
 _DATE = re.compile(rb"\d{4}-\d\d-\d\d|\d\d[./]\d\d[./]\d{4}|(?<!\d)\d{8}(?!\d)")
 _NOT_DIGITS = re.compile(rb"\D")
-_DOUBLE = 15  # digits that survive arithmetic with doubles
+_DOUBLE = (15, 16)  # digits that survive arithmetic with doubles, the last one nearly
 _TOLD = 3  # places of one leak
 
 
@@ -76,8 +76,9 @@ class Search:
 
     Claim: canaries are drawn independently of everything else. If the surface tells of each person
     no more than ``epsilon`` allows, then that j of the m canaries of a family are met among t
-    places has a probability of at most C(m, j) (t chance e^epsilon)^j; each family is given a
-    share of ``false_alarm``, so that all of them together are wrong with no more than that.
+    places has a probability of at most C(m, j) (t chance e^epsilon)^j. For every family the
+    smallest j is taken for which that is below one level, the same for all, which is as high as
+    lets their sum stay below ``false_alarm``. It depends on how much was searched alone.
 
     Why: fix j people. On the data without them the surface knows nothing of them, so each of them
     is met with at most t * chance, independently; j neighbours further on that is multiplied by at
@@ -168,30 +169,50 @@ class Search:
             places.append(where)
 
     def leaks(self) -> tuple[Leak, ...]:
-        """Return what was met too often to be an accident, most telling forms first."""
-        share = self._false_alarm / max(1, len(self._families))
-        found = []
-        for (_, form), family in self._families.items():
-            hits = len(family.met)
-            if not hits:
+        """Return what was met too often to be an accident, most telling first."""
+        odds = {key: self._odds(key[1], one) for key, one in self._families.items()}
+        level = self._false_alarm
+        # Most families cost far less than the level, so the first few halvings are enough.
+        while sum(_least(odds[key], level)[1] for key in odds) > self._false_alarm:
+            level /= 2
+        found: dict[tuple[str, str], Leak] = {}
+        for key, (size, each) in odds.items():
+            met = self._families[key].met
+            if not met or len(met) < _least((size, each), level)[0]:
                 continue
-            each = min(1.0, family.chance * self._tries(form) * self._leans)
-            chance = min(1.0, math.comb(family.size, hits) * each**hits)
-            if chance <= share:
-                found += [
-                    Leak(what=label, form=form, where=tuple(where[:_TOLD]), chance=chance)
-                    for label, where in family.met.items()
-                ]
-        return tuple(sorted(found, key=lambda one: (one.chance, one.what)))
+            form, chance = key[1], _chance(size, each, len(met))
+            for label, where in met.items():
+                leak = Leak(what=label, form=form, where=tuple(where[:_TOLD]), chance=chance)
+                same = label, form.partition(",")[0]  # such as fewer digits of the same
+                found[same] = min(found.get(same, leak), leak, key=lambda one: one.chance)
+        return tuple(sorted(found.values(), key=lambda one: (one.chance, one.what)))
+
+    def _odds(self, form: str, family: _Family) -> tuple[int, float]:
+        """Return how many canaries a family has, and the chance to meet one of them."""
+        return family.size, min(1.0, family.chance * self._tries(form) * self._leans)
 
     def _tries(self, form: str) -> int:
         if form == "a date":
             return len(self._days)
-        return len(self._numbers[_PLACES[form]]) if form in _PLACES else 4 * self.places
+        return len(self._numbers[_PLACES[form]]) if form in _PLACES else self.places
 
 
 def _rounded(places: int) -> str:
-    return f"a number of {places} digits"
+    return f"a number, {places} digits"
+
+
+def _chance(size: int, each: float, hits: int) -> float:
+    return min(1.0, math.comb(size, hits) * each**hits)
+
+
+def _least(odds: tuple[int, float], level: float) -> tuple[int, float]:
+    """Return how many must be met to be rarer than the level, and how rare that is."""
+    size, each = odds
+    for hits in range(1, size + 1):
+        chance = _chance(size, each, hits)
+        if chance <= level:
+            return hits, chance
+    return size + 1, 0.0
 
 
 _PLACES: Final = {_rounded(places): places for places in DIGITS}
@@ -204,10 +225,12 @@ def _digits(view: bytes) -> set[bytes]:
     [b'12345675', b'4213', b'5675', b'7123']
     """
     found = set()
-    for one in {*_NUMBER.findall(view), *_GROUPED.findall(view)}:
+    grouped = (one[0] for one in _GROUPED.finditer(view))
+    for one in {*_NUMBER.findall(view), *grouped}:
         text = significant(_NOT_DIGITS.sub(b"", one).decode())
         found.add(text)
-        if len(text) > _DOUBLE:
-            kept = int(text[:_DOUBLE])
-            found |= {significant(str(near)) for near in (kept, kept + 1)}
+        for places in _DOUBLE:
+            if len(text) > places:
+                kept = int(text[:places])
+                found |= {significant(str(near)) for near in (kept - 1, kept, kept + 1)}
     return {one.encode() for one in found if len(one) in DIGITS}

@@ -9,6 +9,7 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +20,7 @@ __all__ = ["MOST", "views"]
 
 MOST: Final = 1 << 28  # bytes that one output may unfold to
 _DEEPEST = 3
+_PACKED = ("gzip", "archive", "SQLite", "UTF-16")
 _SMALLEST = 4
 _GAP = b"\n"
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{11,}")
@@ -28,23 +30,26 @@ _ENTITY = re.compile(rb"&(?:#\d+|#[xX][0-9a-fA-F]+|[a-zA-Z]+);")
 _STREAM = re.compile(rb"\x1f\x8b\x08|\x78[\x01\x5e\x9c\xda]")
 
 
-def views(content: bytes) -> Iterator[tuple[str, bytes]]:
+def views(content: bytes, *, packed: bool = False) -> Iterator[tuple[str, bytes]]:
     """Yield the content itself, then what it decodes to, up to three encodings deep.
 
+    ``packed`` asks for what compression, archives and databases hide, and not for other encodings.
+
     >>> [name for name, _ in views(b"%64%65%62%75%67 c2FsYXJ5IDQ3MTE=")]
-    ['', 'percent', 'base64']
+    ['', 'base64', 'percent']
     """
     known: set[bytes] = set()
-    waiting, room = [("", content, 0)], MOST
+    decoders = {word: _DECODERS[word] for word in _PACKED} if packed else _DECODERS
+    waiting, room = deque([("", content, 0)]), MOST
     while waiting:
-        name, here, depth = waiting.pop()
+        name, here, depth = waiting.popleft()
         if here in known or (depth and len(here) > room):
             continue
         known.add(here)
         room -= len(here)
         yield name, here
         if depth < _DEEPEST:
-            for word, decode in _DECODERS.items():
+            for word, decode in decoders.items():
                 inner = decode(here)
                 if inner is not None and len(inner) >= _SMALLEST:
                     waiting.append((f"{name}, {word}" if name else word, inner, depth + 1))
