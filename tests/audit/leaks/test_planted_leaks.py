@@ -141,8 +141,12 @@ LEAKS = {
         lambda p: hmac.new(SALT, p.table["email"][5].encode(), "sha256").hexdigest(),
     ),
     "shortened digest in capitals": (
-        lambda p: "user-" + hashlib.md5(p.table["name"][5].encode()).hexdigest()[:12].upper(),
-        lambda p: "user-" + secrets.token_hex(6).upper(),
+        lambda p: "user-" + hashlib.md5(p.table["name"][5].encode()).hexdigest()[:16].upper(),
+        lambda p: "user-" + secrets.token_hex(8).upper(),
+    ),
+    "two digests of 12 digits": (
+        lambda p: [hashlib.md5(one.encode()).hexdigest()[:12] for one in p.table["email"][:2]],
+        lambda p: [secrets.token_hex(6) for _ in range(2)],
     ),
     "digest in base64": (
         lambda p: base64.b64encode(hashlib.sha1(p.table["name"][5].encode()).digest()).decode(),

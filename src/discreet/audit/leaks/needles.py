@@ -50,9 +50,8 @@ def binary(canary: Canary) -> Iterator[Needle]:
         for name in _HASHES:
             digest = hashlib.new(name, written, usedforsecurity=False).digest()
             for size, cut in _CUTS.items():
-                for part in (digest[:size], digest[-size:]):
-                    form = f"{name} without salt{cut}"
-                    yield Needle(content=part, form=form, chance=4 * 256.0**-size)
+                form = f"{name} without salt{cut}"
+                yield Needle(content=digest[:size], form=form, chance=2 * 256.0**-size)
         check = zlib.crc32(written).to_bytes(4, "big")
         yield Needle(content=check, form="crc32", chance=2 * 256.0**-4)
 

@@ -52,7 +52,10 @@ def _of_object(value: object, depth: int, known: set[int]) -> Iterator[bytes]:
         except Exception as error:
             yield read_error(error)
     if hasattr(value, "__array__") or hasattr(value, "detach"):
-        array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+        try:
+            array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+        except Exception:
+            return  # a tensor without content, for one: its text was all there is
         yield array.tobytes() if array.dtype != object else b""
         yield from _parts(array.tolist(), depth + 1, known)
     elif isinstance(value, Iterator):

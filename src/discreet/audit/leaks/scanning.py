@@ -89,13 +89,10 @@ def exercise(
     """Call a surface once, and return all that came out, with where."""
     with overhear(folders, excluded=excluded) as heard:
         try:
-            result = run()
+            for where, content in _named(run()):  # a generator goes on working in here
+                heard.add(where, content)
         except Exception as error:
             heard.add("exception", read_error(error))
-        else:
-            for where, content in _named(result):
-                heard.add(where, content)
-            del result  # what it wrote at its end belongs to it too
     return heard.outputs
 
 

@@ -95,12 +95,12 @@ class Search:
         self.canaries = 0
         for canary in canaries:
             self.canaries += 1
-            texts += [(one.content, (canary, one)) for one in letters(canary)]
-            raw += [(one.content, (canary, one)) for one in binary(canary)]
-            self._register(canary)
-        for _, (canary, needle) in texts + raw:
-            family = self._families[canary.family, needle.form]
-            family.chance = max(family.chance, needle.chance)
+            forms: dict[str, float] = {}
+            for kind, make in ((texts, letters), (raw, binary)):
+                for one in make(canary):
+                    kind.append((one.content, (canary, one)))
+                    forms[one.form] = one.chance
+            self._register(canary, forms)
         self._texts, self._raw = _Haystack(texts), _Haystack(raw)
         self._numbers: dict[int, set[bytes]] = {places: set() for places in DIGITS}
         self._days: set[bytes] = set()
@@ -108,22 +108,22 @@ class Search:
         self._leans, self._false_alarm = math.exp(epsilon), false_alarm
         self.outputs, self.size, self.places = 0, 0, 0
 
-    def _register(self, canary: Canary) -> None:
-        forms = {one.form for one in (*letters(canary), *binary(canary))}
+    def _register(self, canary: Canary, forms: dict[str, float]) -> None:
+        """Note the forms of one canary that are not bytes, and count it in the family of each."""
         if canary.kind == "number":
-            forms |= {_rounded(places) for places in DIGITS}
+            forms |= {_rounded(places): 0.0 for places in DIGITS}
             for text, chance in digits_of(canary).items():
                 if len(text) >= DIGITS.start:
                     self._digits[text.encode()].append(canary)
-                    family = self._families[canary.family, _rounded(len(text))]
-                    family.chance = max(family.chance, chance)
+                    forms[_rounded(len(text))] = chance
         elif isinstance(canary.value, date):
-            forms.add("a date")
+            forms["a date"] = 2 / _DAYS
             for text in dates_of(canary.value):
                 self._dates[text.encode()].append(canary)
-            self._families[canary.family, "a date"].chance = 2 / _DAYS
-        for form in forms:
-            self._families[canary.family, form].size += 1
+        for form, chance in forms.items():
+            family = self._families[canary.family, form]
+            family.size += 1
+            family.chance = max(family.chance, chance)
 
     def feed(self, where: str, content: bytes) -> None:
         """Search one output; the same output in the same place counts once."""

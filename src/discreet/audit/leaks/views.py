@@ -26,7 +26,8 @@ _GAP = b"\n"
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{11,}")
 _HEX = re.compile(rb"[0-9A-Fa-f]{8,}")
 _ESCAPED = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
-_ENTITY = re.compile(rb"&(?:#\d+|#[xX][0-9a-fA-F]+|[a-zA-Z]+);")
+_LINE = re.compile(rb"[\t -~]{4,}")
+_WIDE = re.compile(rb"(?:\0{1,3}[ -~]){6,}|(?:[ -~]\0{1,3}){6,}")
 _STREAM = re.compile(rb"\x1f\x8b\x08|\x78[\x01\x5e\x9c\xda]")
 
 
@@ -77,45 +78,45 @@ def _hexadecimal(content: bytes) -> bytes | None:
 
 
 def _percent(content: bytes) -> bytes | None:
-    return unquote_to_bytes(content.replace(b"+", b" ")) if b"%" in content else None
+    return _of_lines(content, b"%", lambda line: unquote_to_bytes(line.replace(b"+", b" ")))
 
 
 def _entities(content: bytes) -> bytes | None:
-    if not _ENTITY.search(content):
-        return None
-    return html.unescape(content.decode("latin-1")).encode("utf-8", "replace")
+    return _of_lines(content, b"&", lambda line: html.unescape(line.decode("ascii")).encode())
 
 
 def _escapes(content: bytes) -> bytes | None:
-    if not _ESCAPED.search(content):
-        return None
-
     def plain(found: re.Match[bytes]) -> bytes:
-        code = int(found[1] or found[2], 16)
-        return bytes([code]) if found[2] else chr(code).encode("utf-8", "replace")
+        return chr(int(found[1] or found[2], 16)).encode("utf-8", "replace")
 
-    return _ESCAPED.sub(plain, content)
+    return _of_lines(content, b"\\", lambda line: _ESCAPED.sub(plain, line))
+
+
+def _of_lines(content: bytes, mark: bytes, decode: Callable[[bytes], bytes]) -> bytes | None:
+    """Decode the stretches of plain text that have the mark: bytes of other kinds mean no code."""
+    lines = [line for line in _LINE.findall(content) if mark in line] if mark in content else []
+    return _GAP.join(map(decode, lines)) if lines else None
 
 
 def _wide(content: bytes) -> bytes | None:
     """Read UTF-16 and UTF-32 of either byte order as far as it is ASCII."""
-    return content.replace(b"\0", b"") if b"\0" in content else None
+    found = [one[0].replace(b"\0", b"") for one in _WIDE.finditer(content)]
+    return _GAP.join(found) if found else None
 
 
 def _compressed(content: bytes) -> bytes | None:
     """Inflate every gzip or zlib stream, wherever it begins; a cut one as far as it goes."""
-    found, end = [], 0
+    found, end, whole = [], 0, memoryview(content)
     for start in _STREAM.finditer(content):
         if start.start() < end:
             continue
         stream = zlib.decompressobj(zlib.MAX_WBITS | 32)
-        pieces = []
         try:
-            pieces.append(stream.decompress(content[start.start() :], MOST))
+            inside = stream.decompress(whole[start.start() :], MOST)
         except zlib.error:
-            continue
-        if stream.eof or len(pieces[0]) >= _SMALLEST:
-            found.append(b"".join(pieces))
+            continue  # the two or three bytes meant something else
+        if stream.eof or len(inside) >= _SMALLEST:
+            found.append(inside)
         if stream.eof:
             end = len(content) - len(stream.unused_data)
     return _GAP.join(found) if found else None
