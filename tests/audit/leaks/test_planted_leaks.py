@@ -267,7 +267,6 @@ def planted():
 @pytest.fixture(scope="module", autouse=True)
 def silent_logger():
     logging.getLogger("silent").propagate = False
-    logging.getLogger("silent").setLevel(logging.ERROR)
 
 
 @pytest.mark.parametrize("name", LEAKS)

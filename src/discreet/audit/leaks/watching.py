@@ -4,6 +4,7 @@ import logging
 import os
 import sys
 import tempfile
+import threading
 import traceback
 import warnings
 from collections.abc import Iterable, Iterator
@@ -46,32 +47,33 @@ def overhear(folders: Iterable[Path] = (), *, excluded: Iterable[Path] = ()) -> 
 
 @contextmanager
 def _logs(heard: Overheard) -> Iterator[None]:
-    """Keep every record of every logger, whatever its level and wherever it goes."""
-    records: list[logging.LogRecord] = []
-    factory, disabled = logging.getLogRecordFactory(), logging.root.manager.disable
+    """Hear every record of every logger that has no level of its own, wherever it goes."""
+    handle, level, disabled = (
+        logging.Logger.handle,
+        logging.root.level,
+        logging.root.manager.disable,
+    )
+    reading = threading.local()
 
-    def keep(*args: object, **facts: object) -> logging.LogRecord:
-        records.append(factory(*args, **facts))
-        return records[-1]
+    def overheard(logger: logging.Logger, record: logging.LogRecord) -> None:
+        # Read at once: whoever keeps a record keeps its arguments alive, which others may notice.
+        if not getattr(reading, "is_busy", False):
+            reading.is_busy = True
+            try:
+                heard.add(f"log of {record.name}", _record(record))
+            finally:
+                reading.is_busy = False
+        handle(logger, record)
 
-    known = logging.root.manager.loggerDict.values()
-    loggers = [logging.root, *(one for one in known if isinstance(one, logging.Logger))]
-    levels = [(one, one.level, one.disabled) for one in loggers]
-    for one in loggers:
-        one.disabled = False
-        one.setLevel(1)  # 0 would ask the parent
+    logging.Logger.handle = overheard  # type: ignore[method-assign]
     logging.disable(logging.NOTSET)
-    logging.setLogRecordFactory(keep)
+    logging.root.setLevel(1)  # 0 would be all as well, but means "as the parent has it"
     try:
         yield
     finally:
-        logging.setLogRecordFactory(factory)
+        logging.root.setLevel(level)
         logging.disable(disabled)
-        for one, level, was_disabled in levels:
-            one.setLevel(level)
-            one.disabled = was_disabled
-        for record in records:
-            heard.add(f"log of {record.name}", _record(record))
+        logging.Logger.handle = handle  # type: ignore[method-assign]
 
 
 def _record(record: logging.LogRecord) -> bytes:
