@@ -370,9 +370,7 @@ def test_a_running_server(planted, leaks):
 def test_a_folder_of_logs_without_the_planted_table_itself(planted, tmp_path):
     source = planted.write(tmp_path / "planted.csv")
     again = audit.Planted.read(source)
-    assert again.table == {name: list(one) for name, one in planted.table.items()} or dict(
-        again.table
-    ) == {n: tuple(c) if isinstance(again.table[n], tuple) else c for n, c in planted.table.items()}
+    assert all(list(again.table[name]) == list(planted.table[name]) for name in planted.table)
     (tmp_path / "app.log").write_text("started\n")
     assert audit.scan(tmp_path, again, excluded=[source]).passed
     assert not audit.scan(tmp_path, again).passed
@@ -391,7 +389,9 @@ def test_what_makes_no_sense_is_refused(planted, tmp_path):
     with pytest.raises(ParameterError, match="rows must be"):
         audit.plant(rows=3)
     with pytest.raises(ParameterError, match="alone must be"):
-        audit.plant(alone=0)
+        audit.plant(alone=201)
+    with pytest.raises(ParameterError, match="false_alarm must be"):
+        audit.scan(print, planted, false_alarm=0)
     with pytest.raises(ParameterError, match="surface must be"):
         audit.scan(3, planted)
     with pytest.raises(ParameterError, match="no folder"):

@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TypeAlias
 
+from discreet._exact import Number, probability
 from discreet.audit.leaks.canaries import Canary, Planted, plant, secret_text
 from discreet.audit.leaks.reading import read_value
 from discreet.audit.leaks.report import Leak, LeakReport
@@ -20,7 +21,7 @@ _MOST_ROUNDS = 60
 
 
 def scan_analysts(
-    make: Desk, *, planted: Planted | None = None, false_alarm: float = 1e-9
+    make: Desk, *, planted: Planted | None = None, false_alarm: Number = 1e-9
 ) -> LeakReport:
     """Let two analysts ask the same, each for themselves, and compare what they are handed.
 
@@ -46,7 +47,8 @@ def scan_analysts(
     an answer as equal for two analysts in ... rounds, in result
     """
     here = plant() if planted is None else planted
-    share = false_alarm / 3
+    alarm = float(probability(false_alarm, name="false_alarm"))
+    share = alarm / 3
     mine: Counter[bytes] = Counter()
     is_alike, rounds, size, found = True, 0, 0, []
     names: list[list[Canary]] = [[], []]
@@ -78,7 +80,7 @@ def scan_analysts(
         leaks=tuple(found),
         outputs=2 * rounds,
         size=size,
-        false_alarm=false_alarm,
+        false_alarm=alarm,
         scanned=f"the answers of two analysts in {rounds} rounds",
     )
 

@@ -9,7 +9,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Literal, TypeAlias, final
 
-from discreet.errors import DataError, ParameterError
+from discreet._exact import refusal, whole
+from discreet.errors import DataError
 
 __all__ = ["COLUMNS", "Canary", "Cell", "LENGTH", "Planted", "plant", "secret_text"]
 
@@ -136,14 +137,9 @@ def plant(*, rows: int = 200, alone: int = 5) -> Planted:
     >>> plant(rows=100)
     Planted(rows=100, alone=5)
     """
-    if not 20 <= rows <= 100_000:
-        raise ParameterError(
-            f"rows must be a whole number from 20 to 100,000, got {rows!r}.", parameter="rows"
-        )
-    if not 1 <= alone <= rows:
-        raise ParameterError(
-            f"alone must be a whole number from 1 to {rows}, got {alone!r}.", parameter="alone"
-        )
+    rows, alone = whole(rows, name="rows", minimum=20), whole(alone, name="alone")
+    if alone > rows:
+        raise refusal("alone", f"at most {rows}, the number of rows", alone)
     low, high = _SALARIES
     drawn = [float(low + secrets.randbelow((high - low) << 33) * _STEP) for _ in range(rows)]
     top = max(range(rows), key=drawn.__getitem__)

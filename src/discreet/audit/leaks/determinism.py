@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeAlias
 
+from discreet._exact import Number, nonnegative, probability, show
 from discreet.audit.leaks.canaries import Planted, plant
 from discreet.audit.leaks.report import Leak, LeakReport
 from discreet.audit.leaks.requesting import WebRequest
@@ -27,11 +28,11 @@ _WORD = re.compile(rb"[A-Za-z0-9_.+-]{2,}")
 def scan_determinism(
     make: Make,
     *,
-    epsilon: float,
-    delta: float = 0.0,
+    epsilon: Number,
+    delta: Number = 0,
     planted: Planted | None = None,
     requests: Iterable[WebRequest | str] = (),
-    false_alarm: float = 1e-9,
+    false_alarm: Number = 1e-9,
 ) -> LeakReport:
     """Search for values that come back with the same data and change when one person leaves.
 
@@ -59,7 +60,12 @@ def scan_determinism(
     >>> print(found.leaks[0])
     2 values that depend on one person as always the same in 19 runs, in result
     """
-    keep = _kept(epsilon, delta)
+    spent, failure = (
+        nonnegative(epsilon, name="epsilon"),
+        probability(delta, name="delta", zero=True),
+    )
+    keep = _kept(epsilon=float(spent), delta=float(failure))
+    alarm = float(probability(false_alarm, name="false_alarm"))
     here = plant() if planted is None else planted
     asked, seen = list(requests), [0, 0]
 
@@ -73,10 +79,10 @@ def scan_determinism(
 
     pair = here, here.without_first()
     first = [words(one) for one in pair]
-    runs = math.ceil(math.log(sum(map(len, first)) / false_alarm + 1) / -math.log(keep))
+    runs = math.ceil(math.log(sum(map(len, first)) / alarm + 1) / -math.log(keep))
     if runs > _MOST_RUNS:
         raise ParameterError(
-            f"{runs:,} runs would be needed to tell noise from none at epsilon={epsilon:.3g}. Let "
+            f"{runs:,} runs would be needed to tell noise from none at epsilon={show(epsilon)}. Let "
             "the surface spend less in one run.",
             parameter="epsilon",
         )
@@ -91,18 +97,13 @@ def scan_determinism(
         leaks=tuple(_leak(where, count, done, keep) for where, count in sorted(counts.items())),
         outputs=seen[0],
         size=seen[1],
-        false_alarm=false_alarm,
+        false_alarm=alarm,
         scanned=f"{2 * done + 2} runs, with and without one person, {seen[0]:,} outputs",
     )
 
 
-def _kept(epsilon: float, delta: float) -> float:
+def _kept(*, epsilon: float, delta: float) -> float:
     """Return the largest p (1 - e^-epsilon (p - delta)): how likely noise looks like none."""
-    if not epsilon >= 0 or not 0 <= delta < 1:
-        raise ParameterError(
-            f"epsilon must not be negative and delta must be in [0, 1), got {epsilon} and {delta}.",
-            parameter="epsilon",
-        )
     best = math.exp(epsilon) / 4 if epsilon <= math.log(2) else -math.expm1(-epsilon)
     return min(best + delta, 1 - 2.0**-52)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeAlias
 
+from discreet._exact import Number, nonnegative, probability
 from discreet.audit.leaks.canaries import Planted
 from discreet.audit.leaks.reading import read_error, read_files, read_value, snapshot
 from discreet.audit.leaks.report import LeakReport
@@ -24,8 +25,8 @@ def scan(
     requests: Iterable[WebRequest | str] = (),
     folders: Iterable[str | Path] = (),
     excluded: Iterable[str | Path] = (),
-    epsilon: float = 1.0,
-    false_alarm: float = 1e-9,
+    epsilon: Number = 1,
+    false_alarm: Number = 1e-9,
 ) -> LeakReport:
     """Search everything that a surface hands out or leaves behind for what was planted.
 
@@ -48,7 +49,11 @@ def scan(
     >>> scan(lambda: len(planted.table["salary"]), planted).passed
     True
     """
-    search = Search(planted.canaries(), epsilon=epsilon, false_alarm=false_alarm)
+    leaning, alarm = (
+        nonnegative(epsilon, name="epsilon"),
+        probability(false_alarm, name="false_alarm"),
+    )
+    search = Search(planted.canaries(), epsilon=float(leaning), false_alarm=float(alarm))
     places, left_out = [Path(one) for one in folders], [Path(one) for one in excluded]
     if isinstance(surface, Path):
         if not surface.exists():
@@ -65,7 +70,7 @@ def scan(
         leaks=search.leaks(),
         outputs=search.outputs,
         size=search.size,
-        false_alarm=false_alarm,
+        false_alarm=float(alarm),
         scanned=f"{search.outputs:,} outputs for {search.canaries:,} canaries",
     )
 

@@ -1,14 +1,14 @@
 """``discreet audit leaks``: plant canaries, and search folders for them."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from discreet.cli.numbers import parse
 from discreet.cli.options import FILE, JsonOption
-from discreet.cli.output import tell
+from discreet.cli.output import echo_json, tell
 from discreet.errors import ParameterError
 
 LEAKED = 1  # exit code: something came out
@@ -45,7 +45,7 @@ def leaks(
             raise ParameterError(
                 f"{plant.name!r} exists already. Name a file that does not.", parameter="plant"
             )
-        made = audit.plant(rows=int(parse(rows, name="--rows")))
+        made = audit.plant(rows=parse(rows))  # type: ignore[arg-type]
         made.write(plant)
         tell(f"Planted {made.rows:,} people in {plant}. Keep it: the search needs it.")
         return
@@ -54,15 +54,14 @@ def leaks(
             "name the folders to search and --table, the planted one; or --plant FILE to make one.",
             parameter="table",
         )
-    planted, spent = audit.Planted.read(table), float(parse(epsilon, name="--epsilon"))
+    planted = audit.Planted.read(table)
     reports = {
-        folder: audit.scan(folder, planted, excluded=[table], epsilon=spent) for folder in folders
+        str(folder): audit.scan(folder, planted, excluded=[table], epsilon=parse(epsilon))
+        for folder in folders
     }
-    for folder, report in reports.items():
-        if as_json:
-            typer.echo(report.to_json())
-        else:
-            tell(f"{folder}:", bold=True)
-            Console().print(str(report), markup=False, highlight=False, soft_wrap=True)
+    if as_json:
+        echo_json({folder: json.loads(report.to_json()) for folder, report in reports.items()})
+    for folder, report in reports.items() if not as_json else ():
+        tell(f"{folder}: {report}")
     if not all(report.passed for report in reports.values()):
         raise typer.Exit(LEAKED)
