@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import json
 import logging
+import math
 import os
 import secrets
 import sqlite3
@@ -40,7 +41,7 @@ def noisy(value, scale=1e6):
 
 
 def total(planted):
-    return sum(planted.table["salary"])
+    return math.fsum(planted.table["salary"])
 
 
 def fail(error):
@@ -93,6 +94,10 @@ def zipped(content):
     folder = tempfile.mkdtemp()
     with zipfile.ZipFile(Path(folder, "export.zip"), "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("answers.csv", content)
+
+
+def packed(text):
+    return base64.b64encode(gzip.compress(text.encode())).decode()
 
 
 def warned(text):
@@ -169,16 +174,16 @@ LEAKS = {
         lambda p: gzip.compress(f"max {noisy(p.table['salary'][0])}".encode()),
     ),
     "deflated and cut": (
-        lambda p: zlib.compress(("x" * 99 + p.table["name"][0] + secrets.token_hex(99)).encode())[:-20],
-        lambda p: zlib.compress(("x" * 99 + secrets.token_hex(99)).encode())[:-20],
+        lambda p: zlib.compress((p.table["name"][0] + secrets.token_hex(99)).encode())[:-20],
+        lambda p: zlib.compress(secrets.token_hex(99).encode())[:-20],
     ),
     "token in base64, glued to a prefix": (
         lambda p: "tok_" + base64.urlsafe_b64encode(key(p, a="team", b="email").encode()).decode(),
         lambda p: "tok_" + base64.urlsafe_b64encode(key(p, a="team").encode()).decode(),
     ),
     "gzip in base64 in JSON": (
-        lambda p: json.dumps({"page": base64.b64encode(gzip.compress(p.table["name"][8].encode())).decode()}),
-        lambda p: json.dumps({"page": base64.b64encode(gzip.compress(b"more")).decode()}),
+        lambda p: json.dumps({"page": packed(p.table["name"][8])}),
+        lambda p: json.dumps({"page": packed("more")}),
     ),
     "percent encoding": (
         lambda p: "/next?after=" + "".join(f"%{ord(c):02X}" for c in p.table["name"][8]),
@@ -245,8 +250,8 @@ LEAKS = {
         lambda p: warned("some values may be clipped"),
     ),
     "standard output": (
-        lambda p: print(p.table["name"][0]),
-        lambda p: print("done"),
+        lambda p: sys.stdout.write(p.table["name"][0]),
+        lambda p: sys.stdout.write("done"),
     ),
     "standard error of a native library": (
         lambda p: os.write(2, p.table["name"][0].encode()),
@@ -261,7 +266,7 @@ LEAKS = {
 
 @pytest.fixture(scope="module")
 def planted():
-    return audit.plant()
+    return audit.plant(rows=60)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -389,7 +394,7 @@ def test_what_makes_no_sense_is_refused(planted, tmp_path):
     with pytest.raises(ParameterError, match="rows must be"):
         audit.plant(rows=3)
     with pytest.raises(ParameterError, match="alone must be"):
-        audit.plant(alone=201)
+        audit.plant(rows=20, alone=21)
     with pytest.raises(ParameterError, match="false_alarm must be"):
         audit.scan(print, planted, false_alarm=0)
     with pytest.raises(ParameterError, match="surface must be"):

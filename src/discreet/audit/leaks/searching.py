@@ -230,7 +230,7 @@ def _digits(view: bytes) -> set[bytes]:
         text = significant(_NOT_DIGITS.sub(b"", one).decode())
         found.add(text)
         for places in _DOUBLE:
-            if len(text) > places:
+            if len(text) >= places:
                 kept = int(text[:places])
                 found |= {significant(str(near)) for near in (kept - 1, kept, kept + 1)}
     return {one.encode() for one in found if len(one) in DIGITS}

@@ -65,7 +65,7 @@ def _logs(heard: Overheard) -> Iterator[None]:
                 reading.is_busy = False
         handle(logger, record)
 
-    logging.Logger.handle = overheard  # type: ignore[method-assign]
+    logging.Logger.handle = overheard  # type: ignore[assignment,method-assign]
     logging.disable(logging.NOTSET)
     logging.root.setLevel(1)  # 0 would be all as well, but means "as the parent has it"
     try:
