@@ -82,8 +82,8 @@ def scan_determinism(
     runs = math.ceil(math.log(sum(map(len, first)) / alarm + 1) / -math.log(keep))
     if runs > _MOST_RUNS:
         raise ParameterError(
-            f"{runs:,} runs would be needed to tell noise from none at epsilon={show(epsilon)}. Let "
-            "the surface spend less in one run.",
+            f"{runs:,} runs would be needed to tell noise from none at epsilon={show(epsilon)}. "
+            "Let the surface spend less in one run.",
             parameter="epsilon",
         )
     left = [first[0] - first[1], first[1] - first[0]]
