@@ -102,8 +102,10 @@ def snapshot(folders: Iterable[Path], *, excluded: Iterable[Path] = ()) -> dict[
     return found
 
 
-def read_files(paths: Iterable[Path], *, folders: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
-    """Yield names and contents of files and folders; what cannot be read has no content."""
+def read_files(
+    paths: Iterable[Path], *, folders: Iterable[Path]
+) -> Iterator[tuple[str, bytes | None]]:
+    """Yield names and contents of files and folders; what is not to be read has None."""
     roots = list(folders)
     for path in paths:
         root = next((one for one in roots if path.is_relative_to(one)), path.parent)
@@ -111,5 +113,8 @@ def read_files(paths: Iterable[Path], *, folders: Iterable[Path]) -> Iterator[tu
         yield "name of a file", name.encode("utf-8", "surrogateescape")
         if path.is_symlink():
             yield f"link {name}", str(path.readlink()).encode("utf-8", "surrogateescape")
-        elif path.is_file() and path.stat().st_size <= MOST:
-            yield f"file {name}", path.read_bytes()
+        elif path.is_file():
+            try:
+                yield f"file {name}", path.read_bytes() if path.stat().st_size <= MOST else None
+            except OSError:
+                yield f"file {name}", None

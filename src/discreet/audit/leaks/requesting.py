@@ -60,7 +60,8 @@ def requesting(
         return lambda: asyncio.run(_ask_app(surface, asked))
     if urlsplit(surface).scheme not in ("http", "https"):
         raise ParameterError(
-            f"the address must begin with http:// or https://, got {surface!r}.",
+            f"the address must begin with http:// or https://, got {surface!r}. A folder is given "
+            "as a Path.",
             parameter="surface",
         )
     return lambda: [part for one in asked for part in _ask_server(surface, one)]

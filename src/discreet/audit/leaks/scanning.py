@@ -60,18 +60,21 @@ def scan(
             raise ParameterError(
                 f"there is no folder {str(surface)!r} to search.", parameter="surface"
             )
-        found = read_files(snapshot([surface], excluded=left_out), folders=[surface])
+        found = list(read_files(snapshot([surface], excluded=left_out), folders=[surface]))
     else:
         run = as_callable(surface, requests)
-        found = iter(exercise(run, folders=places, excluded=left_out))
+        found = exercise(run, folders=places, excluded=left_out)
     for where, content in found:
         search.feed(where, content)
+    has_failed = any(where == "exception" for where, _ in found)
     return LeakReport(
         leaks=search.leaks(),
         outputs=search.outputs,
         size=search.size,
         false_alarm=float(alarm),
-        scanned=f"{search.outputs:,} outputs for {search.canaries:,} canaries",
+        scanned=f"{search.outputs:,} outputs for {search.canaries:,} canaries"
+        + ", until it raised an exception" * has_failed,
+        skipped=tuple(search.skipped),
     )
 
 
@@ -90,7 +93,7 @@ def as_callable(surface: object, requests: Iterable[WebRequest | str]) -> Callab
 
 def exercise(
     run: Callable[[], object], *, folders: Iterable[Path], excluded: Iterable[Path] = ()
-) -> list[tuple[str, bytes]]:
+) -> list[tuple[str, bytes | None]]:
     """Call a surface once, and return all that came out, with where."""
     with overhear(folders, excluded=excluded) as heard:
         try:

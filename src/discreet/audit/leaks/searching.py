@@ -41,11 +41,11 @@ class _Haystack:
 
     def __init__(self, needles: Iterable[tuple[bytes, tuple[Canary, Needle]]]) -> None:
         self.by_start: dict[bytes, dict[bytes, list[tuple[Canary, Needle]]]] = defaultdict(dict)
-        self.table = np.zeros(1 << 24, dtype=bool)
+        self.table = np.zeros(1 << 20, dtype=bool)  # small enough to stay in the cache
         for content, owner in needles:
             self.by_start[content[:4]].setdefault(content, []).append(owner)
             first, second, third = content[:3]
-            self.table[first | second << 8 | third << 16] = True
+            self.table[first ^ second << 6 ^ third << 12] = True
 
     def find(self, content: bytes) -> Iterable[tuple[Canary, Needle]]:
         for start in range(0, len(content), _CHUNK):
@@ -53,7 +53,7 @@ class _Haystack:
             codes = np.frombuffer(piece, dtype=np.uint8).astype(np.uint32)
             if len(codes) < 4:
                 return
-            keys = codes[:-2] | codes[1:-1] << 8 | codes[2:] << 16
+            keys = codes[:-2] ^ codes[1:-1] << 6 ^ codes[2:] << 12
             for place in np.flatnonzero(self.table[keys]).tolist():
                 for needle, owners in self.by_start.get(piece[place : place + 4], {}).items():
                     if piece.startswith(needle, place):
@@ -107,6 +107,7 @@ class Search:
         self._seen: set[int] = set()
         self._leans, self._false_alarm = math.exp(epsilon), false_alarm
         self.outputs, self.size, self.places = 0, 0, 0
+        self.skipped: list[str] = []
 
     def _register(self, canary: Canary, forms: dict[str, float]) -> None:
         """Note the forms of one canary that are not bytes, and count it in the family of each."""
@@ -125,16 +126,19 @@ class Search:
             family.size += 1
             family.chance = max(family.chance, chance)
 
-    def feed(self, where: str, content: bytes) -> None:
-        """Search one output; the same output in the same place counts once."""
+    def feed(self, where: str, content: bytes | None) -> None:
+        """Search one output, or note that it could not be read; a repeated one counts once."""
         mark = hash((where, content))
         if mark in self._seen:
             return
         self._seen.add(mark)
         self.outputs += 1
-        self.size += len(content)
         if self._tells(where.encode()):
             where = f"output {self.outputs}, whose name tells"
+        if content is None:
+            self.skipped.append(where)
+            return
+        self.size += len(content)
         for name, view in views(content):
             self.places += len(view)
             coded = f" in {name}" if name else ""

@@ -20,10 +20,10 @@ class Overheard:
     """What was overheard: pairs of where and content, in the order of kinds."""
 
     def __init__(self) -> None:
-        self.outputs: list[tuple[str, bytes]] = []
+        self.outputs: list[tuple[str, bytes | None]] = []
 
-    def add(self, where: str, content: bytes) -> None:
-        if content:
+    def add(self, where: str, content: bytes | None) -> None:
+        if content != b"":
             self.outputs.append((where, content))
 
 
