@@ -60,16 +60,7 @@ def run(
     from discreet.tables import Protected
 
     if auxiliary is None:
-        if isinstance(data, Protected):
-            raise ParameterError(
-                "auxiliary must be given for a protected table, whose rows nobody sees.",
-                parameter="auxiliary",
-            )
-        if worst is not None:
-            return worst_set(data, size=worst, columns=quasi, confidence=confidence)
-        if quasi is None:
-            raise ParameterError("quasi or worst must be given.", parameter="quasi")
-        return uniqueness(data, quasi, confidence=confidence, seed=seed)
+        return _singled_out(data, quasi, worst, confidence, isinstance(data, Protected))
     if quasi is None or secret is None:
         raise ParameterError(
             "quasi and secret must be given with auxiliary: what is looked up, and what for.",
@@ -109,6 +100,25 @@ def run(
         f"{listed(columns)}{_ending(facts)}.",
         details=facts,
     )
+
+
+def _singled_out(
+    data: object,
+    quasi: Sequence[str] | None,
+    worst: int | None,
+    confidence: float,
+    is_protected: bool,
+) -> AttackReport:
+    if is_protected:
+        raise ParameterError(
+            "auxiliary must be given for a protected table, whose rows nobody sees.",
+            parameter="auxiliary",
+        )
+    if worst is not None:
+        return worst_set(data, size=worst, columns=quasi, confidence=confidence)
+    if quasi is None:
+        raise ParameterError("quasi or worst must be given.", parameter="quasi")
+    return uniqueness(data, quasi, confidence=confidence)
 
 
 def _ending(facts: dict[str, Detail]) -> str:
