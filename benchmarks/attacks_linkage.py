@@ -91,7 +91,9 @@ def main() -> None:
             "pandas": lambda: worst(frame),
         }, 1),
         "join of a tenth with all": ({
-            "discreet": lambda: fact(linkage.match(released, table, on=three, truth="person"), "right"),
+            "discreet": lambda: fact(
+                linkage.match(released, table, on=three, truth="person"), "right"
+            ),
             "pandas": lambda: joined(some, frame),
         }, REPEATS),
     }  # fmt: skip
