@@ -139,9 +139,11 @@ def _looked_up(
 
     numbered = targets.append_column("place of target", pa.array(np.arange(targets.num_rows)))
     with connected({"released": released, "targets": numbered}) as run:
+        # Of equally frequent ones the first, so that the same data gives the same report.
         rows = run.execute(
-            f'SELECT t."place of target", mode(r.{quoted(secret)}) FROM targets t '  # noqa: S608
-            f"JOIN released r ON {on} GROUP BY ALL"
+            f'SELECT t."place of target" AS place, r.{quoted(secret)} AS told FROM targets t '  # noqa: S608
+            f"JOIN released r ON {on} GROUP BY ALL "
+            "QUALIFY row_number() OVER (PARTITION BY place ORDER BY count(*) DESC, told) = 1"
         ).fetchall()
     found = dict(rows)
     return [found.get(place) for place in range(targets.num_rows)]
