@@ -141,9 +141,9 @@ def _looked_up(
     with connected({"released": released, "targets": numbered}) as run:
         # Of equally frequent ones the first, so that the same data gives the same report.
         rows = run.execute(
-            f'SELECT t."place of target" AS place, r.{quoted(secret)} AS told FROM targets t '  # noqa: S608
-            f"JOIN released r ON {on} GROUP BY ALL "
-            "QUALIFY row_number() OVER (PARTITION BY place ORDER BY count(*) DESC, told) = 1"
+            "SELECT place, first(told ORDER BY many DESC, told) FROM ("
+            f'SELECT t."place of target" AS place, r.{quoted(secret)} AS told, count(*) AS many '  # noqa: S608
+            f"FROM targets t JOIN released r ON {on} GROUP BY 1, 2) GROUP BY place"
         ).fetchall()
     found = dict(rows)
     return [found.get(place) for place in range(targets.num_rows)]
