@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from discreet.attacks import linkage
+from discreet.attacks import AttackReport, linkage
 
 REPEATS = 3
 CARDINALITIES = {
@@ -35,6 +35,12 @@ def people(rows: int) -> pd.DataFrame:
         name: np.minimum(dice.integers(many, size=rows), dice.integers(many, size=rows))
         for name, many in CARDINALITIES.items()
     } | {"person": np.arange(rows)})  # fmt: skip
+
+
+def fact(report: AttackReport, name: str) -> int:
+    value = report.details[name]
+    assert isinstance(value, int)
+    return value
 
 
 def alone(frame: pd.DataFrame, columns: list[str]) -> int:
@@ -77,18 +83,16 @@ def main() -> None:
     released = pa.Table.from_pandas(some, preserve_index=False)
     tasks: dict[str, tuple[dict[str, Callable[[], int]], int]] = {
         "uniqueness of 3 columns": ({
-            "discreet": lambda: int(linkage.uniqueness(table, three).details["alone"]),
+            "discreet": lambda: fact(linkage.uniqueness(table, three), "alone"),
             "pandas": lambda: alone(frame, three),
         }, REPEATS),
         "worst 3 of 9 columns": ({
-            "discreet": lambda: int(
-                linkage.worst_set(table, size=3, columns=names).details["alone"]
-            ),
+            "discreet": lambda: fact(linkage.worst_set(table, size=3, columns=names), "alone"),
             "pandas": lambda: worst(frame),
         }, 1),
         "join of a tenth with all": ({
-            "discreet": lambda: int(
-                linkage.match(released, table, on=three, truth="person").details["right"]
+            "discreet": lambda: fact(
+                linkage.match(released, table, on=three, truth="person"), "right"
             ),
             "pandas": lambda: joined(some, frame),
         }, REPEATS),

@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet._exact import Number, whole
 from discreet.attacks.frames import quoted, read
-from discreet.errors import BudgetExceeded, DataError
+from discreet.errors import BudgetExceeded, DataError, ParameterError
 
 if TYPE_CHECKING:
     from discreet.tables import Protected
@@ -61,6 +61,12 @@ class Guarded:
     ) -> None:
         import duckdb
 
+        for parameter, value in (("rounding", rounding), ("blur", blur)):
+            if not (value == 0 or 1e-9 <= value < 1e300):
+                raise ParameterError(
+                    f"{parameter} must be 0 or from 1e-9 to 1e300, got {value!r}.",
+                    parameter=parameter,
+                )
         table = read(data)
         self._run = duckdb.connect()
         self._run.register("arrived", table)

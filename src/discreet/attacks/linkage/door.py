@@ -1,5 +1,7 @@
 """The door of linkage: learn a secret by finding the person, also through protected tables."""
 
+# ruff: noqa: S608  (statements are made of quoted names)
+
 import contextlib
 from collections import Counter
 from collections.abc import Sequence
@@ -60,16 +62,7 @@ def run(
     from discreet.tables import Protected
 
     if auxiliary is None:
-        if isinstance(data, Protected):
-            raise ParameterError(
-                "auxiliary must be given for a protected table, whose rows nobody sees.",
-                parameter="auxiliary",
-            )
-        if worst is not None:
-            return worst_set(data, size=worst, columns=quasi, confidence=confidence)
-        if quasi is None:
-            raise ParameterError("quasi or worst must be given.", parameter="quasi")
-        return uniqueness(data, quasi, confidence=confidence, seed=seed)
+        return _singled_out(data, quasi, worst, confidence, isinstance(data, Protected))
     if quasi is None or secret is None:
         raise ParameterError(
             "quasi and secret must be given with auxiliary: what is looked up, and what for.",
@@ -111,6 +104,25 @@ def run(
     )
 
 
+def _singled_out(
+    data: object,
+    quasi: Sequence[str] | None,
+    worst: int | None,
+    confidence: float,
+    is_protected: bool,
+) -> AttackReport:
+    if is_protected:
+        raise ParameterError(
+            "auxiliary must be given for a protected table, whose rows nobody sees.",
+            parameter="auxiliary",
+        )
+    if worst is not None:
+        return worst_set(data, size=worst, columns=quasi, confidence=confidence)
+    if quasi is None:
+        raise ParameterError("quasi or worst must be given.", parameter="quasi")
+    return uniqueness(data, quasi, confidence=confidence)
+
+
 def _ending(facts: dict[str, Detail]) -> str:
     if not facts:
         return ""
@@ -129,9 +141,11 @@ def _looked_up(
 
     numbered = targets.append_column("place of target", pa.array(np.arange(targets.num_rows)))
     with connected({"released": released, "targets": numbered}) as run:
+        # Of equally frequent ones the first, so that the same data gives the same report.
         rows = run.execute(
-            f'SELECT t."place of target", mode(r.{quoted(secret)}) FROM targets t '  # noqa: S608
-            f"JOIN released r ON {on} GROUP BY ALL"
+            "SELECT place, first(told ORDER BY many DESC, told) FROM ("
+            f'SELECT t."place of target" AS place, r.{quoted(secret)} AS told, count(*) AS many '
+            f"FROM targets t JOIN released r ON {on} GROUP BY 1, 2) GROUP BY place"
         ).fetchall()
     found = dict(rows)
     return [found.get(place) for place in range(targets.num_rows)]
@@ -156,7 +170,7 @@ def _through(
     for place, target in enumerate(targets.select(columns).to_pylist()):
         where = " AND ".join(f"{quoted(c)} = {_literal(value)}" for c, value in target.items())
         asked = (
-            f"SELECT {quoted(secret)} AS secret, COUNT(*) AS n FROM {quoted(name)} "  # noqa: S608
+            f"SELECT {quoted(secret)} AS secret, COUNT(*) AS n FROM {quoted(name)} "
             f"WHERE {where} GROUP BY {quoted(secret)}"
         )
         is_over = True

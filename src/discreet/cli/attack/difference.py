@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.console import Console
 
-from discreet._exact import positive, whole
+from discreet._exact import whole
 from discreet.cli.attack.generated import EPSILON, protected
 from discreet.cli.attack.show import PlotOption, show_pair
 from discreet.cli.numbers import parse
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 PEOPLE: Final = 200
 ASKED: Final = 20
 KEY: Final = "row of person"
+_COARSEST: Final = 10**15  # by then everything is 0, and a float still holds it
 
 
 def difference(
@@ -50,8 +51,7 @@ def difference(
     from discreet.attacks import differencing as attack
 
     least = whole(parse(minimum), name="minimum", hint="It is a number of people.")
-    step = parse(rounding)
-    step = 0 if step == 0 else float(positive(step, name="rounding"))
+    step = whole(parse(rounding), name="rounding", minimum=0, hint="It is 0 for exact answers.")
     price = parse(epsilon)
     column = "salary" if file is None else secret
     if (file is None) != (secret is None) or column is None:
@@ -64,7 +64,7 @@ def difference(
     facts: dict[str, Any] = {"table": "payroll", "key": KEY, "secret": column, "bounds": bounds}
     facts["baseline"] = Counter(values).most_common(1)[0][1] / rows
     targets = {at: values[at] for at in range(0, rows, max(1, rows // ASKED))}
-    desk = attack.Guarded(table, name="payroll", minimum=least, rounding=step)
+    desk = attack.Guarded(table, name="payroll", minimum=least, rounding=min(step, _COARSEST))
     before = attack.run(desk, targets, keys=(0, rows - 1), **facts)
     with protected(
         table, name="payroll", unit=KEY, epsilon=price, columns={column: {"bounds": bounds}}
