@@ -173,9 +173,7 @@ def _checked(genomes: Genomes) -> Genomes:
 
 
 def _sums(people: "NDArray[np.int8] | NDArray[np.bool_]", weights: Floats) -> Floats:
-    """Return the weighted sum of each row, a thousand rows at a time: floats take four times as
-    much memory as the genomes.
-    """
+    """Return the weighted sum of each row, some at a time: floats take four times the memory."""
     sums = np.empty(len(people))
     for start in range(0, len(people), 1000):
         sums[start : start + 1000] = people[start : start + 1000].astype(np.float32) @ weights
