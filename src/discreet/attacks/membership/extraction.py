@@ -8,8 +8,8 @@ from typing import Protocol, final
 
 import numpy as np
 
-from discreet import _rates
 from discreet._exact import Number, probability, refusal, whole
+from discreet._rates import interval
 from discreet.attacks.membership.observations import Floats
 from discreet.attacks.report import AttackReport
 from discreet.errors import DataError, ParameterError
@@ -160,7 +160,7 @@ def run_on_text(
         measure="planted secrets written out",
         success=found / many,
         baseline=2**-most,
-        interval=_rates.interval(found, trials=many, confidence=spare),
+        interval=interval(found, trials=many, confidence=spare),
         confidence=spare,
         trials=many,
         summary=(
