@@ -126,7 +126,7 @@ def run_on_frequencies(
     members: Genomes,
     others: Genomes,
     reference: Floats,
-    statistic: Statistic = likelihood_ratio,
+    statistic: Statistic | None = None,
     false_positive_rate: Number = 0.001,
     guarantee: Guarantee | None = None,
     confidence: Number = 0.95,
@@ -149,6 +149,7 @@ def run_on_frequencies(
         raise DataError(f"released and reference must be frequencies of the {places} positions.")
     if _checked(others).shape[1] != places:
         raise DataError(f"others must have the same {places} positions as the members.")
+    statistic = likelihood_ratio if statistic is None else statistic
     name = getattr(statistic, "__name__", type(statistic).__name__)
     inside, outside = (statistic(each, released, reference) for each in (members, others))
     return reported(
