@@ -29,11 +29,11 @@ def run(
 ) -> AttackReport:
     """Find out who was in the training of a model, and how surely.
 
-    ``attack`` is one of this folder, :func:`lira_online` if none, or a function of your own; ``guarantee`` is what the training
-    promised, which makes the report say how much it allows. The threshold is chosen on the
-    non-members so that the rate of false positives is certified, as :func:`certified_rate` proves
-    for examples that are independent given the model. For those of one training that is an
-    approximation: all of them shaped the same model, each a little.
+    ``attack`` is one of this folder, :func:`lira_online` if none, or a function of your own.
+    ``guarantee`` is what the training promised: the report says how much it allows. The threshold
+    is chosen on the non-members so that the rate of false positives is certified, as
+    :func:`certified_rate` proves for examples that are independent given the model. For those of
+    one training that is an approximation: all of them shaped the same model, each a little.
 
     >>> from discreet.attacks.membership import loss_threshold, observe
     >>> dice = np.random.default_rng(0)
