@@ -322,6 +322,7 @@ class TestDemo:
         for row in ("NOT PRIVATE", " 0.5 ", " 2 ", " 8 "):
             assert row in page
         assert "entries verified" in words
+        assert "epsilon 2: guesses right whether it was used 88.1 times in 100" in words
         assert "% of the budget of 'digits' is left" in words
         assert (folder / "gap.png").exists()
 

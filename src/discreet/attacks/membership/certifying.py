@@ -5,8 +5,8 @@ from typing import final
 
 import numpy as np
 
-from discreet import _rates
 from discreet._exact import Number, probability
+from discreet._rates import interval
 from discreet.attacks.membership.observations import Floats
 from discreet.attacks.report import AttackReport, Detail
 from discreet.errors import DataError
@@ -87,7 +87,7 @@ def certified_rate(
     return CertifiedRate(
         false_positive_rate=wanted,
         found=hits / len(inside),
-        interval=_rates.interval(hits, trials=len(inside), confidence=1 - spare / 2),
+        interval=interval(hits, trials=len(inside), confidence=1 - spare / 2),
         threshold=threshold,
         members=len(inside),
         others=n,

@@ -126,7 +126,7 @@ def run_on_frequencies(
     members: Genomes,
     others: Genomes,
     reference: Floats,
-    statistic: Statistic = likelihood_ratio,
+    statistic: Statistic | None = None,
     false_positive_rate: Number = 0.001,
     guarantee: Guarantee | None = None,
     confidence: Number = 0.95,
@@ -149,6 +149,7 @@ def run_on_frequencies(
         raise DataError(f"released and reference must be frequencies of the {places} positions.")
     if _checked(others).shape[1] != places:
         raise DataError(f"others must have the same {places} positions as the members.")
+    statistic = likelihood_ratio if statistic is None else statistic
     name = getattr(statistic, "__name__", type(statistic).__name__)
     inside, outside = (statistic(each, released, reference) for each in (members, others))
     return reported(
@@ -173,9 +174,7 @@ def _checked(genomes: Genomes) -> Genomes:
 
 
 def _sums(people: "NDArray[np.int8] | NDArray[np.bool_]", weights: Floats) -> Floats:
-    """Return the weighted sum of each row, a thousand rows at a time: floats take four times as
-    much memory as the genomes.
-    """
+    """Return the weighted sum of each row, some at a time: floats take four times the memory."""
     sums = np.empty(len(people))
     for start in range(0, len(people), 1000):
         sums[start : start + 1000] = people[start : start + 1000].astype(np.float32) @ weights

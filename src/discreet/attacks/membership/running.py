@@ -22,18 +22,18 @@ Attack: TypeAlias = Callable[[Observations], Floats]
 def run(
     seen: Observations,
     *,
-    attack: Attack = lira_online,
+    attack: Attack | None = None,
     false_positive_rate: Number = 0.001,
     guarantee: Guarantee | None = None,
     confidence: Number = 0.95,
 ) -> AttackReport:
     """Find out who was in the training of a model, and how surely.
 
-    ``attack`` is one of this folder or a function of your own; ``guarantee`` is what the training
-    promised, which makes the report say how much it allows. The threshold is chosen on the
-    non-members so that the rate of false positives is certified, as :func:`certified_rate` proves
-    for examples that are independent given the model. For those of one training that is an
-    approximation: all of them shaped the same model, each a little.
+    ``attack`` is one of this folder, :func:`lira_online` if none, or a function of your own.
+    ``guarantee`` is what the training promised: the report says how much it allows. The threshold
+    is chosen on the non-members so that the rate of false positives is certified, as
+    :func:`certified_rate` proves for examples that are independent given the model. For those of
+    one training that is an approximation: all of them shaped the same model, each a little.
 
     >>> from discreet.attacks.membership import loss_threshold, observe
     >>> dice = np.random.default_rng(0)
@@ -47,6 +47,7 @@ def run(
     >>> run(seen, attack=loss_threshold, false_positive_rate=0.01).success < 0.1
     True
     """
+    attack = lira_online if attack is None else attack
     name = getattr(attack, "__name__", type(attack).__name__)
     scores = np.asarray(attack(seen), dtype=np.float64)
     if scores.shape != seen.members.shape:

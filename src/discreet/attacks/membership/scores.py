@@ -11,6 +11,7 @@ from discreet.errors import DataError
 __all__ = ["lira_offline", "lira_online", "loss_threshold", "rmia", "shadow_models"]
 
 _ENOUGH: Final = 32  # models from which an example gets a variance of its own
+_LEAST: Final = 1e-12  # of a variance, for models that are trained without any chance
 _ROUNDS: Final = 25  # of Newton's method, far more than it needs
 
 
@@ -130,11 +131,15 @@ def _normal(seen: Observations, of: Bits) -> tuple[Floats, Floats]:
     mean = _means(values, of)
     squares = np.where(of, (values - mean) ** 2, 0).sum(axis=0)
     free = of.sum(axis=0) - 1
+    if not free.any():
+        raise DataError(
+            "LiRA needs two shadow models with an example, and two without: train more."
+        )
     if free.min() + 1 >= _ENOUGH:
         variance = squares / free
     else:  # a variance of few numbers errs more than one that is shared
-        variance = np.full(mean.shape, squares.sum() / max(1, free.sum()))
-    return mean, np.maximum(variance, np.finfo(np.float64).tiny)
+        variance = np.full(mean.shape, squares.sum() / free.sum())
+    return mean, np.maximum(variance, _LEAST)
 
 
 def _log_density(seen: Observations, of: Bits) -> Floats:

@@ -8,7 +8,8 @@ import numpy as np
 
 from discreet._exact import Number
 from discreet.attacks.membership.observations import Floats
-from discreet.errors import DataError, MissingExtra, PrivacyWarning
+from discreet.attacks.membership.threads import torch_in_one_thread
+from discreet.errors import DataError, PrivacyWarning
 from discreet.privacy import Guarantee
 
 if TYPE_CHECKING:
@@ -61,9 +62,7 @@ class CharacterModel:
         return text[len(prefix) :]
 
     def _log_chances(self, contexts: Any) -> Floats:
-        import torch
-
-        with torch.no_grad():
+        with torch_in_one_thread() as torch, torch.no_grad():
             out = self._network(torch.from_numpy(contexts))
         return np.asarray(out.log_softmax(-1).numpy(), dtype=np.float64)
 
@@ -87,37 +86,34 @@ def train_text_model(
     >>> len(model.complete("item ", length=3))
     3
     """
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtra(room="discreet.attacks", needs="torch", extra="learn") from None
     long = max((len(line) for line in lines), default=0)
     if not long:
         raise DataError("lines must hold at least one line with text in it.")
     codes = np.array([_codes(line.ljust(long, "\n")) for line in lines])
-    x = torch.from_numpy(np.stack([_windows(codes, place) for place in range(long)], axis=1))
-    # The end of a line is learned, but not the padding behind it.
-    ends = np.array([len(line) for line in lines])[:, None]
-    y = torch.from_numpy(np.where(np.arange(long) <= ends, codes, _PAST))
-    with torch.random.fork_rng(enabled=seed is not None):
-        if seed is not None:
-            torch.manual_seed(seed)
-        network = torch.nn.Sequential(
-            torch.nn.Embedding(len(_LETTERS), _WIDTH),
-            torch.nn.Flatten(-2),
-            torch.nn.Linear(_CONTEXT * _WIDTH, _HIDDEN),
-            torch.nn.Tanh(),
-            torch.nn.Linear(_HIDDEN, len(_LETTERS)),
-        )
-        optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate)
-        if guarantee is None:
-            for _ in range(round(float(epochs))):
-                for chosen in torch.randperm(len(lines)).split(batch_size):
-                    optimizer.zero_grad()
-                    _losses(network, (x[chosen], y[chosen])).mean().backward()
-                    optimizer.step()
-        else:
-            _train_privately(network, optimizer, (x, y), guarantee, epochs, batch_size)
+    with torch_in_one_thread() as torch:
+        x = torch.from_numpy(np.stack([_windows(codes, place) for place in range(long)], axis=1))
+        # The end of a line is learned, but not the padding behind it.
+        ends = np.array([len(line) for line in lines])[:, None]
+        y = torch.from_numpy(np.where(np.arange(long) <= ends, codes, _PAST))
+        with torch.random.fork_rng(enabled=seed is not None):
+            if seed is not None:
+                torch.manual_seed(seed)
+            network = torch.nn.Sequential(
+                torch.nn.Embedding(len(_LETTERS), _WIDTH),
+                torch.nn.Flatten(-2),
+                torch.nn.Linear(_CONTEXT * _WIDTH, _HIDDEN),
+                torch.nn.Tanh(),
+                torch.nn.Linear(_HIDDEN, len(_LETTERS)),
+            )
+            optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate)
+            if guarantee is None:
+                for _ in range(round(float(epochs))):
+                    for chosen in torch.randperm(len(lines)).split(batch_size):
+                        optimizer.zero_grad()
+                        _losses(network, (x[chosen], y[chosen])).mean().backward()
+                        optimizer.step()
+            else:
+                _train_privately(network, optimizer, (x, y), guarantee, epochs, batch_size)
     return CharacterModel(network)
 
 

@@ -1,14 +1,15 @@
 """Ready trainers for small networks: many at once without privacy, and with ``discreet.learn``."""
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet._exact import Number, whole
 from discreet.attacks.membership.observations import Bits, Floats, Trainer, logit_confidences
-from discreet.errors import DataError, MissingExtra, PrivacyWarning
+from discreet.attacks.membership.threads import torch_in_one_thread
+from discreet.errors import DataError, PrivacyWarning
 from discreet.privacy import Guarantee
 
 if TYPE_CHECKING:
@@ -64,31 +65,33 @@ def networks(
     _check(points, labels)
 
     def train(included: Bits) -> Floats:
-        torch = _torch()
-        functional = torch.nn.functional
-        x, y = torch.from_numpy(points), torch.from_numpy(labels)
-        counts = torch.from_numpy(included.sum(axis=1))
-        # The rows of each model come first, in the order of a stable sort.
-        rows = torch.from_numpy(np.argsort(~included, axis=1, kind="stable"))
-        dice = torch.Generator().manual_seed(seed)
-        weights = _start(len(included), points.shape[1], int(labels.max()) + 1, dice)
-        optimizer = torch.optim.Adam(weights, lr=learning_rate)
-        for _ in range(steps):
-            drawn = torch.rand(len(included), batch_size, generator=dice) * counts[:, None]
-            chosen = rows.gather(1, drawn.long())
-            out = _forward(weights, x[chosen])
-            loss = functional.cross_entropy(out.flatten(0, 1), y[chosen].flatten(), reduction="sum")
-            optimizer.zero_grad()
-            (loss / batch_size).backward()
-            optimizer.step()
-        with torch.no_grad():
-            found = [
-                logit_confidences(
-                    _forward(weights, part.expand(len(included), -1, -1)).numpy(), own.numpy()
+        with torch_in_one_thread() as torch:
+            functional = torch.nn.functional
+            x, y = torch.from_numpy(points), torch.from_numpy(labels)
+            counts = torch.from_numpy(included.sum(axis=1))
+            # The rows of each model come first, in the order of a stable sort.
+            rows = torch.from_numpy(np.argsort(~included, axis=1, kind="stable"))
+            dice = torch.Generator().manual_seed(seed)
+            weights = _start(len(included), points.shape[1], int(labels.max()) + 1, dice)
+            optimizer = torch.optim.Adam(weights, lr=learning_rate)
+            for _ in range(steps):
+                drawn = torch.rand(len(included), batch_size, generator=dice) * counts[:, None]
+                chosen = rows.gather(1, drawn.long())
+                out = _forward(weights, x[chosen])
+                loss = functional.cross_entropy(
+                    out.flatten(0, 1), y[chosen].flatten(), reduction="sum"
                 )
-                for part, own in zip(x.split(_AT_A_TIME), y.split(_AT_A_TIME), strict=True)
-            ]
-        return np.concatenate(found, axis=1)
+                optimizer.zero_grad()
+                (loss / batch_size).backward()
+                optimizer.step()
+            with torch.no_grad():
+                found = [
+                    logit_confidences(
+                        _forward(weights, part.expand(len(included), -1, -1)).numpy(), own.numpy()
+                    )
+                    for part, own in zip(x.split(_AT_A_TIME), y.split(_AT_A_TIME), strict=True)
+                ]
+            return np.concatenate(found, axis=1)
 
     return train
 
@@ -116,35 +119,27 @@ def private_network(
     _check(points, labels)
 
     def train(included: Bits) -> Floats:
-        torch = _torch()
-        from discreet.learn.recipes import MLP, EncodedRows, finish
+        with torch_in_one_thread() as torch:
+            from discreet.learn.recipes import MLP, EncodedRows, finish
 
-        rows = EncodedRows(names=(), matrix=points[included], labels=labels[included])
-        with warnings.catch_warnings():
-            # Of runs on the same rows, which add up: only the first is released, and attacked.
-            warnings.simplefilter("ignore", PrivacyWarning)
-            private = MLP.prepare(
-                rows,
-                classes=int(labels.max()) + 1,
-                epsilon=guarantee.epsilon,
-                delta=guarantee.delta,
-                population=population,
-                epochs=epochs,
-                batch_size=batch_size,
-            )
-        model = finish(private)
-        with torch.no_grad():
-            return logit_confidences(model(torch.from_numpy(points)).numpy(), labels)
+            rows = EncodedRows(names=(), matrix=points[included], labels=labels[included])
+            with warnings.catch_warnings():
+                # Of runs on the same rows, which add up: only the first is released, and attacked.
+                warnings.simplefilter("ignore", PrivacyWarning)
+                private = MLP.prepare(
+                    rows,
+                    classes=int(labels.max()) + 1,
+                    epsilon=guarantee.epsilon,
+                    delta=guarantee.delta,
+                    population=population,
+                    epochs=epochs,
+                    batch_size=batch_size,
+                )
+            model = finish(private)
+            with torch.no_grad():
+                return logit_confidences(model(torch.from_numpy(points)).numpy(), labels)
 
     return train
-
-
-def _torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtra(room="discreet.attacks", needs="torch", extra="learn") from None
-    return torch
 
 
 def _check(points: Points, labels: Classes) -> None:

@@ -10,7 +10,7 @@ from discreet._exact import refusal, whole
 from discreet.cli.attack.show import PlotOption, show_pair
 from discreet.cli.numbers import parse
 from discreet.cli.options import JsonOption
-from discreet.cli.train.runs import need_torch, one_thread
+from discreet.cli.train.runs import need_torch
 from discreet.cli.train.show import check_plot
 from discreet.privacy import Guarantee
 
@@ -72,18 +72,17 @@ def _on_model(guarantee: Guarantee, rows: int | None) -> "tuple[AttackReport, At
 
     count = 13_000 if rows is None else rows
     points, labels = attacks.labelled_points(count)
-    with one_thread():
-        ordinary = attacks.observe(
-            attacks.networks(points, labels),
-            examples=count, shadows=40, share=SHARE, together=True, classes=labels,
-        )  # fmt: skip
-        before = attacks.run(ordinary, false_positive_rate=FALSE_ALARMS)
-        population = max(1, round(SHARE * count))
-        trainer = attacks.private_network(
-            points, labels,
-            guarantee=guarantee, population=population, batch_size=max(1, population // 10),
-        )  # fmt: skip
-        private = attacks.observe(trainer, examples=count, shadows=8, share=SHARE, classes=labels)
+    ordinary = attacks.observe(
+        attacks.networks(points, labels),
+        examples=count, shadows=40, share=SHARE, together=True, classes=labels,
+    )  # fmt: skip
+    before = attacks.run(ordinary, false_positive_rate=FALSE_ALARMS)
+    population = max(1, round(SHARE * count))
+    trainer = attacks.private_network(
+        points, labels,
+        guarantee=guarantee, population=population, batch_size=max(1, population // 10),
+    )  # fmt: skip
+    private = attacks.observe(trainer, examples=count, shadows=8, share=SHARE, classes=labels)
     return before, attacks.run(private, false_positive_rate=FALSE_ALARMS, guarantee=guarantee)
 
 
@@ -115,11 +114,10 @@ def _on_text(guarantee: Guarantee, rows: int | None) -> "tuple[AttackReport, Att
     from discreet.attacks import membership as attacks
 
     text = attacks.planted_text(lines=300 if rows is None else rows)
-    with one_thread():
-        ordinary = attacks.train_text_model(text.lines, seed=0)
-        private = attacks.train_text_model(text.lines, seed=0, guarantee=guarantee)
-        before = attacks.run_on_text(ordinary, text)
-        return before, attacks.run_on_text(private, text, guarantee=guarantee)
+    ordinary = attacks.train_text_model(text.lines, seed=0)
+    private = attacks.train_text_model(text.lines, seed=0, guarantee=guarantee)
+    before = attacks.run_on_text(ordinary, text)
+    return before, attacks.run_on_text(private, text, guarantee=guarantee)
 
 
 _ATTACKS: Final = {
