@@ -14,8 +14,12 @@ import platform
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[Any]
 
 DELTA, RUNS, TRUTHS = 1e-5, 20, (1, 4, 8)
 ALPHA = 0.05
@@ -38,7 +42,7 @@ print(json.dumps(rows))
 """
 
 
-def distance(truth):
+def distance(truth: float) -> float:
     from discreet.accounting import GaussianLoss, epsilon
 
     low, high = 1e-3, 20.0
@@ -49,12 +53,13 @@ def distance(truth):
     return low
 
 
-def ours(truth, canaries, seed):
+def ours(truth: float, canaries: int, seed: int) -> tuple[dict[str, float | None], Floats]:
     from discreet import audit
 
-    rng, seen = np.random.default_rng(1000 + seed), []
+    rng = np.random.default_rng(1000 + seed)
+    seen: list[tuple[Floats, Floats]] = []
 
-    def train(included):
+    def train(included: Floats) -> Floats:
         seen.append((distance(truth) * included + rng.normal(size=canaries), included))
         return seen[0][0]
 
@@ -64,12 +69,13 @@ def ours(truth, canaries, seed):
     return {"epsilon_lower": found.epsilon_lower, "gaussian": found.gaussian}, np.stack(seen[0])
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--peer", help="a Python with jax-privacy")
     parser.add_argument("--canaries", type=int, default=10_000)
     asked = parser.parse_args()
-    results, scores = {}, {}
+    results: dict[str, dict[str, Any]] = {}
+    scores: dict[str, Floats] = {}
     for truth in TRUTHS:
         for seed in range(RUNS):
             name = f"{truth}/{seed}"
