@@ -7,6 +7,7 @@ import json
 import platform
 import sys
 import time
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,7 +29,7 @@ def main() -> None:
     size = int(sys.argv[1]) if len(sys.argv) > 1 else 13_000
     promise = Guarantee(epsilon=2, delta=1e-5)
     points, labels = membership.labelled_points(size)
-    facts = {"examples": size, "share": 0.2, "classes": labels}
+    facts: dict[str, Any] = {"examples": size, "share": 0.2, "classes": labels}
     private = membership.private_network(points, labels, guarantee=promise, population=size // 5)
     start = time.perf_counter()
     ordinary = membership.observe(

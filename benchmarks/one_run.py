@@ -83,7 +83,7 @@ def main() -> None:
     if asked.peer:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "scores.npz"
-            np.savez(path, **scores)
+            np.savez(path, allow_pickle=False, **scores)
             script = f"ALPHA, DELTA = {ALPHA}, {DELTA}\n{PEER}"
             command = [asked.peer, "-c", script, str(path)]
             answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -1,4 +1,4 @@
-"""``discreet audit all`` and ``discreet audit mechanism``.
+"""``discreet audit all``, ``discreet audit mechanism`` and ``discreet audit leaks``.
 
 The auditor is imported when a command runs, so that ``--help`` stays quick.
 """
@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from discreet.cli.audit.leaks import leaks
 from discreet.cli.numbers import parse
 from discreet.cli.options import FILE, JsonOption
 from discreet.cli.output import echo_json, tell
@@ -26,6 +27,7 @@ def register(app: typer.Typer) -> None:
     audits.callback()(audit)
     audits.command("all")(every)
     audits.command()(mechanism)
+    audits.command()(leaks)
     app.add_typer(audits, name="audit")
 
 
