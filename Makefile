@@ -6,6 +6,7 @@ BENCH := .venv-bench/bin
 BENCH_ACCOUNTING := .venv-bench-accounting/bin
 BENCH_TABLES := .venv-bench-tables/bin
 BENCH_LEARN := .venv-bench-learn/bin
+BENCH_AUDIT := .venv-bench-audit/bin
 PYTEST := $(BIN)/pytest --numprocesses auto --dist worksteal
 PIP := -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
@@ -36,7 +37,7 @@ quick: $(VENV)/.installed-dev ## the loop while working: lint, layers, and the t
 shuffle: $(VENV)/.installed-dev ## the tests in a random order, which must not matter
 	$(PYTEST) --random-order
 
-bench: $(VENV)/.installed-dev .venv-bench/.installed .venv-bench-accounting/.installed .venv-bench-tables/.installed .venv-bench-learn/.installed ## speed and tightness beside the peers, each in one run
+bench: $(VENV)/.installed-dev .venv-bench/.installed .venv-bench-accounting/.installed .venv-bench-tables/.installed .venv-bench-learn/.installed .venv-bench-audit/.installed ## speed and tightness beside the peers, each in one run
 	$(BENCH)/python benchmarks/noise.py
 	$(BENCH_ACCOUNTING)/python benchmarks/accounting.py
 	$(BENCH_ACCOUNTING)/python benchmarks/filters.py
@@ -44,6 +45,9 @@ bench: $(VENV)/.installed-dev .venv-bench/.installed .venv-bench-accounting/.ins
 	$(BENCH_TABLES)/python benchmarks/tables.py
 	$(BENCH_TABLES)/python benchmarks/tables.py --accuracy
 	$(BENCH_LEARN)/python benchmarks/learn.py
+	$(BIN)/python benchmarks/attacks_linkage.py
+	$(BIN)/python benchmarks/attacks_membership.py
+	$(BIN)/python benchmarks/one_run.py --peer $(BENCH_AUDIT)/python
 
 audit: $(VENV)/.installed-dev ## the slow statistical checks
 	$(PYTEST) -m slow
@@ -62,7 +66,7 @@ setup-system: ## install what the full suite wants (Debian, root): a JRE, Postgr
 	sh tests/setup_system.sh
 
 clean: ## remove environments and caches
-	rm -rf $(VENV) .venv-bench .venv-bench-accounting .venv-bench-tables .venv-bench-learn .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-bench .venv-bench-accounting .venv-bench-tables .venv-bench-learn .venv-bench-audit .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -96,4 +100,9 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(PYTHON) -m venv .venv-bench-learn
 	$(BENCH_LEARN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(BENCH_LEARN)/python -m pip install --quiet --disable-pip-version-check --editable . -r benchmarks/requirements-learn.txt
+	touch $@
+
+.venv-bench-audit/.installed: benchmarks/requirements-audit.txt
+	$(PYTHON) -m venv .venv-bench-audit
+	$(BENCH_AUDIT)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements-audit.txt
 	touch $@
