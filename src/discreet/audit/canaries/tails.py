@@ -22,8 +22,8 @@ def tail_upper(right: int, *, guesses: int, epsilon: float, failures: float) -> 
     equals it, the chance is at most f + failures f (1 - f) / (right b). ``failures`` is m delta,
     or m delta / 2 where every guess is "included".
 
-    Why: theorem 2 of the proof. At delta = 0 it is that of [SNJ23]; its last term is smaller than
-    the 2 m delta max_i (f(right - i) - f(right)) / i of theirs.
+    Why: theorem 2 of the proof. At delta = 0 it is that of [SNJ23]; its last term was at most the
+    2 m delta max_i (f(right - i) - f(right)) / i of theirs wherever the two were compared.
 
     >>> round(tail_upper(90, guesses=100, epsilon=1, failures=0), 5)
     3e-05
