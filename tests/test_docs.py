@@ -34,7 +34,9 @@ def test_every_code_block_runs_on_its_own(code, tmp_path, monkeypatch):
 def printing_blocks():
     """Yield the blocks that are followed by what they print."""
     for page in PAGES:
-        shown = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", page.read_text(), re.S)
+        shown = re.findall(
+            r"```python\n((?:(?!```).)*)```\n\n```text\n(.*?)```", page.read_text(), re.S
+        )
         for number, (code, output) in enumerate(shown):
             yield pytest.param(code, output, id=f"{page.relative_to(ROOT)}:{number + 1}")
 

@@ -44,7 +44,8 @@ def choose(
     the set of all values seen once would look perfect and be worthless.
     """
     best: ChosenEvent | None = None
-    strict = 0.8 * math.sqrt(2 * math.log(len(features) + 1))  # the more compete, the more luck
+    # The more compete, the luckier the luckiest; each feature has about ten events of its own.
+    strict = math.sqrt(2 * math.log(10 * len(features) + 10))
     for feature in features:
         values = [feature.values(side) for side in known]
         binning = fit_bins(np.concatenate(values), is_ordered=feature.is_ordered)
@@ -93,7 +94,7 @@ def promise(
     excess = p - delta
     safe = np.maximum(excess, 1e-12)
     error = np.sqrt(p * (1 - p) / safe**2 / trials + (1 - q) / (q * trials))
-    bound = np.log(safe / q) + ndtri(alpha) * error
+    bound = np.log(safe / q) + ndtri(max(alpha, 1e-300)) * error
     # Where nothing is promised yet, the gap decides.
     return np.asarray(np.where(excess > 0, np.maximum(bound, -50 + p - q), -100 + p - q))
 

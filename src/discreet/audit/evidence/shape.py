@@ -29,7 +29,7 @@ def gaussian_epsilon(
     error = math.sqrt(2 / n + distance**2 / (4 * n))
     if 2 * float(ndtr(-distance / error)) > alpha:  # it could be nought, on either side
         return 0.0
-    return _epsilon_of(distance + float(ndtri(alpha)) * error, delta)
+    return _epsilon_of(distance + float(ndtri(max(alpha, 1e-300))) * error, delta)
 
 
 def _could_be_gaussian(first: NDArray[np.float64], second: NDArray[np.float64]) -> bool:

@@ -5,7 +5,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Final
 
-import numpy as np
 import typer
 from rich.console import Console
 
@@ -69,11 +68,14 @@ def attacked(
     >>> before.success, after.success < 1
     (1.0, True)
     """
+    import numpy as np
+
     from discreet.attacks import reconstruction
+    from discreet.noise import uniform_integers
     from discreet.tables import protect
 
     guarantee = Guarantee(epsilon=epsilon, delta=DELTA)
-    secret = np.random.default_rng(1).permutation(np.arange(people) % 2)
+    secret = np.argsort(uniform_integers(1 << 60, people)) % 2  # half have it, whoever they are
     subsets = np.eye(people, dtype=bool) if is_each else None
     usual = 0 if is_each else sqrt(people) / 4
     unprotected = reconstruction.count_subsets(secret, noise=usual if noise is None else noise)

@@ -1,6 +1,5 @@
 """How an attack looks: without protection and with it, in words, bars, a picture or JSON."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from rich.console import Console
 from rich.text import Text
 
+from discreet._json import read_json
 from discreet.cli.ledger.burn_down import bar
 from discreet.cli.options import FILE
 from discreet.cli.output import echo_json, fitted, is_plain, readable, say, tell
@@ -46,7 +46,7 @@ def show_pair(
     if plot is not None:
         _drawn(plot, lambda: before.plot(plot, beside=after))
     if as_json:
-        echo_json({name: json.loads(report.to_json()) for name, report in reports.items()})
+        echo_json({name: read_json(report.to_json()) for name, report in reports.items()})
         return
     titles = ["Without protection", "With protection"]
     for title, report in zip(titles, reports.values(), strict=False):

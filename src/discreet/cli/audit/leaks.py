@@ -1,11 +1,11 @@
 """``discreet audit leaks``: plant canaries, and search folders for them."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from discreet._json import read_json
 from discreet.cli.numbers import parse
 from discreet.cli.options import FILE, JsonOption
 from discreet.cli.output import echo_json, tell
@@ -60,7 +60,7 @@ def leaks(
         for folder in folders
     }
     if as_json:
-        echo_json({folder: json.loads(report.to_json()) for folder, report in reports.items()})
+        echo_json({folder: read_json(report.to_json()) for folder, report in reports.items()})
     for folder, report in reports.items() if not as_json else ():
         tell(f"{folder}: {report}")
     if not all(report.passed for report in reports.values()):

@@ -1,6 +1,5 @@
 """Audit a function that the user names."""
 
-import json
 import math
 import sys
 from collections.abc import Callable
@@ -8,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from discreet._exact import Number, whole
+from discreet._json import read_json
 from discreet.errors import DataError, DiscreetError, ParameterError
 
 if TYPE_CHECKING:
@@ -64,8 +64,8 @@ def neighbours(text: str) -> tuple[Any, Any]:
     """
     for written in (text, f"[{text}]"):
         try:
-            pair = json.loads(written)
-        except (ValueError, RecursionError):
+            pair = read_json(written)
+        except ValueError:
             continue
         if isinstance(pair, list) and len(pair) == 2:
             return pair[0], pair[1]
