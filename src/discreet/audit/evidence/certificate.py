@@ -81,7 +81,8 @@ def _test(
     edges = np.linspace(bottom, top, _CELLS + 1)
     q = edges[:-1, None]
     # Y falls into blocks, each counted as if it were at its start, where least of X is needed.
-    reach = -float(ndtri(max(alpha / 1000, 1e-300)))  # what lies further away is one block, and negligible
+    # What lies further away is one block, and negligible.
+    reach = -float(ndtri(max(alpha / 1000, 1e-300)))
     ends = [
         trials * rate + sign * reach * (math.sqrt(trials * rate * (1 - rate)) + 1)
         for sign, rate in ((-1, bottom), (1, top))
