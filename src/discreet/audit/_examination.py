@@ -22,8 +22,6 @@ from discreet.errors import DataError, ParameterError
 
 __all__ = ["Claim", "Proposal", "Study", "claim", "learning", "require_pair", "settle", "study"]
 
-_MANY = 50_000  # samples, of which an eighth is enough to choose among half-lines
-
 Outputs: TypeAlias = tuple[Any, Any]
 Proposal: TypeAlias = Callable[[Reader, Sides, tuple[object, object]], list[Feature]]
 
@@ -59,13 +57,9 @@ def require_pair(pair: object) -> None:
         raise ParameterError(message, parameter="pair")
 
 
-def learning(samples: int, *outputs: Any) -> int:
-    """Return how many samples are studied: fewer of plain numbers, in which there is less to learn.
-
-    The others certify. Of what kind outputs are is seen from the first ones, which are studied.
-    """
-    plain = all(isinstance(side[0], float) for side in outputs)
-    return samples // 8 if outputs and plain and samples >= _MANY else samples // 4
+def learning(samples: int) -> int:
+    """Return how many samples are studied; the others certify."""
+    return samples // 4
 
 
 @final

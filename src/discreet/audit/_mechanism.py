@@ -38,8 +38,7 @@ def mechanism(
 
     Why: an eighth of the samples proposes events (half-lines, sets of outcomes, scores learned from
     vectors, sequences and texts), an eighth picks one event and the direction, and the rest counts
-    that one; of plain floats, in which there is less to learn, half as many are studied. An exact
-    test of the two counts, independent of the choice, gives the bound:
+    that one. An exact test of the two counts, independent of the choice, gives the bound:
     docs/proofs/audit.md. It cannot exceed about log(samples / 4) at 95%.
 
     >>> import numpy as np
@@ -55,6 +54,6 @@ def mechanism(
     claimed = claim(epsilon=epsilon, delta=delta, confidence=confidence, samples=samples)
     require_pair(pair)
     first, second = (collect(fn, value, claimed.samples, batch=batch) for value in pair)
-    studied = learning(claimed.samples, first, second)
+    studied = learning(claimed.samples)
     found = study((first[:studied], second[:studied]), pair, claimed, propose=propose)
     return settle(found, (first[studied:], second[studied:]), claimed)

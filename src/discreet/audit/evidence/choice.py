@@ -15,7 +15,7 @@ __all__ = ["ChosenEvent", "Side", "choose"]
 Side = Literal["first", "second"]
 Curve: TypeAlias = NDArray[np.float64]
 
-_BETTER = 1e-4  # else the feature that comes first, and is simpler, stays
+_BETTER = 0.005  # else the feature that comes first, and is simpler, stays
 _SIMPLER = 3.0  # over the root of the samples: how much better a patchwork of intervals must be
 
 
@@ -44,8 +44,8 @@ def choose(
     the set of all values seen once would look perfect and be worthless.
     """
     best: ChosenEvent | None = None
-    # The more compete, the luckier the luckiest; each feature has about ten events of its own.
-    strict = math.sqrt(2 * math.log(10 * len(features) + 10))
+    # The more compete, the luckier the luckiest; each feature has a few events that differ.
+    strict = math.sqrt(2 * math.log(4 * len(features) + 4))
     for feature in features:
         values = [feature.values(side) for side in known]
         binning = fit_bins(np.concatenate(values), is_ordered=feature.is_ordered)
@@ -54,6 +54,7 @@ def choose(
         proposed = [binning.counts(v) for v in values]
         seen = [binning.counts(feature.values(side)).astype(np.float64) for side in judged]
         patchwork = _SIMPLER / math.sqrt(len(judged[0]))
+        within: ChosenEvent | None = None
         for order, likelier, is_simple in _orders(binning, proposed[0], proposed[1]):
             hits = [np.cumsum(counts[order]) for counts in seen]
             if likelier == "second":
@@ -69,10 +70,12 @@ def choose(
             )
             promises -= 0.0 if is_simple else patchwork
             at = int(np.argmax(promises))
-            if best is None or promises[at] > best.promise + _BETTER:
+            if within is None or promises[at] > within.promise:
                 chosen = np.zeros(len(binning), bool)
                 chosen[order[: at + 1]] = True
-                best = ChosenEvent(Event(feature, binning, chosen), likelier, float(promises[at]))
+                within = ChosenEvent(Event(feature, binning, chosen), likelier, float(promises[at]))
+        if within is not None and (best is None or within.promise > best.promise + _BETTER):
+            best = within
     assert best is not None  # every output is at least one outcome
     return best
 
