@@ -15,7 +15,7 @@ __all__ = ["ChosenEvent", "Side", "choose"]
 Side = Literal["first", "second"]
 Curve: TypeAlias = NDArray[np.float64]
 
-_BETTER = 0.005  # else the feature that comes first, and is simpler, stays
+_BETTER = 0.02  # else the feature that comes first, and is simpler, stays
 _SIMPLER = 3.0  # over the root of the samples: how much better a patchwork of intervals must be
 
 
