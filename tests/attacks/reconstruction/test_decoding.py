@@ -124,3 +124,9 @@ def test_the_same_seed_gives_the_same_report():
         reconstruction.run(secret, count_subsets(secret, noise=3), questions=30) for _ in range(2)
     )
     assert first == again
+
+
+def test_noise_that_no_double_holds_is_refused():
+    with pytest.raises(ParameterError, match="1e100"):
+        count_subsets([0, 1], noise=10**400)
+    assert np.isfinite(count_subsets([0, 1], noise=1e100)(np.array([True, True])))

@@ -13,6 +13,7 @@ from discreet.errors import ParameterError
 __all__ = ["CountSubsets", "count_subsets"]
 
 _LAWS: Final = ("gaussian", "uniform", "laplace")
+_MOST_NOISE = int(1e100)  # a double, with room for sums
 
 
 class CountSubsets(Protocol):
@@ -47,7 +48,9 @@ def count_subsets(
     >>> ask(np.array([True, True, False]))
     1.0
     """
-    size = float(nonnegative(noise, name="noise"))
+    if nonnegative(noise, name="noise") > _MOST_NOISE:
+        raise ParameterError("noise must be at most 1e100.", parameter="noise")
+    size = float(noise)
     if law not in _LAWS:
         raise ParameterError(
             f"law must be one of {', '.join(_LAWS)}, got {law!r}.", parameter="law"
