@@ -3,13 +3,19 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet._exact import Number, exact, whole
+from discreet._exact import Number, probability, whole
 from discreet._rates import interval
-from discreet.attacks.reconstruction.decoding import Floats, Method, Subsets, decode
+from discreet.attacks.reconstruction.decoding import (
+    Floats,
+    Method,
+    Subsets,
+    check_method,
+    decode,
+)
 from discreet.attacks.reconstruction.interfaces import CountSubsets
 from discreet.attacks.reconstruction.protected_counts import ProtectedCounts
 from discreet.attacks.report import AttackReport
-from discreet.errors import DataError, DiscreetError, ParameterError
+from discreet.errors import DataError, DiscreetError
 
 __all__ = ["run"]
 
@@ -44,6 +50,8 @@ def run(
       without the attack  56.2%
     """
     truth, top = _checked(secret, largest)
+    level = float(probability(confidence, name="confidence"))
+    check_method(method)
     chance = np.random.default_rng(seed)
     if subsets is None:
         count = whole(questions, name="questions", hint="It is how many subsets are asked about.")
@@ -57,9 +65,6 @@ def run(
     if not is_told.any():  # nothing was learned: toss a coin for everybody
         found = chance.integers(0, top + 1, size=len(truth))
     hits = int((found == truth).sum())
-    level = float(exact(confidence, name="confidence"))
-    if not 0 < level < 1:
-        raise ParameterError("confidence must lie between 0 and 1.", parameter="confidence")
     baseline = float(np.bincount(truth).max() / len(truth))
     success, told = hits / len(truth), int(is_told.sum())
     protected = ask if isinstance(ask, ProtectedCounts) and top == 1 else None
@@ -99,7 +104,13 @@ def _one_by_one(ask: CountSubsets, asked: Subsets) -> Floats:
     answers = np.full(len(asked), np.nan)
     for i, subset in enumerate(asked):
         try:
-            answers[i] = ask(subset)
+            said = ask(subset)
         except DiscreetError:
             continue
+        try:
+            answers[i] = said
+        except (TypeError, ValueError):  # whose words may show an answer
+            raise DataError(
+                f"ask must answer each question with a number, got {type(said).__name__}."
+            ) from None
     return answers
