@@ -49,3 +49,10 @@ def test_what_makes_no_sense_is_refused(words, named):
     result = run(*words)
     assert result.exit_code == 2
     assert named in result.stderr
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("words", [["--questions", "20"], ["--each"]])
+def test_all_questions_are_answered_whatever_their_number(words):
+    facts = json.loads(run("--people", "10", *words, "--json").stdout)
+    assert facts["after"]["details"]["answered"] == facts["after"]["details"]["questions"]
