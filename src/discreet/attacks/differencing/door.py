@@ -74,13 +74,10 @@ def run(
     whole(times, name="times", minimum=2)
     confidence = float(probability(confidence, name="confidence"))
     tolerance = float(nonnegative(tolerance, name="tolerance"))
-    for name, (low, high) in (("keys", keys), ("bounds", bounds)):
-        if exact(low, name=name) > exact(high, name=name):
-            raise ParameterError(f"{name} must have the lower end first.", parameter=name)
+    _check(keys=keys, bounds=bounds)
     if baseline is None:
         baseline = _guessed(list(targets.values()), bounds, tolerance)
-    else:
-        baseline = float(probability(baseline, name="baseline", zero=True, one=True))
+    baseline = float(probability(baseline, name="baseline", zero=True, one=True))
     is_paid = isinstance(ask, Protected)
     allowed, how, recovered, refused = None, Counter[str](), 0, 0
     answer: Interface
@@ -113,6 +110,12 @@ def run(
         refused,
         is_paid=is_paid,
     )
+
+
+def _check(**ranges: tuple[int, int]) -> None:
+    for name, (low, high) in ranges.items():
+        if exact(low, name=name) > exact(high, name=name):
+            raise ParameterError(f"{name} must have the lower end first.", parameter=name)
 
 
 def _recovered(

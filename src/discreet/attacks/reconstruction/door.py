@@ -14,7 +14,7 @@ from discreet.attacks.reconstruction.decoding import (
 )
 from discreet.attacks.reconstruction.interfaces import CountSubsets
 from discreet.attacks.reconstruction.protected_counts import ProtectedCounts
-from discreet.attacks.report import AttackReport
+from discreet.attacks.report import AttackReport, share
 from discreet.errors import DataError, DiscreetError
 
 __all__ = ["run"]
@@ -45,7 +45,7 @@ def run(
     >>> secret = np.random.default_rng(1).integers(0, 2, size=64)
     >>> print(run(secret, count_subsets(secret, noise=1), questions=256))
     reconstruction: 256 of 256 questions about 64 people were answered, and their
-        secrets computed from that: 100% are right, and 56% by guessing.
+        secrets computed from that: 100% are right, and 56.2% by guessing.
       secrets right       100% (94.4% to 100% at 95% confidence, 64 trials)
       without the attack  56.2%
     """
@@ -77,7 +77,7 @@ def run(
         confidence=level,
         trials=len(truth),
         summary=f"{told:,} of {len(asked):,} questions about {len(truth):,} people were answered, "
-        f"and their secrets computed from that: {success:.0%} are right, and {baseline:.0%} "
+        f"and their secrets computed from that: {share(success)} are right, and {share(baseline)} "
         "by guessing.",
         allowed=None if protected is None else protected.allowed(baseline=baseline),
         details={
