@@ -44,3 +44,9 @@ def test_pictures_before_and_after(tmp_path, ending):
 def test_an_unknown_kind_of_picture_is_refused(tmp_path):
     with pytest.raises(ParameterError, match=r"\.png"):
         report().plot(tmp_path / "picture.nothing")
+
+
+def test_what_is_nearly_all_is_not_called_all_and_what_is_allowed_is_rounded_up():
+    text = str(report(success=0.99961, interval=(0.9990, 0.99999), allowed=0.73106))
+    assert "99.961% (99.9% to 99.999% at" in text
+    assert "at most 73.2%" in text

@@ -33,6 +33,10 @@ def read(data: object, *, name: str = "data") -> "pa.Table":
         table = _from_columns(data, name)
     if not table.num_rows or not table.num_columns:
         raise DataError(f"{name} is empty. An attack needs rows to look at.")
+    names = [one.lower() for one in table.column_names]  # the database tells no A from an a
+    twice = next((one for one in names if names.count(one) > 1), None)
+    if twice is not None:
+        raise DataError(f"{name} has two columns of the name {twice[:60]!r}. Rename one of them.")
     return table
 
 
@@ -64,7 +68,7 @@ def _from_columns(data: object, name: str) -> "pa.Table":
     except (pa.ArrowException, AttributeError, TypeError, ValueError):
         raise DataError(
             f"{name} must be a file, an Arrow, pandas or Polars frame, or a dict of equally long "
-            f"columns, got {type(data).__name__}."
+            f"columns, each of one type and with a name of its own, got {type(data).__name__}."
         ) from None
 
 
@@ -74,10 +78,10 @@ def chosen(table: "pa.Table", columns: Sequence[str], *, name: str) -> list[str]
     >>> chosen(read({"age": [1], "sex": ["f"]}), ["sex"], name="quasi")
     ['sex']
     """
-    asked = list(dict.fromkeys(columns))
+    asked = list(dict.fromkeys([columns] if isinstance(columns, str) else columns))
     unknown = [one for one in asked if one not in table.column_names]
     if unknown or not asked:
-        what = f"knows no column {unknown[0][:60]!r}" if unknown else "must name a column"
+        what = f"knows no column {str(unknown[0])[:60]!r}" if unknown else "must name a column"
         known = ", ".join(table.column_names[:12])
         raise ParameterError(f"{name} {what}. The columns are {known}.", parameter=name)
     return asked

@@ -7,10 +7,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias, final
 
-from discreet._words import fit
+from discreet._words import fit, percent
 from discreet.errors import MissingExtra, ParameterError
 
-__all__ = ["AttackReport", "Detail", "draw"]
+__all__ = ["AttackReport", "Detail", "draw", "share"]
 
 Detail: TypeAlias = "bool | int | float | str | list[Detail] | dict[str, Detail] | None"
 
@@ -83,13 +83,13 @@ class AttackReport:
         rows = [
             (
                 self.measure,
-                f"{_share(self.success)} ({_share(low)} to {_share(high)} "
-                f"at {_share(self.confidence)} confidence, {self.trials:,} trials)",
+                f"{share(self.success)} ({share(low)} to {share(high)} "
+                f"at {share(self.confidence)} confidence, {self.trials:,} trials)",
             ),
-            ("without the attack", _share(self.baseline)),
+            ("without the attack", share(self.baseline)),
         ]
         if self.allowed is not None:
-            rows.append(("the guarantee allows", f"at most {_share(self.allowed)}"))
+            rows.append(("the guarantee allows", f"at most {percent(self.allowed, up=True)}"))
         wide = max(len(name) for name, _ in rows)
         lines = [f"  {name:<{wide}}  {text}" for name, text in rows]
         return "\n".join(
@@ -135,10 +135,11 @@ def draw(reports: Mapping[str, AttackReport], *, path: str | Path) -> Path:
     return Path(path)
 
 
-def _share(rate: float) -> str:
-    """Write a rate in percent with two digits that count, three where it is close to all.
+def share(rate: float) -> str:
+    """Write a rate in percent with three digits that count, more where it is close to all.
 
-    >>> _share(0.32), _share(0.001), _share(1.0), _share(0.9984)
-    ('32%', '0.1%', '100%', '99.8%')
+    >>> share(0.32), share(0.001), share(1.0), share(0.9984), share(0.99961)
+    ('32%', '0.1%', '100%', '99.8%', '99.961%')
     """
-    return f"{100 * rate:.3g}%"
+    text = f"{100 * rate:.3g}%"
+    return percent(rate, up=False) if rate < 1 and text == "100%" else text

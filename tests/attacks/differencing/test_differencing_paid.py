@@ -8,6 +8,7 @@ import pytest
 
 from discreet.attacks import differencing as d
 from discreet.datasets import salaries
+from discreet.errors import ParameterError
 from discreet.privacy import Guarantee
 from discreet.tables import protect
 
@@ -77,3 +78,16 @@ def test_salaries_stay_secret_and_the_budget_ends_the_attack(tmp_path):
     assert report.success <= 2 / 6
     assert report.details["refused"] == 3
     assert report.allowed < 0.5
+
+
+def test_only_who_is_the_unit_has_a_bound(tmp_path):
+    data = {"visit": np.arange(60), **PAYROLL}
+    with protect(
+        data, name="payroll", unit="visit", rows=1, guarantee=LITTLE,
+        ledger=tmp_path / "budget.db", columns={"salary": {"bounds": BOUNDS}},
+    ) as table:  # fmt: skip
+        facts = {"table": "payroll", "key": "employee_id", "keys": (0, 59), "secret": "salary"}
+        report = d.run(table, {1: 5}, bounds=BOUNDS, **facts)
+        assert report.allowed is None
+        with pytest.raises(ParameterError, match="confidence"):
+            d.run(table, {1: 5}, bounds=BOUNDS, confidence=2, **facts)

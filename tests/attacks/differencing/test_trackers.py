@@ -79,3 +79,42 @@ def test_nonsense_is_refused_without_a_value():
         total()("no_such_column = 3")
     with pytest.raises(ParameterError, match="targets"):
         d.run(total(), {}, **FACTS)
+
+
+@pytest.mark.parametrize("said", [float("nan"), float("inf"), None])
+def test_no_number_is_a_refusal(said):
+    assert d.run(lambda _: said, TARGETS, **FACTS).details["refused"] == 5
+
+
+@pytest.mark.parametrize("said", ["918273", [1], (2, 3)])
+def test_what_is_no_answer_at_all_is_told_so_without_it(said):
+    with pytest.raises(DataError, match="with a number") as error:
+        d.run(lambda _: said, TARGETS, **FACTS)
+    assert "918273" not in str(error.value)
+    with pytest.raises(DataError, match="must return a number"):
+        d.distinguish(lambda _: None, threshold=0.5, trials=3)
+
+
+def test_a_guess_between_two_secrets_is_right_for_both():
+    desk = d.Guarded(PAYROLL, name="payroll")
+    targets = {at: PAY[at] for at in range(6)}
+    low, high = min(targets.values()), max(targets.values())
+    report = d.run(desk, targets, tolerance=(high - low) / 2, **FACTS)
+    assert report.baseline == 1
+    apart = d.run(desk, targets, tolerance=(high - low) / 2 - 1, **FACTS)
+    assert apart.baseline < 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"bounds": (1, 0)}, {"keys": (199, 0)}, {"keys": ("a", "b")}, {"tolerance": -1},
+        {"tolerance": float("nan")}, {"baseline": 2}, {"confidence": 1},
+    ],
+)  # fmt: skip
+def test_nonsense_is_refused_before_anything_is_asked(wrong):
+    def ask(_):
+        raise AssertionError
+
+    with pytest.raises(ParameterError, match=next(iter(wrong))):
+        d.run(ask, TARGETS, **FACTS | wrong)

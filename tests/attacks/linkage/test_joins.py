@@ -68,3 +68,9 @@ def test_what_cannot_be_compared_is_refused():
     for wrong in ({"within": {"a": 0}}, {"edits": {"a": 3}}, {}, {"on": ["b"]}):
         with pytest.raises(ParameterError):
             linkage.match({"a": [1]}, {"a": [1]}, **wrong)
+
+
+def test_tolerances_come_from_numpy_and_a_column_by_its_name():
+    found = linkage.match({"a": [1, 5]}, {"a": [2, 9]}, within={"a": np.float64(1)})
+    assert found.details["linked"] == 1
+    assert linkage.match({"zip": [1]}, {"zip": [1]}, on="zip").success == 1

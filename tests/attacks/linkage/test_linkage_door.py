@@ -1,10 +1,11 @@
 """Secrets looked up: in a table without names, and through a protected one."""
 
+import numpy as np
 import pytest
 
 from discreet.attacks import linkage
 from discreet.datasets import voters
-from discreet.errors import ParameterError
+from discreet.errors import DataError, ParameterError
 from discreet.privacy import Guarantee
 from discreet.tables import protect
 
@@ -54,3 +55,37 @@ def test_a_protected_table_needs_people_to_ask_about(tables):
         linkage.run(tables, QUASI)
     with pytest.raises(ParameterError, match="secret"):
         linkage.run({"a": [1]}, ["a"], auxiliary={"a": [1]})
+
+
+def test_tables_of_other_types_are_refused_without_a_value():
+    known = {"a": [1, 2], "s": [1, 0]}
+    with pytest.raises(DataError, match="one type") as error:
+        linkage.run({"a": ["918273x", "b"], "s": [1, 1]}, ["a"], auxiliary=known, secret="s")
+    assert "918273" not in str(error.value)
+    with pytest.raises(ParameterError, match="must not be one of quasi"):
+        linkage.run(known, ["a", "s"], auxiliary=known, secret="s")
+    lists = {"a": [1, 2], "s": [[1], [2]]}
+    with pytest.raises(DataError, match="holds lists"):
+        linkage.run(lists, ["a"], auxiliary=lists, secret="s")
+
+
+def test_a_missing_secret_that_is_found_is_found():
+    people = {"a": [1, 2, 3], "s": [None, "ill", "ill"]}
+    assert linkage.run(people, ["a"], auxiliary=people, secret="s").success == 1
+
+
+@pytest.mark.lengthy
+def test_moments_and_gaps_are_asked_for_as_sql_has_them(tmp_path):
+    """False alarm below 1e-6: at epsilon 2,000 each count is off by less than a half."""
+    when = np.array(["2020-01-01T10", "2020-01-02T11"] * 10, dtype="datetime64[us]")
+    place = [None, "x"] * 10
+    people = {"id": np.arange(20), "when": when, "place": place, "ill": [0, 1] * 10}
+    with protect(
+        people, name="p", unit="id", rows=1, guarantee=Guarantee(epsilon=4000, delta=1e-6),
+        ledger=tmp_path / "budget.db", columns={"ill": {"keys": [0, 1]}},
+    ) as opened:  # fmt: skip
+        known = {name: column[:2] for name, column in people.items()}
+        for quasi in (["when"], ["place"]):
+            assert (
+                linkage.run(opened, quasi, auxiliary=known, secret="ill", epsilon=900).success == 1
+            )

@@ -1,10 +1,12 @@
 """People found by what they rated."""
 
+import json
+
 import pytest
 
 from discreet.attacks import linkage
 from discreet.datasets import ratings
-from discreet.errors import DataError
+from discreet.errors import DataError, ParameterError
 
 
 def test_more_that_is_known_finds_more_people():
@@ -32,3 +34,15 @@ def test_what_is_no_rating_is_refused():
         linkage.scoreboard({"user": [0], "item": [0], "rating": [1]})
     with pytest.raises(DataError, match="numbers or times"):
         linkage.scoreboard({"user": [0], "item": [0], "rating": ["five"]}, known=1)
+
+
+def test_the_report_goes_through_json():
+    found = linkage.scoreboard(ratings(5000), known=6, people=20)
+    read = json.loads(found.to_json())
+    assert read["details"]["right"] == round(found.success * 20) > 0
+
+
+@pytest.mark.parametrize("wrong", [{"near": 0}, {"days": -1}, {"eccentricity": -1}])
+def test_scales_are_positive(wrong):
+    with pytest.raises(ParameterError, match=next(iter(wrong))):
+        linkage.scoreboard(ratings(500), known=2, **wrong)

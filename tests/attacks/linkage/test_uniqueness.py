@@ -3,6 +3,7 @@
 from itertools import combinations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -62,7 +63,6 @@ def test_a_sample_holds_the_truth_at_its_confidence():
 def test_data_comes_as_it_is(kind, tmp_path):
     import pandas as pd
     import polars as pl
-    import pyarrow as pa
     from pyarrow import csv, parquet
 
     table = pa.table({"zip": [1, 1, 2], "sex": ["f", "m", "f"]})
@@ -87,3 +87,43 @@ def test_bad_data_is_refused_without_a_value(tmp_path):
         linkage.uniqueness("notes.txt", ["b"])
     with pytest.raises(ParameterError, match="quasi or worst"):
         linkage.run({"a": [1]})
+
+
+def test_a_sample_of_a_column_called_rowid_is_looked_up_by_place():
+    """False alarm 1e-6 at most; the true share is a half."""
+    people = {"rowid": [5, 5, 6, 7]}
+    low, high = linkage.uniqueness(people, ["rowid"], sample=200, confidence=1 - 1e-6).interval
+    assert low < 0.5 < high
+
+
+def test_categories_and_zeros_of_both_signs_are_values_like_any():
+    names = pa.array(["x", "y", "y", None]).dictionary_encode()
+    assert linkage.worst_set({"a": names}, size=1).details["alone"] == 2
+    assert linkage.anonymise({"a": names}, ["a"], k=4).groups.tolist() == [0, 0, 0, 0]
+    zeros = {"a": [0.0, -0.0, 1.0]}
+    both = linkage.worst_set(zeros, size=1), linkage.uniqueness(zeros, ["a"])
+    assert [one.details["alone"] for one in both] == [1, 1]
+
+
+def test_columns_that_cannot_be_told_apart_or_compared_are_refused():
+    twice = pa.table([pa.array([1, 2]), pa.array([1, 1])], names=["A", "a"])
+    with pytest.raises(DataError, match="two columns of the name 'a'"):
+        linkage.uniqueness(twice, ["a"])
+    with pytest.raises(DataError, match="'a' holds lists"):
+        linkage.worst_set({"a": [[1], [2]]}, size=1)
+    with pytest.raises(ParameterError, match="no column '0'"):
+        linkage.uniqueness({"a": [1]}, [0])
+    assert linkage.uniqueness({"zip": [1]}, "zip").success == 1
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 2, float("nan"), "0.95"])
+def test_every_attack_wants_a_confidence_between_0_and_1(confidence):
+    people = {"a": [1, 2], "b": [1, 1]}
+    for attack in (
+        lambda **level: linkage.uniqueness(people, ["a"], **level),
+        lambda **level: linkage.worst_set(people, size=1, **level),
+        lambda **level: linkage.match(people, people, on=["a"], **level),
+        lambda **level: linkage.run(people, ["a"], auxiliary=people, secret="b", **level),
+    ):
+        with pytest.raises(ParameterError, match="confidence"):
+            attack(confidence=confidence)

@@ -64,3 +64,24 @@ def test_what_cannot_be_attacked_is_refused():
         m.run_on_text(Ranked(), m.PlantedText(lines=(), secrets={}, times=1))
     with pytest.raises(DataError, match="texts must consist"):
         m.train_text_model(["Ä"])
+
+
+@pytest.mark.parametrize(
+    "said", [[float("nan")] * 100, [0.0] * 99 + [float("nan")], [0.0], ["918273 a"] * 100]
+)
+def test_a_model_that_gives_no_numbers_has_no_exposure(said):
+    """NaN compares with nothing, and came first of all candidates."""
+
+    class Broken:
+        def log_likelihoods(self, prefix, endings):
+            return said
+
+    with pytest.raises(DataError, match="log_likelihoods") as error:
+        m.exposure(Broken(), prefix="", secret="99")
+    assert "918273" not in str(error.value)
+
+
+@pytest.mark.parametrize("digits", [0, -1, 1.5, 7])
+def test_codes_have_from_one_to_six_digits(digits):
+    with pytest.raises(ParameterError, match="digits"):
+        m.planted_text(digits=digits)

@@ -68,3 +68,17 @@ def test_what_are_no_genomes_is_refused(people):
         m.run_on_frequencies(
             m.frequencies(study)[:5], members=study, others=others, reference=m.frequencies(panel)
         )
+
+
+def test_lists_are_read_and_a_statistic_has_a_score_for_each(people):
+    study, rest = people[1][:20], people[1][20:]
+    told, facts = m.frequencies(study), {"members": study, "others": rest}
+    facts["false_positive_rate"] = 0.1
+    usual = m.frequencies(rest)
+    arrays = m.run_on_frequencies(told, reference=usual, **facts)
+    assert m.run_on_frequencies(told.tolist(), reference=usual.tolist(), **facts) == arrays
+    for scores in (np.zeros(5), "none"):
+        with pytest.raises(DataError, match="score"):
+            m.run_on_frequencies(told, reference=usual, statistic=lambda *_, s=scores: s, **facts)
+    with pytest.raises(DataError, match="matrix"):
+        m.frequencies([[0, 1]])

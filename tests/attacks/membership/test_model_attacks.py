@@ -143,3 +143,35 @@ def test_lira_beats_the_loss_three_times_at_one_in_a_thousand_but_not_a_private_
     for attack in SCORES:
         report = m.run(private, attack=attack, guarantee=guarantee, confidence=0.999)
         assert report.interval[0] <= report.allowed, attack.__name__
+
+
+@pytest.mark.parametrize("said", ["918273 a", ["918273 a"] * 20, list(range(3)), None])
+@pytest.mark.parametrize("together", [True, False])
+def test_trainers_that_return_no_numbers_are_refused_without_a_value(said, together):
+    with pytest.raises(DataError, match="confidences") as error:
+        m.observe(lambda _: said, examples=20, shadows=2, together=together)
+    assert "918273" not in str(error.value)
+
+
+def test_trainers_whose_models_differ_in_length_are_refused():
+    with pytest.raises(DataError, match="equally many"):
+        m.observe(lambda row: [0.0] * (1 + int(row.sum())), examples=20, shadows=3)
+
+
+def test_scores_and_logits_that_are_no_numbers_are_refused():
+    seen = m.Observations(included=[[True, False]], confidences=[[3, 1]])
+    with pytest.raises(DataError, match="scores of") as error:
+        m.run(seen, attack=lambda _: ["918273 a", 1])
+    assert "918273" not in str(error.value)
+    for logits, classes in (([[1.0, 2.0]], [2]), ([[1.0]], [0]), ([[1.0, 2.0]], [-1])):
+        with pytest.raises(DataError, match="classes"):
+            m.logit_confidences(logits, classes)
+    with pytest.raises(DataError, match="row for each model"):
+        m.Observations(included=np.zeros((0, 2), bool), confidences=np.zeros((0, 2)))
+
+
+def test_trainers_read_what_torch_reads():
+    points, labels = m.labelled_points(20)
+    for wrong in ((points.astype(float), labels), (points, labels - 9), (points, labels[:3])):
+        with pytest.raises(DataError, match="float32"):
+            m.networks(*wrong)

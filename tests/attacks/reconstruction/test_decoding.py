@@ -130,3 +130,28 @@ def test_noise_that_no_double_holds_is_refused():
     with pytest.raises(ParameterError, match="1e100"):
         count_subsets([0, 1], noise=10**400)
     assert np.isfinite(count_subsets([0, 1], noise=1e100)(np.array([True, True])))
+
+
+def test_answers_are_checked_before_and_after_they_are_given():
+    asked = []
+
+    def ask(subset):
+        asked.append(subset)
+        return "918273 people"
+
+    for wrong in ({"confidence": 1}, {"method": "magic"}):
+        with pytest.raises(ParameterError):
+            run([0, 1], ask, questions=2, **wrong)
+    assert not asked
+    with pytest.raises(DataError, match="got str") as error:
+        run([0, 1], ask, questions=2)
+    assert "918273" not in str(error.value)
+    with pytest.raises(DataError, match="numbers"):
+        count_subsets(["918273 a"])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_answers_beyond_all_sense_are_decoded(method):
+    secret = bits(8, people=20)
+    report = run(secret, count_subsets(secret, noise=1e100), questions=30, method=method)
+    assert report.details["answered"] == 30

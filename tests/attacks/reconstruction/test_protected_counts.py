@@ -8,7 +8,7 @@ import pytest
 
 import discreet
 from discreet.attacks.reconstruction import run, through
-from discreet.errors import BudgetExceeded, ParameterError
+from discreet.errors import BudgetExceeded, DataError, ParameterError, Refused
 
 PEOPLE, QUESTIONS, RUNS = 128, 512, 50
 
@@ -94,3 +94,47 @@ def shares_right(tmp_path, seeds):
             assert report.details["answered"] == questions
             shares.append(report.success)
     return np.mean(subsets), np.mean(alone)
+
+
+def test_a_mistake_in_the_question_is_not_taken_for_a_spent_budget(tmp_path):
+    subsets = np.eye(12, dtype=bool)
+    with protected(tmp_path, np.arange(12) % 2) as tables:
+        for wrong in ({"condition": "secre = 1"}, {"by": "idd"}):
+            facts = {"condition": "secret = 1", "by": "id", "ids": range(12), "share": 0.01} | wrong
+            with pytest.raises(Refused, match="no column"):
+                through(tables, **facts).many(subsets)
+        ask = interface(tables, 12, 0.01)
+        for few in (subsets[:, :5], subsets[0, :5]):
+            with pytest.raises(DataError, match="12 people of ids="):
+                ask.many(few)
+        with pytest.raises(DataError, match="12 people"):
+            ask(subsets[0, :5])
+        with pytest.raises(ParameterError, match="share"):
+            interface(tables, 12, 2)
+        assert tables.remaining == 1
+
+
+def test_ten_tenths_are_the_whole_budget(tmp_path):
+    """A tenth as a float is a little more, and nothing was answered."""
+    with protected(tmp_path, np.arange(10) % 2) as tables:
+        answers = interface(tables, 10, 0.1).many(np.eye(10, dtype=bool))
+    assert np.isfinite(answers).all()
+
+
+@pytest.mark.lengthy
+def test_more_people_than_one_question_holds_are_asked_about_in_several(tmp_path):
+    people = 1200
+    with protected(tmp_path, np.arange(people) % 2) as tables:
+        answers = interface(tables, people, 1 / people).many(np.eye(people, dtype=bool))
+    assert np.isfinite(answers).all()
+
+
+def test_names_are_quoted(tmp_path):
+    data = {"person id": np.arange(6), "ill": [0, 1] * 3}
+    with discreet.protect(
+        data, name="my people", unit="person id", rows=1, ledger=tmp_path / "budget.db",
+        guarantee=discreet.Guarantee(epsilon=1, delta=1e-6),
+    ) as tables:  # fmt: skip
+        ask = through(tables, condition="ill = 1", by="person id", ids=range(6), share=0.5)
+        assert np.isfinite(ask(np.arange(6) < 3))
+        assert ask.allowed(baseline=0.5) is not None

@@ -110,3 +110,13 @@ def test_what_makes_no_sense_is_refused():
         publish({"x": [1]}, columns={"x": [1]}, by=[["x"]])
     with pytest.raises(DataError, match="at least one person"):
         Rebuilt(columns=("x",), records=(), gap=0.0, certain=0).report({"x": []}, baseline=0)
+
+
+def test_nobody_is_unique_where_there_might_be_more_people():
+    found = rebuild([Statistic(where={"v": [1]}, low=1)], columns={"v": [1]})
+    assert (found.records, found.certain, found.is_unique) == (((1,),), None, False)
+    some = rebuild([Statistic(where={"v": [1]}, low=1, high=3)], columns={"v": [1]})
+    assert not some.is_unique
+    # A nine and a one, or ten ones: they share one record, whichever was found.
+    ten = [Statistic(of="v", low=10, high=10)]
+    assert rebuild(ten, columns={"v": [1, 9]}).certain == 1

@@ -68,9 +68,23 @@ def test_salaries_of_a_file_are_recovered(tmp_path):
         ["difference", "--minimum", "none"],
         ["difference", "--rounding", "-1"],
         ["linkage", "--epsilon", "0"],
+        ["linkage", "--truth", "voter"],
+        ["linkage", "none.parquet", "--epsilon", "2"],
+        ["linkage", "none.parquet", "--worst", "2", "--auxiliary", "other.parquet"],
+        ["linkage", "--plot", "picture.txt"],
+        ["difference", "--plot", "picture.txt"],
+        ["reconstruct", "--plot", "none/at/all.png"],
     ],
 )
 def test_what_makes_no_sense_is_refused(words):
     result = ran(*words)
     assert result.exit_code == 2
     assert result.stderr.startswith("discreet: ")
+
+
+def test_options_are_named_as_typed_and_nested_columns_refused(people, tmp_path):
+    assert "--worst must be" in ran("linkage", people, "--worst", "0").stderr
+    parquet.write_table(pa.table({"a": [[1], [2]]}), tmp_path / "nested.parquet")
+    result = ran("linkage", tmp_path / "nested.parquet")
+    assert result.exit_code == 2
+    assert "holds lists" in " ".join(result.stderr.split())

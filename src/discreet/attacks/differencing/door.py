@@ -5,15 +5,17 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from discreet._exact import Number, exact, whole
+import numpy as np
+
+from discreet._exact import Number, exact, nonnegative, probability, whole
 from discreet._rates import interval
-from discreet.attacks.differencing.interfaces import Interface, grouped, paid
+from discreet.attacks.differencing.interfaces import Interface, checked, grouped, paid
 from discreet.attacks.differencing.rounded import averaged, over_the_edge
 from discreet.attacks.differencing.trackers import generated
 from discreet.attacks.frames import quoted
 from discreet.attacks.report import AttackReport, Detail
 from discreet.errors import ParameterError
-from discreet.privacy import detection
+from discreet.privacy import Unit, detection
 
 if TYPE_CHECKING:
     from discreet.tables import Protected
@@ -51,7 +53,8 @@ def run(
     rounded or blurred, and crowds at the edge of rounding and ``times`` averages are tried. A
     protected table has no minimum to get around: the sum over one person is asked for outright,
     for ``epsilon`` each (an equal part of the guarantee, if not said), until the budget ends.
-    ``allowed`` is what its guarantee lets anybody reach (:func:`discreet.privacy.detection`).
+    ``allowed`` is what its guarantee lets anybody reach (:func:`discreet.privacy.detection`), where
+    ``key`` is the unit of its account.
 
     >>> from discreet.datasets import salaries
     >>> from discreet.attacks.differencing import Guarded
@@ -69,20 +72,26 @@ def run(
     if not targets:
         raise ParameterError("targets must name somebody.", parameter="targets")
     whole(times, name="times", minimum=2)
+    confidence = float(probability(confidence, name="confidence"))
+    tolerance = float(nonnegative(tolerance, name="tolerance"))
+    _check(keys=keys, bounds=bounds)
     if baseline is None:
         baseline = _guessed(list(targets.values()), bounds, tolerance)
+    baseline = float(probability(baseline, name="baseline", zero=True, one=True))
+    is_paid = isinstance(ask, Protected)
     allowed, how, recovered, refused = None, Counter[str](), 0, 0
     answer: Interface
     if isinstance(ask, Protected):
         guarantee = ask.account.guarantee
-        allowed = detection(guarantee, false_alarms=baseline)
+        if ask.catalog.unit == Unit.column(key):
+            allowed = detection(guarantee, false_alarms=baseline)
         each = exact(guarantee.epsilon, name="epsilon") / len(targets)
         answer = paid(ask, epsilon=each if epsilon is None else epsilon)
     else:
-        answer = ask
+        answer = checked(ask)
     for number, truth in targets.items():
         target = f"{quoted(key)} = {number}"
-        if allowed is not None:
+        if is_paid:
             said = grouped(answer, f"SUM({quoted(secret)})", table=table)(target)
             found = None if said is None else ("paid answers", said)
         else:
@@ -99,8 +108,14 @@ def run(
         confidence,
         how,
         refused,
-        is_paid=allowed is not None,
+        is_paid=is_paid,
     )
+
+
+def _check(**ranges: tuple[int, int]) -> None:
+    for name, (low, high) in ranges.items():
+        if exact(low, name=name) > exact(high, name=name):
+            raise ParameterError(f"{name} must have the lower end first.", parameter=name)
 
 
 def _recovered(
@@ -134,8 +149,10 @@ def _guessed(truths: list[int], bounds: tuple[int, int], tolerance: float) -> fl
     """Return how often the most usual secret is right, rather too often where targets are few."""
     if len(truths) == 1:
         return min(1.0, (2 * tolerance + 1) / (bounds[1] - bounds[0] + 1))
-    most = max(sum(abs(one - other) <= tolerance for other in truths) for one in truths)
-    return most / len(truths)
+    known = np.sort(np.array(truths, dtype=np.float64))
+    # A guess is right for all whose secrets lie within twice the tolerance, from the lowest on.
+    most = np.searchsorted(known, known + 2 * tolerance, side="right") - np.arange(len(known))
+    return float(most.max() / len(known))
 
 
 def _report(

@@ -1,12 +1,14 @@
 """The distinguishing game: is one person in the data or not, judged by a single number."""
 
 from collections.abc import Callable
+from numbers import Real
 
 import numpy as np
 
-from discreet._exact import whole
+from discreet._exact import probability, whole
 from discreet._rates import interval
 from discreet.attacks.report import AttackReport
+from discreet.errors import DataError
 from discreet.privacy import Guarantee, success
 
 __all__ = ["distinguish"]
@@ -33,8 +35,14 @@ def distinguish(
       worlds told apart   100% (92.9% to 100% at 95% confidence, 50 trials)
       without the attack  50%
     """
+    confidence = float(probability(confidence, name="confidence"))
     coins = np.random.default_rng(seed).integers(2, size=whole(trials, name="trials")) == 1
-    right = sum((world(bool(coin)) > threshold) == bool(coin) for coin in coins)
+    right = 0
+    for coin in coins:
+        found: object = world(bool(coin))
+        if not isinstance(found, Real) or np.isnan(float(found)):
+            raise DataError("world must return a number, also where it was refused an answer.")
+        right += (float(found) > threshold) == bool(coin)
     return AttackReport(
         attack="differencing",
         measure="worlds told apart",

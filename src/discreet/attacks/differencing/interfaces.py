@@ -2,19 +2,21 @@
 
 # ruff: noqa: S608  (statements are made of quoted names, in a database of their own)
 
+import math
 from collections.abc import Callable
+from numbers import Real
 from typing import TYPE_CHECKING, TypeAlias, final
 
 import numpy as np
 
-from discreet._exact import Number, whole
+from discreet._exact import Number, nonnegative, whole
 from discreet.attacks.frames import quoted, read
 from discreet.errors import BudgetExceeded, DataError, ParameterError
 
 if TYPE_CHECKING:
     from discreet.tables import Protected
 
-__all__ = ["Group", "Guarded", "Interface", "grouped", "paid"]
+__all__ = ["Group", "Guarded", "Interface", "checked", "grouped", "paid"]
 
 Interface: TypeAlias = Callable[[str], float | None]
 """What answers a question in SQL with a number, or with None where it refuses."""
@@ -29,6 +31,27 @@ def grouped(ask: Interface, aggregate: str, *, table: str) -> Group:
     SELECT COUNT(*) AS answer FROM "people" WHERE age > 3
     """
     return lambda where: ask(f"SELECT {aggregate} AS answer FROM {quoted(table)} WHERE {where}")
+
+
+def checked(ask: Interface) -> Interface:
+    """Return an interface whose answers are numbers: NaN and infinities are refusals as None is.
+
+    >>> checked(lambda question: float("nan"))("SELECT 1") is None
+    True
+    """
+
+    def answer(question: str) -> float | None:
+        said: object = ask(question)
+        if said is None:
+            return None
+        if not isinstance(said, Real):
+            raise DataError(
+                "ask must answer each question with a number, or with None where it refuses, got "
+                f"{type(said).__name__}."
+            )
+        return float(said) if math.isfinite(said) else None
+
+    return answer
 
 
 @final
@@ -62,7 +85,7 @@ class Guarded:
         import duckdb
 
         for parameter, value in (("rounding", rounding), ("blur", blur)):
-            if not (value == 0 or 1e-9 <= value < 1e300):
+            if not (nonnegative(value, name=parameter) == 0 or 1e-9 <= value < 1e300):
                 raise ParameterError(
                     f"{parameter} must be 0 or from 1e-9 to 1e300, got {value!r}.",
                     parameter=parameter,

@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet._exact import whole
 from discreet.attacks.frames import chosen, read
-from discreet.attacks.linkage.uniqueness import Codes, coded
+from discreet.attacks.linkage.uniqueness import Codes, coded, encoded
 from discreet.errors import DataError
 
 if TYPE_CHECKING:
@@ -81,12 +81,12 @@ def _ordered(table: "pa.Table", columns: list[str]) -> tuple[list[Codes], list[l
 
     codes, labels = [], []
     for name in columns:
-        encoded = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
-        order = pc.sort_indices(encoded.dictionary).to_numpy()
+        column = encoded(table, name)
+        order = pc.sort_indices(column.dictionary).to_numpy()
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
-        codes.append(rank[encoded.indices.to_numpy(zero_copy_only=False)])
-        labels.append(encoded.dictionary.take(order).to_pylist())
+        codes.append(rank[column.indices.to_numpy(zero_copy_only=False)])
+        labels.append(column.dictionary.take(order).to_pylist())
     return codes, labels
 
 

@@ -63,6 +63,7 @@ def composition(first: KAnonymous, second: KAnonymous, *, secret: str) -> Attack
     (0.0, 1.0)
     """
     values = _secrets(first, secret)
+    _secrets(second, secret)  # or a refusal
     if first.table[secret].combine_chunks() != second.table[secret].combine_chunks():
         raise DataError("both releases must hold the same people in the same order.")
     both = _table(first.groups, values)[first.groups] & _table(second.groups, values)[second.groups]

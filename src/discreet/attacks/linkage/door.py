@@ -5,17 +5,17 @@
 import contextlib
 from collections import Counter
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet._exact import Number, exact, whole
+from discreet._exact import Number, exact, probability, whole
 from discreet._rates import interval
 from discreet.attacks.frames import chosen, connected, quoted, read
-from discreet.attacks.linkage.uniqueness import listed, uniqueness, worst_set
+from discreet.attacks.linkage.uniqueness import encoded, listed, uniqueness, worst_set
 from discreet.attacks.report import AttackReport, Detail
-from discreet.errors import BudgetExceeded, ParameterError
+from discreet.errors import BudgetExceeded, DataError, ParameterError
 from discreet.privacy import detection
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def run(
     With ``quasi`` alone: how many people are alone with these columns; with ``worst``: for which so
     many columns the most are. With an ``auxiliary`` table of ``people`` that the attacker knows
     (all, or so many drawn): how many of their ``secret`` is learned by looking up their ``quasi``
-    values. The auxiliary table has the secret as well, to score the guesses with, and for nothing
-    else.
+    values. The auxiliary table has the secret as well, to score the guesses with, and for its most
+    usual value, which is guessed of people who are not found.
 
     ``data`` may be a protected table. Then the attacker asks it for counts by secret among those
     who look like each person, pays ``epsilon`` for each question (an equal part of the guarantee,
@@ -61,6 +61,7 @@ def run(
     """
     from discreet.tables import Protected
 
+    confidence = float(probability(confidence, name="confidence"))
     if auxiliary is None:
         return _singled_out(data, quasi, worst, confidence, isinstance(data, Protected))
     if quasi is None or secret is None:
@@ -71,6 +72,11 @@ def run(
     known = read(auxiliary, name="auxiliary")
     columns = chosen(known, quasi, name="quasi")
     chosen(known, [secret], name="secret")
+    if secret in columns:
+        raise ParameterError(
+            "secret must not be one of quasi, which the attacker knows.", parameter="secret"
+        )
+    encoded(known, secret)  # or a refusal: what is no single value cannot be guessed
     drawn = np.random.default_rng(seed).permutation(known.num_rows)[: whole(people, name="people")]
     targets = known.select([*columns, secret]).take(drawn)
     usual = Counter(known[secret].to_pylist()).most_common(1)[0]
@@ -79,10 +85,7 @@ def run(
     else:
         guesses, facts = _looked_up(read(data), targets, columns, secret), {}
     truths = targets[secret].to_pylist()
-    right = sum(
-        (usual[0] if guess is None else guess) == true
-        for guess, true in zip(guesses, truths, strict=True)
-    )
+    right = sum(guesses.get(place, usual[0]) == true for place, true in enumerate(truths))
     baseline = usual[1] / known.num_rows
     allowed = (
         detection(data.account.guarantee, false_alarms=baseline)
@@ -133,22 +136,27 @@ def _ending(facts: dict[str, Detail]) -> str:
 
 def _looked_up(
     released: "pa.Table", targets: "pa.Table", columns: list[str], secret: str
-) -> list[Any]:
-    """Return the most frequent secret among the rows that look like each person."""
+) -> dict[int, Any]:
+    """Return the most frequent secret among the rows that look like each person who is found."""
     chosen(released, [*columns, secret], name="data")
     on = " AND ".join(f"t.{quoted(c)} IS NOT DISTINCT FROM r.{quoted(c)}" for c in columns)
+    import duckdb
     import pyarrow as pa
 
     numbered = targets.append_column("place of target", pa.array(np.arange(targets.num_rows)))
     with connected({"released": released, "targets": numbered}) as run:
-        # Of equally frequent ones the first, so that the same data gives the same report.
-        rows = run.execute(
-            "SELECT place, first(told ORDER BY many DESC, told) FROM ("
-            f'SELECT t."place of target" AS place, r.{quoted(secret)} AS told, count(*) AS many '
-            f"FROM targets t JOIN released r ON {on} GROUP BY 1, 2) GROUP BY place"
-        ).fetchall()
-    found = dict(rows)
-    return [found.get(place) for place in range(targets.num_rows)]
+        try:
+            # Of equally frequent ones the first, so that the same data gives the same report.
+            rows = run.execute(
+                "SELECT place, first(told ORDER BY many DESC, told) FROM ("
+                f'SELECT t."place of target" AS place, r.{quoted(secret)} AS told, count(*) AS many'
+                f" FROM targets t JOIN released r ON {on} GROUP BY 1, 2) GROUP BY place"
+            ).fetchall()
+        except duckdb.Error:  # whose words may show a value
+            raise DataError(
+                "the two tables cannot be compared: a column of quasi= must have one type in both."
+            ) from None
+    return dict(rows)
 
 
 def _through(
@@ -157,7 +165,7 @@ def _through(
     columns: list[str],
     secret: str,
     epsilon: Number | None,
-) -> tuple[list[Any], dict[str, Detail]]:
+) -> tuple[dict[int, Any], dict[str, Detail]]:
     """Ask, and pay, for the secrets of those who look like each person."""
     name = next(iter(table.tables))
     each = (
@@ -165,10 +173,13 @@ def _through(
         if epsilon is None
         else epsilon
     )
-    guesses: list[Any] = [None] * targets.num_rows
+    guesses: dict[int, Any] = {}
     answers, is_over = 0, False
     for place, target in enumerate(targets.select(columns).to_pylist()):
-        where = " AND ".join(f"{quoted(c)} = {_literal(value)}" for c, value in target.items())
+        where = " AND ".join(
+            f"{quoted(c)} {'IS' if value is None else '='} {_literal(value)}"
+            for c, value in target.items()
+        )
         asked = (
             f"SELECT {quoted(secret)} AS secret, COUNT(*) AS n FROM {quoted(name)} "
             f"WHERE {where} GROUP BY {quoted(secret)}"
@@ -180,7 +191,8 @@ def _through(
         if is_over:
             break
         answers += 1
-        guesses[place] = max(counted, key=lambda one: counted[one], default=None)
+        if counted:
+            guesses[place] = max(counted, key=lambda one: counted[one])
     return guesses, {"answers": answers, "budget_ended": is_over, "epsilon_each": float(each)}
 
 
@@ -189,4 +201,6 @@ def _literal(value: object) -> str:
     if value is None or isinstance(value, bool | int | float):
         return "NULL" if value is None else repr(value)
     text = "'" + str(value).replace("'", "''") + "'"
+    if isinstance(value, datetime):
+        return f"TIMESTAMP {text}"
     return f"DATE {text}" if isinstance(value, date) else text

@@ -5,7 +5,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from discreet._exact import whole
+from discreet._exact import positive, probability, whole
 from discreet._rates import interval
 from discreet.attacks.frames import chosen, connected, quoted, read
 from discreet.attacks.linkage.uniqueness import listed
@@ -48,15 +48,22 @@ def match(
     >>> match(patients, voters, on=["zip"], within={"born": 1}, truth="person").details["linked"]
     2
     """
-    near, texts = dict(within or {}), dict(edits or {})
-    _check(near, texts)
+    confidence = float(probability(confidence, name="confidence"))
+    on = [on] if isinstance(on, str) else list(on)
+    texts = dict(edits or {})
+    _check(texts)
+    hint = "Name a column in on= where it must be equal."
+    near = {
+        column: float(positive(limit, name="within", hint=hint))
+        for column, limit in (within or {}).items()
+    }
     released, known = read(data), read(auxiliary, name="auxiliary")
     columns = [*on, *near, *texts, *([truth] if truth else [])]
     for table, name in ((released, "data"), (known, "auxiliary")):
         chosen(table, columns, name=name)
     if not (on or near or texts):
         raise ParameterError("on must name a column that both tables have.", parameter="on")
-    linked, right = _linked(released, known, list(on), near, texts, truth)
+    linked, right = _linked(released, known, on, near, texts, truth)
     rows = released.num_rows
     hits = linked if truth is None else right
     words = listed([*on, *near, *texts])
@@ -79,18 +86,11 @@ def match(
     )
 
 
-def _check(near: Mapping[str, float], texts: Mapping[str, int]) -> None:
+def _check(texts: Mapping[str, int]) -> None:
     for column, most in texts.items():
         if whole(most, name="edits", minimum=0) > _FARTHEST:
             raise ParameterError(
                 f"edits may be at most {_FARTHEST} for {column[:60]!r}.", parameter="edits"
-            )
-    for column, limit in near.items():
-        if not 0 < limit < float("inf"):
-            raise ParameterError(
-                f"within must be positive for {column[:60]!r}. Name the column in on= where it "
-                "must be equal.",
-                parameter="within",
             )
 
 

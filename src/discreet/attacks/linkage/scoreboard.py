@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet._exact import whole
+from discreet._exact import nonnegative, positive, probability, whole
 from discreet._rates import interval
 from discreet.attacks.frames import chosen, read
 from discreet.attacks.linkage.uniqueness import Codes, coded
@@ -63,6 +63,9 @@ def scoreboard(
     """
     known, people = whole(known, name="known"), whole(people, name="people")
     wrong = whole(wrong, name="wrong", minimum=0)
+    confidence = float(probability(confidence, name="confidence"))
+    near, days = float(positive(near, name="near")), float(positive(days, name="days"))
+    eccentricity = float(nonnegative(eccentricity, name="eccentricity"))
     table = read(data)
     sheet = _sheet(table, user, item, rating, time, near=near, days=days)
     rng = np.random.default_rng(seed)
@@ -78,7 +81,7 @@ def scoreboard(
         made_up = rng.integers(len(sheet.item), size=min(wrong, known))
         guess = _best(sheet, np.concatenate((made_up, own[len(made_up) :])), eccentricity)
         claimed += guess is not None
-        right += guess == target
+        right += int(guess == target)
     return AttackReport(
         attack="linkage",
         measure="people re-identified",

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet._exact import whole
+from discreet._exact import probability, whole
 from discreet._rates import interval
 from discreet.attacks.frames import chosen, connected, quoted, read
 from discreet.attacks.report import AttackReport
+from discreet.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["coded", "group_sizes", "listed", "uniqueness", "worst_set"]
+__all__ = ["coded", "encoded", "group_sizes", "listed", "uniqueness", "worst_set"]
 
 Codes: TypeAlias = NDArray[np.int64]
 MEASURE: Final = "people singled out"
@@ -45,6 +46,7 @@ def uniqueness(
       people singled out  50% (50% to 50% at 95% confidence, 4 trials)
       without the attack  0%
     """
+    confidence = float(probability(confidence, name="confidence"))
     table = read(data)
     columns = chosen(table, quasi, name="quasi")
     keys = ", ".join(map(quoted, columns))
@@ -94,9 +96,13 @@ def _people(run: Any, keys: str, who: str) -> tuple[int, int]:
 
 def _looked_up(run: Any, keys: str, drawn: Codes) -> tuple[int, int]:
     """Count the rows drawn that are alone in all of the data."""
-    run.execute(f"CREATE TEMP TABLE numbered AS SELECT {keys} FROM people")
+    place = '"place of row"'  # rowid may be a column of the data
+    run.execute(
+        f"CREATE TEMP TABLE numbered AS SELECT {keys}, row_number() OVER () - 1 AS {place} "
+        "FROM people"
+    )
     run.register("drawn", read({"place": drawn}))
-    single = f"SELECT any_value(rowid) AS place FROM numbered GROUP BY {keys} HAVING count(*) = 1"
+    single = f"SELECT any_value({place}) AS place FROM numbered GROUP BY {keys} HAVING count(*) = 1"
     return _row(run, f"SELECT count(*), {len(drawn)} FROM drawn JOIN ({single}) USING (place)")
 
 
@@ -120,6 +126,7 @@ def worst_set(
     >>> worst_set(people, size=2).details["columns"]
     ['zip', 'sex']
     """
+    confidence = float(probability(confidence, name="confidence"))
     table = read(data)
     names = chosen(table, columns or table.column_names, name="columns")
     many = min(whole(size, name="size"), len(names))
@@ -180,11 +187,29 @@ def _searched(codes: list[Codes], values: list[int], size: int) -> tuple[tuple[i
 
 def coded(table: "pa.Table", columns: Sequence[str]) -> tuple[list[Codes], list[int]]:
     """Return columns as numbers from 0, equal where values are, and how many values each has."""
-    found = []
-    for name in columns:
-        encoded = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
-        found.append(encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64))
+    found = [
+        encoded(table, name).indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        for name in columns
+    ]
     return found, [int(one.max()) + 1 for one in found]
+
+
+def encoded(table: "pa.Table", name: str) -> "pa.DictionaryArray":
+    """Return a column as indices into its different values, of which a null is one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = table[name].combine_chunks()
+    if pa.types.is_dictionary(values.type):  # categories, which may be unused or nulls
+        values = values.dictionary_decode()
+    if pa.types.is_floating(values.type):
+        values = pc.add(values, pa.scalar(0, values.type))  # -0 is 0
+    try:
+        return values.dictionary_encode(null_encoding="encode")
+    except pa.ArrowNotImplementedError:
+        raise DataError(
+            f"the column {name[:60]!r} holds lists or records. Take it apart, or leave it out."
+        ) from None
 
 
 def group_sizes(codes: Sequence[Codes], values: Sequence[int]) -> Codes:

@@ -7,7 +7,7 @@ import numpy as np
 
 from discreet._exact import Number, probability
 from discreet._rates import interval
-from discreet.attacks.membership.observations import Floats
+from discreet.attacks.membership.observations import Floats, floats
 from discreet.attacks.report import AttackReport, Detail
 from discreet.errors import DataError
 from discreet.privacy import Guarantee, detection
@@ -153,7 +153,7 @@ def reported(
 
 
 def _scores(values: object, name: str) -> Floats:
-    scores = np.asarray(values, dtype=np.float64)
+    scores = floats(values, f"the scores of {name}")
     if scores.ndim != 1 or not len(scores) or np.isnan(scores).any():
         raise DataError(f"the scores of {name} must be a list of numbers, none of them NaN.")
     return scores

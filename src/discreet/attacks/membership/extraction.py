@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet._exact import Number, probability, refusal, whole
 from discreet._rates import interval
-from discreet.attacks.membership.observations import Floats
+from discreet.attacks.membership.observations import Floats, floats
 from discreet.attacks.report import AttackReport
 from discreet.errors import DataError, ParameterError
 from discreet.privacy import Guarantee, detection
@@ -69,6 +69,8 @@ def planted_text(
     """
     if whole(secrets, name="secrets") > 100:
         raise refusal("secrets", "at most 100, since boxes have two digits", secrets)
+    if whole(digits, name="digits") > 6:
+        raise refusal("digits", "at most 6, since all codes are tried", digits)
     dice = np.random.default_rng(seed)
     words = (
         ("the", "a", "one", "no"),
@@ -109,9 +111,11 @@ def exposure(model: TextModel, *, prefix: str, secret: str, letters: str = _DIGI
             parameter="secret",
         )
     candidates = ["".join(each) for each in itertools.product(letters, repeat=len(secret))]
-    scores = np.asarray(model.log_likelihoods(prefix, candidates))
+    scores = floats(model.log_likelihoods(prefix, candidates), "log_likelihoods")
+    if scores.shape != (len(candidates),) or np.isnan(scores).any():
+        raise DataError("log_likelihoods must give each ending a number, none of them NaN.")
     rank = int((scores >= scores[candidates.index(secret)]).sum())
-    return math.log2(len(candidates)) - math.log2(max(1, rank))
+    return math.log2(len(candidates)) - math.log2(rank)
 
 
 def run_on_text(

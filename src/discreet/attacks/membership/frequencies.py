@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from discreet._exact import Number, whole
 from discreet.attacks.membership.certifying import reported
-from discreet.attacks.membership.observations import Floats
+from discreet.attacks.membership.observations import Floats, floats
 from discreet.attacks.report import AttackReport
 from discreet.errors import DataError
 from discreet.mechanisms import DiscreteGaussian
@@ -145,13 +145,19 @@ def run_on_frequencies(
     True
     """
     places = _checked(members).shape[1]
+    released, reference = floats(released, "released"), floats(reference, "reference")
     if any(each.shape != (places,) for each in (released, reference)):
         raise DataError(f"released and reference must be frequencies of the {places} positions.")
     if _checked(others).shape[1] != places:
         raise DataError(f"others must have the same {places} positions as the members.")
     statistic = likelihood_ratio if statistic is None else statistic
     name = getattr(statistic, "__name__", type(statistic).__name__)
-    inside, outside = (statistic(each, released, reference) for each in (members, others))
+    inside, outside = (
+        floats(statistic(each, released, reference), f"scores of {name}")
+        for each in (members, others)
+    )
+    if inside.shape != members.shape[:1] or outside.shape != others.shape[:1]:
+        raise DataError(f"{name} must give one score to each person.")
     return reported(
         inside,
         outside,
@@ -164,7 +170,7 @@ def run_on_frequencies(
 
 
 def _checked(genomes: Genomes) -> Genomes:
-    if genomes.ndim != 2 or not genomes.size or genomes.dtype != np.int8:
+    if getattr(genomes, "ndim", 0) != 2 or not genomes.size or genomes.dtype != np.int8:
         raise DataError(
             "genomes must be a matrix of type int8 with a row for each person, holding 0, 1 or 2."
         )

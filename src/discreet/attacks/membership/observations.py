@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from discreet._exact import Number, probability, whole
 from discreet.errors import DataError, ParameterError
 
-__all__ = ["Bits", "Floats", "Observations", "Trainer", "logit_confidences", "observe"]
+__all__ = ["Bits", "Floats", "Observations", "Trainer", "floats", "logit_confidences", "observe"]
 
 Bits: TypeAlias = NDArray[np.bool_]
 Floats: TypeAlias = NDArray[np.float64]
@@ -39,8 +39,8 @@ class Observations:
 
     def __post_init__(self) -> None:
         included = np.asarray(self.included)
-        confidences = np.asarray(self.confidences, dtype=np.float64)
-        if included.dtype != np.bool_ or included.ndim != 2:
+        confidences = floats(self.confidences, "confidences")
+        if included.dtype != np.bool_ or included.ndim != 2 or not included.size:
             raise DataError("included must be a matrix of True and False, a row for each model.")
         if included.shape != confidences.shape:
             raise DataError(
@@ -108,10 +108,10 @@ def observe(
             "the model under attack has no members or no others: take more examples.",
             parameter="examples",
         )
-    found = train(included) if together else [train(row) for row in included]
+    found = train(included) if together else [floats(train(row), "confidences") for row in included]
     return Observations(
         included=included,
-        confidences=np.asarray(found, dtype=np.float64),
+        confidences=floats(found, "confidences"),
         classes=None if classes is None else np.asarray(classes),
     )
 
@@ -127,10 +127,24 @@ def logit_confidences(logits: object, classes: object) -> Floats:
     >>> logit_confidences([[0.0, 0.0], [800.0, 0.0]], [0, 0])
     array([  0., 800.])
     """
-    values = np.array(logits, dtype=np.float64)
+    values = floats(logits, "logits").copy()
     right = np.broadcast_to(np.asarray(classes), values.shape[:-1])[..., None]
+    if right.dtype.kind not in "iu" or not 1 < values.shape[-1] > right.max() >= right.min() >= 0:
+        raise DataError("classes must be whole numbers from 0, of two or more that logits has.")
     own = np.take_along_axis(values, right, axis=-1)[..., 0]
     np.put_along_axis(values, right, -np.inf, axis=-1)
     most = values.max(axis=-1)
     rest = most + np.log(np.exp(values - most[..., None]).sum(axis=-1))
     return np.asarray(own - rest, dtype=np.float64)
+
+
+def floats(values: object, name: str) -> Floats:
+    """Return an array of numbers, or refuse what is none without showing it.
+
+    >>> floats([1, 2], "scores")
+    array([1., 2.])
+    """
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(f"{name} must be numbers, with equally many in each row.") from None

@@ -3,11 +3,9 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
-import numpy as np
-
 from discreet._exact import Number
 from discreet.attacks.membership.certifying import reported
-from discreet.attacks.membership.observations import Floats, Observations
+from discreet.attacks.membership.observations import Floats, Observations, floats
 from discreet.attacks.membership.scores import lira_online
 from discreet.attacks.report import AttackReport
 from discreet.errors import DataError
@@ -35,6 +33,7 @@ def run(
     :func:`certified_rate` proves for examples that are independent given the model. For those of
     one training that is an approximation: all of them shaped the same model, each a little.
 
+    >>> import numpy as np
     >>> from discreet.attacks.membership import loss_threshold, observe
     >>> dice = np.random.default_rng(0)
     >>> def train(included):  # remembers what it has seen, on top of how easy it is
@@ -49,7 +48,7 @@ def run(
     """
     attack = lira_online if attack is None else attack
     name = getattr(attack, "__name__", type(attack).__name__)
-    scores = np.asarray(attack(seen), dtype=np.float64)
+    scores = floats(attack(seen), f"scores of {name}")
     if scores.shape != seen.members.shape:
         raise DataError(f"{name} must give one score to each of {len(seen.members)} examples.")
     return reported(

@@ -143,10 +143,16 @@ def private_network(
 
 
 def _check(points: Points, labels: Classes) -> None:
-    if points.ndim != 2 or labels.shape != points.shape[:1] or labels.dtype.kind != "i":
+    if (
+        points.ndim != 2
+        or points.dtype != np.float32
+        or labels.shape != points.shape[:1]
+        or labels.dtype != np.int64
+        or labels.min(initial=0) < 0
+    ):
         raise DataError(
-            "points must be a matrix with a row for each example, and labels a whole number for "
-            "each row, from 0 on."
+            "points must be a float32 matrix with a row for each example, and labels an int64 "
+            "number for each row, from 0 on."
         )
 
 

@@ -1,13 +1,13 @@
 """From noisy counts of subsets to everybody's secret: linear programming and least squares."""
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import DataError, ParameterError
 
-__all__ = ["Floats", "Method", "Subsets", "decode"]
+__all__ = ["Floats", "Method", "Subsets", "check_method", "decode"]
 
 Subsets: TypeAlias = NDArray[np.bool_]
 Floats: TypeAlias = NDArray[np.float64]
@@ -38,15 +38,21 @@ def decode(
         raise DataError("subsets must be a matrix with one row for each of the answers.")
     if not np.isfinite(told).all():
         raise DataError("answers must be finite. Leave out the questions that were refused.")
-    solvers = {"least squares": _least_squares, "linear programming": _linear_programming}
-    if method not in solvers:
-        raise ParameterError(
-            f"method must be {' or '.join(map(repr, solvers))}, got {method!r}.", parameter="method"
-        )
+    check_method(method)
     if len(told) == 0:
         return np.zeros(asked.shape[1], dtype=np.int64)
-    solved = solvers[method](asked, told, largest)
+    solved = _SOLVERS[method](asked, told, largest)
     return np.asarray(np.rint(np.clip(solved, 0, largest)), dtype=np.int64)
+
+
+def check_method(method: str) -> None:
+    """Refuse a method that is none, before anything is asked.
+
+    >>> check_method("least squares")
+    """
+    if method not in _SOLVERS:
+        names = " or ".join(map(repr, _SOLVERS))
+        raise ParameterError(f"method must be {names}, got {method!r}.", parameter="method")
 
 
 def _least_squares(asked: Floats, told: Floats, largest: int) -> Floats:
@@ -62,6 +68,9 @@ def _linear_programming(asked: Floats, told: Floats, largest: int) -> Floats:
 
     questions, people = asked.shape
     rows, gaps = csr_array(asked), eye_array(questions)
+    # What is off by more than everybody is as wrong as it can be, and the solver takes 1e20 for
+    # infinite.
+    told = np.clip(told, -largest * people, 2 * largest * people)
     found = linprog(
         np.repeat([0.0, 1.0], [people, questions]),
         A_ub=vstack([hstack([rows, -gaps]), hstack([-rows, -gaps])]),
@@ -70,3 +79,6 @@ def _linear_programming(asked: Floats, told: Floats, largest: int) -> Floats:
         method="highs",
     )
     return np.asarray(found.x[:people])
+
+
+_SOLVERS: Final = {"least squares": _least_squares, "linear programming": _linear_programming}

@@ -3,13 +3,19 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet._exact import Number, exact, whole
+from discreet._exact import Number, probability, whole
 from discreet._rates import interval
-from discreet.attacks.reconstruction.decoding import Floats, Method, Subsets, decode
+from discreet.attacks.reconstruction.decoding import (
+    Floats,
+    Method,
+    Subsets,
+    check_method,
+    decode,
+)
 from discreet.attacks.reconstruction.interfaces import CountSubsets
 from discreet.attacks.reconstruction.protected_counts import ProtectedCounts
-from discreet.attacks.report import AttackReport
-from discreet.errors import DataError, DiscreetError, ParameterError
+from discreet.attacks.report import AttackReport, share
+from discreet.errors import DataError, DiscreetError
 
 __all__ = ["run"]
 
@@ -39,11 +45,13 @@ def run(
     >>> secret = np.random.default_rng(1).integers(0, 2, size=64)
     >>> print(run(secret, count_subsets(secret, noise=1), questions=256))
     reconstruction: 256 of 256 questions about 64 people were answered, and their
-        secrets computed from that: 100% are right, and 56% by guessing.
+        secrets computed from that: 100% are right, and 56.2% by guessing.
       secrets right       100% (94.4% to 100% at 95% confidence, 64 trials)
       without the attack  56.2%
     """
     truth, top = _checked(secret, largest)
+    level = float(probability(confidence, name="confidence"))
+    check_method(method)
     chance = np.random.default_rng(seed)
     if subsets is None:
         count = whole(questions, name="questions", hint="It is how many subsets are asked about.")
@@ -57,9 +65,6 @@ def run(
     if not is_told.any():  # nothing was learned: toss a coin for everybody
         found = chance.integers(0, top + 1, size=len(truth))
     hits = int((found == truth).sum())
-    level = float(exact(confidence, name="confidence"))
-    if not 0 < level < 1:
-        raise ParameterError("confidence must lie between 0 and 1.", parameter="confidence")
     baseline = float(np.bincount(truth).max() / len(truth))
     success, told = hits / len(truth), int(is_told.sum())
     protected = ask if isinstance(ask, ProtectedCounts) and top == 1 else None
@@ -72,7 +77,7 @@ def run(
         confidence=level,
         trials=len(truth),
         summary=f"{told:,} of {len(asked):,} questions about {len(truth):,} people were answered, "
-        f"and their secrets computed from that: {success:.0%} are right, and {baseline:.0%} "
+        f"and their secrets computed from that: {share(success)} are right, and {share(baseline)} "
         "by guessing.",
         allowed=None if protected is None else protected.allowed(baseline=baseline),
         details={
@@ -99,7 +104,13 @@ def _one_by_one(ask: CountSubsets, asked: Subsets) -> Floats:
     answers = np.full(len(asked), np.nan)
     for i, subset in enumerate(asked):
         try:
-            answers[i] = ask(subset)
+            said = ask(subset)
         except DiscreetError:
             continue
+        try:
+            answers[i] = said
+        except (TypeError, ValueError):  # whose words may show an answer
+            raise DataError(
+                f"ask must answer each question with a number, got {type(said).__name__}."
+            ) from None
     return answers

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from discreet._exact import Number, nonnegative
 from discreet.attacks.reconstruction.decoding import Subsets
-from discreet.errors import ParameterError
+from discreet.errors import DataError, ParameterError
 
 __all__ = ["CountSubsets", "count_subsets"]
 
@@ -55,7 +55,11 @@ def count_subsets(
         raise ParameterError(
             f"law must be one of {', '.join(_LAWS)}, got {law!r}.", parameter="law"
         )
-    held, chance = np.asarray(secret, dtype=np.float64), np.random.default_rng(seed)
+    try:
+        held = np.asarray(secret, dtype=np.float64)
+    except (TypeError, ValueError):  # whose words may show a value
+        raise DataError("secret must be a column of numbers.") from None
+    chance = np.random.default_rng(seed)
     draws: dict[str, Callable[[], float]] = {
         "gaussian": lambda: chance.normal(0, size),
         "uniform": lambda: chance.uniform(-size, size),

@@ -1,15 +1,17 @@
 """Counts of subsets from a protected table: asked in SQL, and paid from its account."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from math import exp
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
-from discreet._exact import Number, positive
+from discreet._exact import Number, probability
+from discreet.attacks.frames import quoted
 from discreet.attacks.reconstruction.decoding import Floats, Subsets
-from discreet.errors import DiscreetError, ParameterError
+from discreet.errors import BudgetExceeded, DataError, ParameterError
 from discreet.privacy import Unit
 
 if TYPE_CHECKING:
@@ -63,7 +65,9 @@ class ProtectedCounts:
         self.protected = protected
         self._condition, self._by = condition, by
         self._ids = [str(one) for one in ids]
-        self._share = Fraction(positive(share, name="share"))
+        given = probability(share, name="share", one=True)
+        # Ten times 0.1 is the whole budget, and not a little more.
+        self._share = given.limit_denominator(10**12) or given
         if any("|" in one or "'" in one for one in self._ids):
             raise ParameterError("ids must have neither | nor '. Number them.", parameter="ids")
 
@@ -76,7 +80,7 @@ class ProtectedCounts:
         ...     type(ask(np.arange(9) < 5))
         <class 'float'>
         """
-        return float(self._columns(np.asarray(subset, dtype=bool)[None], self._share)[0])
+        return float(self._columns(self._of_all(np.asarray(subset)[None]), self._share)[0])
 
     def many(self, subsets: Subsets) -> Floats:
         """Ask many questions with few charges, which is the better bargain; NaN where refused.
@@ -91,14 +95,17 @@ class ProtectedCounts:
         ...     ask.many(np.ones((2, 9), dtype=bool)).tolist()  # 120%
         [nan, nan]
         """
-        asked = np.asarray(subsets, dtype=bool)
+        asked = self._of_all(subsets)
+        if not len(asked):
+            return np.zeros(0)
+        lengths = [len(self._is_in(subset)) + 40 for subset in asked]
         is_disjoint = bool((asked.sum(axis=0) <= 1).all())
-        if is_disjoint:
+        if is_disjoint and sum(lengths) <= _LONGEST:
             return self._paid(asked, self._groups)
-        longest = max(len(self._is_in(subset)) for subset in asked) + 40
-        most = max(1, min(_AT_ONCE, _LONGEST // longest))
+        most = max(1, min(_AT_ONCE, _LONGEST // max(lengths)))
         parts = [asked[i : i + most] for i in range(0, len(asked), most)]
-        return np.concatenate([self._paid(part, self._columns) for part in parts])
+        ask = self._groups if is_disjoint else self._columns
+        return np.concatenate([self._paid(part, ask) for part in parts])
 
     def allowed(self, *, baseline: float) -> float | None:
         """Return the share of secrets that the whole budget lets anybody guess right, on average.
@@ -125,18 +132,27 @@ class ProtectedCounts:
 
     @property
     def _table(self) -> str:
-        return next(iter(self.protected.declaration.tables))
+        return quoted(next(iter(self.protected.declaration.tables)))
+
+    def _of_all(self, subsets: Subsets) -> Subsets:
+        asked = np.asarray(subsets, dtype=bool)
+        if asked.ndim != 2 or asked.shape[1] != len(self._ids):
+            raise DataError(
+                f"subsets must have one column for each of the {len(self._ids)} people of ids=."
+            )
+        return asked
 
     def _is_in(self, subset: Subsets) -> str:
         # One text is read far faster than a list of as many numbers.
         members = "|".join(one for one, is_in in zip(self._ids, subset, strict=True) if is_in)
-        return f"CONTAINS('|{members}|', '|' || {self._by} || '|')"
+        return f"CONTAINS('|{members}|', '|' || {quoted(self._by)} || '|')"
 
     def _paid(self, asked: Subsets, ask: Callable[[Subsets, Fraction], Floats]) -> Floats:
-        try:
-            return ask(asked, self._share * len(asked))
-        except DiscreetError:  # mostly, that the budget has less
-            return np.full(len(asked), np.nan)
+        share = self._share * len(asked)
+        if share <= 1:
+            with suppress(BudgetExceeded):
+                return ask(asked, share)
+        return np.full(len(asked), np.nan)
 
     def _answer(self, shown: str, share: Fraction, grouped: str = "") -> "Result":
         # Nothing is injected: whoever attacks may write any question, and the table decides.

@@ -29,7 +29,8 @@ class Rebuilt:
 
     ``gap`` is by how much they miss the statistics, in all. Whoever else fits as well shares at
     least ``certain`` records with these: all of them, where the solution is the only one. It is
-    None where tables were noisy, or it was not found in time.
+    None where tables were noisy, where they let people be as many as one likes, or where it was not
+    found in time.
 
     >>> people = Rebuilt(columns=("sex", "age"), records=(("f", 3),), gap=0.0, certain=1)
     >>> people.is_unique
@@ -149,21 +150,29 @@ def _fitted(weights: Floats, low: Floats, high: Floats) -> tuple[list[int], floa
 
 
 def _shared(weights: Floats, low: Floats, high: Floats, counts: list[int]) -> int | None:
-    """Return the fewest records that any people who fit have in common with these."""
+    """Return the fewest records that any people who fit have in common with these.
+
+    It is one less where all are shared, but there might be more people.
+    """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import block_array, csr_array, eye_array
 
     kinds = len(counts)
     held = np.flatnonzero(counts)
     most = np.array(counts, dtype=np.float64)[held]
-    k, everybody = len(held), float(sum(counts))
+    fitting = LinearConstraint(csr_array(weights), low, high)
+    crowd = milp(np.full(kinds, -1.0), constraints=fitting, bounds=Bounds(0, np.inf))
+    if crowd.x is None:
+        return None
+    people = sum(counts)
+    k, everybody = len(held), max(people, int(np.floor(-crowd.fun + 1e-6)))
     pick = eye_array(kinds, format="csr")[held]
     one = eye_array(k)
     # shared >= min(count, most), by a switch that says which of the two is smaller.
     constraints = LinearConstraint(
         block_array([
             [csr_array(weights), None, None],
-            [-pick, one, everybody * one],  # shared >= count - everybody * switch
+            [-pick, one, float(everybody) * one],  # shared >= count - everybody * switch
             [None, one, -eye_array(k).multiply(most[:, None])],  # shared >= most * switch
         ]),
         np.concatenate([low, np.zeros(2 * k)]),
@@ -176,4 +185,7 @@ def _shared(weights: Floats, low: Floats, high: Floats, counts: list[int]) -> in
         bounds=Bounds(0, np.concatenate([np.full(kinds + k, np.inf), np.ones(k)])),
         options=_EXACT,
     )
-    return int(np.ceil(found.mip_dual_bound - 1e-6)) if found.x is not None else None
+    if found.x is None:
+        return None
+    shared = int(np.ceil(found.mip_dual_bound - 1e-6))
+    return min(shared, people - 1) if everybody > people else shared

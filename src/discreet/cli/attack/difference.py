@@ -12,6 +12,7 @@ from discreet.cli.attack.generated import EPSILON, protected
 from discreet.cli.attack.show import PlotOption, show_pair
 from discreet.cli.numbers import parse
 from discreet.cli.options import EpsilonOption, JsonOption
+from discreet.cli.train.show import check_plot
 from discreet.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def difference(
     least = whole(parse(minimum), name="minimum", hint="It is a number of people.")
     step = whole(parse(rounding), name="rounding", minimum=0, hint="It is 0 for exact answers.")
     price = parse(epsilon)
+    check_plot(plot)
     column = "salary" if file is None else secret
     if (file is None) != (secret is None) or column is None:
         raise ParameterError("FILE and --secret go together.", parameter="secret")

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from rich.console import Console
 
+from discreet._exact import whole
 from discreet.cli.attack.generated import EPSILON, protected
 from discreet.cli.attack.show import PlotOption, show_pair
 from discreet.cli.numbers import parse
 from discreet.cli.options import FILE, EpsilonOption, JsonOption
+from discreet.cli.train.show import check_plot
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -52,6 +54,11 @@ def linkage(
 
     Example: [bold]discreet attack linkage people.parquet --worst 3[/bold]
     """
+    check_plot(plot)
+    if truth is not None and auxiliary is None:
+        raise ParameterError("--truth needs --auxiliary: it scores a join.", parameter="truth")
+    if worst is not None and auxiliary is not None:
+        raise ParameterError("--worst and --auxiliary do not go together.", parameter="worst")
     if file is None:
         for name, said in (("quasi", quasi), ("worst", worst), ("auxiliary", auxiliary)):
             if said is not None:
@@ -59,6 +66,10 @@ def linkage(
         before, after = _generated(parse(epsilon))
         show_pair(Console(), before, after, plot=plot, as_json=as_json)
         return
+    if epsilon != EPSILON:
+        raise ParameterError(
+            "--epsilon is for generated data, without a FILE.", parameter="epsilon"
+        )
     from discreet.attacks import linkage as attack
 
     columns = None if quasi is None else [one.strip() for one in quasi.split(",")]
@@ -69,7 +80,8 @@ def linkage(
     elif columns is None and worst is None:
         found = attack.run(file, worst=3)
     else:
-        found = attack.run(file, columns, worst=None if worst is None else parse(worst))  # type: ignore[arg-type]
+        size = None if worst is None else whole(parse(worst), name="worst")
+        found = attack.run(file, columns, worst=size)
     show_pair(Console(), found, None, plot=plot, as_json=as_json)
 
 

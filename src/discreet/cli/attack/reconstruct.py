@@ -12,6 +12,7 @@ from discreet._exact import Number, refusal, whole
 from discreet.cli.attack.show import PlotOption, show_pair
 from discreet.cli.numbers import parse
 from discreet.cli.options import JsonOption
+from discreet.cli.train.show import check_plot
 from discreet.privacy import Guarantee
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def reconstruct(
 
     Example: [bold]discreet attack reconstruct --noise 0 --plot bits.png[/bold]
     """
+    check_plot(plot)
     before, after = attacked(
         people=_bounded(people, "people", MOST_PEOPLE),
         questions=_bounded(questions, "questions", MOST_QUESTIONS),

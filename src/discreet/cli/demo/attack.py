@@ -172,8 +172,9 @@ def _table(played: "Mapping[str, tuple[AttackReport, AttackReport]]") -> Table:
     for name in ("before", "after", "guessing", "allowed"):
         table.add_column(name, justify="right")
     for name, (before, after) in played.items():
-        rates = (before.success, after.success, after.baseline, after.allowed)
-        shown = ["" if rate is None else percent(rate, up=False) for rate in rates]
+        rates = (before.success, after.success, after.baseline)
+        shown = [percent(rate, up=False) for rate in rates]
+        shown.append("" if after.allowed is None else percent(after.allowed, up=True))
         table.add_row(Text(name), Text(before.measure), *shown)
     return table
 
