@@ -71,3 +71,12 @@ def test_textbook_laplace_fails_at_any_magnitude(pair, scale, least):
     settings = {"pair": pair, "epsilon": 1 / scale, "samples": 200_000}
     found = run(lambda value, n: value + rng.laplace(scale=scale, size=n), **settings)
     assert found.epsilon_lower > least
+
+
+def test_the_sign_of_zero_is_a_bit():
+    def signed(value, n):
+        return np.where(rng.random(n) < (0.9 if value else 0.1), -0.0, 0.0)
+
+    common = {"pair": (0.0, 1.0), "epsilon": 1, "delta": 0, "samples": 10_000, "batch": True}
+    assert not audit.low_bits(signed, **common).passed
+    assert audit.mechanism(signed, **common).passed

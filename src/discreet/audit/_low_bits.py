@@ -51,7 +51,7 @@ def low_bits(
     """
     claimed = claim(epsilon=epsilon, delta=delta, confidence=confidence, samples=samples)
     require_pair(pair)
-    outputs = (collect(fn, value, claimed.samples, batch=batch) for value in pair)
+    outputs = collect(fn, pair, claimed.samples, batch=batch)
     first, second = (_floats(side) for side in outputs)
     studied = learning(claimed.samples)
     look = _bits_of(pair, float(epsilon))
