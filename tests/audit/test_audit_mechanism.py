@@ -1,6 +1,7 @@
 """The auditor: it finds what is there, and does not cry wolf."""
 
 import math
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 import numpy as np
@@ -201,6 +202,83 @@ def test_outputs_that_cannot_be_told_apart_are_refused():
         run(lambda value: Unhashable(), samples=1_000, batch=False)
     with pytest.raises(DataError, match="must return n outputs"):
         run(lambda value, n: np.zeros(n + 1), samples=1_000)
+
+
+def test_times_are_noisy_numbers():
+    def at(value, noise):
+        return datetime(2020, 1, 1, tzinfo=UTC) + timedelta(seconds=value + noise)
+
+    noisy = lambda value: at(value, rng.laplace())  # noqa: E731
+    assert run(noisy, samples=10_000, batch=False).passed
+    found = run(noisy, pair=(0, 3), samples=10_000, batch=False)  # the truth is 3
+    assert not found.passed
+
+
+def test_a_rare_failure_alone_is_found():
+    drawn = np.random.default_rng(4)  # on these draws, a strict look alone finds nothing
+
+    def rare(value, n):
+        noise = drawn.laplace(size=n)
+        return np.where((value == 1) & (drawn.random(n) < 0.01), math.nan, noise)
+
+    common = {"pair": (0, 1), "epsilon": 1, "delta": 0, "samples": 20_000, "batch": True}
+    assert not audit.mechanism(rare, **common).passed
+
+
+def test_the_order_of_a_mapping_tells():
+    def ordered(value):
+        first = rng.random() < (0.9 if value else 0.1)
+        return {key: rng.laplace() for key in ("ab" if first else "ba")}
+
+    assert not run(ordered, samples=10_000, batch=False).passed
+
+
+def test_rows_of_a_table_are_a_batch():
+    pandas = pytest.importorskip("pandas")
+
+    def table(value, n):
+        return pandas.DataFrame({"x": 3 * value + rng.laplace(size=n), "word": "same"})
+
+    assert not run(table, samples=10_000).passed
+    with pytest.raises(DataError, match="must return n outputs"):
+        run(lambda value, n: dict.fromkeys(range(n)), samples=1_000)
+
+
+def test_outputs_beyond_the_range_of_doubles_do_not_warn():
+    def great(value, n):
+        return 1e308 * np.where(rng.random(n) < (0.9 if value else 0.1), 1.5, 1)
+
+    assert not run(great, samples=10_000).passed
+
+
+@pytest.mark.parametrize("lazy", [lambda value: iter([value]), lambda value: (v for v in [value])])
+def test_what_has_still_to_be_run_is_no_output(lazy):
+    with pytest.raises(DataError, match="apart"):
+        run(lazy, samples=1_000, batch=False)
+
+
+def test_what_is_new_each_time_proves_nothing():
+    found = run(lambda value: object(), samples=1_000, batch=False)
+    assert found.epsilon_lower == 0
+    assert found.power == math.inf
+
+
+def test_power_is_not_told_from_a_share_that_may_be_chance():
+    from discreet.audit.evidence import detectable_epsilon
+
+    told = {"trials": 15_000, "epsilon": 1, "delta": 0, "alpha": 0.001, "proved": 0.005}
+    assert detectable_epsilon(15_000, 14_850, **told) == math.inf
+
+
+def test_what_changes_with_time_convicts_nobody():
+    left = iter(range(5_000))  # calls until a budget is spent: fewer than the audit makes
+
+    def asked(value):
+        if next(left, None) is None:
+            raise RuntimeError
+        return value + rng.laplace()
+
+    assert run(asked, samples=4_000, batch=False).passed
 
 
 def test_a_bar_appears_only_on_a_terminal(monkeypatch, capsys):

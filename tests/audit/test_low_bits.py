@@ -71,3 +71,22 @@ def test_textbook_laplace_fails_at_any_magnitude(pair, scale, least):
     settings = {"pair": pair, "epsilon": 1 / scale, "samples": 200_000}
     found = run(lambda value, n: value + rng.laplace(scale=scale, size=n), **settings)
     assert found.epsilon_lower > least
+
+
+def test_the_sign_of_zero_is_a_bit():
+    def signed(value, n):
+        return np.where(rng.random(n) < (0.9 if value else 0.1), -0.0, 0.0)
+
+    common = {"pair": (0.0, 1.0), "epsilon": 1, "delta": 0, "samples": 10_000, "batch": True}
+    assert not audit.low_bits(signed, **common).passed
+    assert audit.mechanism(signed, **common).passed
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_scale_of_two_digits_is_guessed(seed):
+    drawn = np.random.default_rng(seed)  # the mean of 2,500 is 2% off or so
+    found = audit.low_bits(
+        lambda v, n: v + drawn.laplace(scale=0.37, size=n),
+        pair=(10.0, 11.0), epsilon=4, delta=0, samples=20_000, batch=True,
+    )  # fmt: skip
+    assert not found.passed

@@ -3,6 +3,7 @@
 import math
 from collections import namedtuple
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +18,13 @@ from discreet.audit.scores import fit_bins
 class Answer:
     total: float
     name: str
+
+
+class Slotted:
+    __slots__ = ("total",)
+
+    def __init__(self, total):
+        self.total = total
 
 
 class Plain:
@@ -42,7 +50,13 @@ Point = namedtuple("Point", "x y")
         ([None, 4.5], "the place of a number in output", 1.0),
         ([1, 2, 7], "the last of output", 7.0),
         ({"a": {"b": 3}}, "output['a']['b']", 3.0),
+        ({"b": 1, "a": 2}, "the order of the keys of output", ("'b'", "'a'")),
         ({"x", "y"}, "'x' in output", 1.0),
+        (timedelta(minutes=1), "the seconds of output", 60.0),
+        (time(0, 1), "the seconds of output", 60.0),
+        (date(1, 1, 2), "the seconds of output", 86400.0),
+        (datetime(1, 1, 2, tzinfo=UTC), "the seconds of output", 86400.0),
+        (Slotted(2.0), "output['total']", 2.0),
         (Answer(2.0, "n"), "output['total']", 2.0),
         (Plain(2.0), "output['total']", 2.0),
         (Point(1, 2), "output['y']", 2.0),
@@ -56,7 +70,8 @@ def test_parts(output, name, part):
 
 
 def test_equal_outputs_have_one_identity():
-    assert identity({"a": 1, "b": [2]}) == identity({"b": [2], "a": 1})
+    assert identity({"a": 1, "b": [2]}) == identity({"a": 1, "b": [2]})
+    assert identity({"a": 1, "b": [2]}) != identity({"b": [2], "a": 1})  # printed, they differ
     assert identity(math.nan) == identity(np.float64("nan"))
     assert identity([1, {2}]) != identity([1, {3}])
 
@@ -85,3 +100,21 @@ def test_bins_hold_every_value_once():
     assert counts.sum() == len(values) + 3
     assert counts[-1] == 1  # what is missing
     assert counts[bins.index(np.array([0.25]))[0]] == 50  # an atom has a bin of its own
+
+
+def test_tables_are_read_by_their_columns():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+    read = dict(parts(table))
+    assert read["output['the names'][1]"] == "b"
+    assert read["output['the values'][1][0]"] == 2.0
+    assert identity(table) == identity(table.copy())
+
+
+def test_whole_numbers_keep_the_digits_that_doubles_lose():
+    numbers = 2**60 + np.arange(100)
+    reader = fit_reader(numbers, numbers)
+    assert len(np.unique(reader.read(numbers).wholes)) == 100
+    names = list(reader.number_names)
+    low = reader.read(numbers).numbers[:, names.index("the low digits of output")]
+    assert low.tolist() == list(range(100))

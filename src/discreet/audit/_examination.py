@@ -84,6 +84,13 @@ def study(
             f"fn failed on every call ({', '.join(kinds)}), so there is nothing to audit. Call it "
             "once by hand to see why."
         )
+    with np.errstate(all="ignore"):  # outputs may be infinite, or too great to be squared
+        return _studied(outputs, pair, claim, propose)
+
+
+def _studied(
+    outputs: Outputs, pair: tuple[object, object], claim: Claim, propose: Proposal
+) -> Study:
     half = len(outputs[0]) // 2
     known, judged = _halves(outputs, slice(None, half)), _halves(outputs, slice(half, None))
     reader = fit_reader(*known)
@@ -101,6 +108,11 @@ def study(
 
 def settle(found: Study, outputs: Outputs, claim: Claim) -> Audit:
     """Count the chosen event in fresh samples, and say what that proves."""
+    with np.errstate(all="ignore"):
+        return _settled(found, outputs, claim)
+
+
+def _settled(found: Study, outputs: Outputs, claim: Claim) -> Audit:
     first, second = (found.reader.read(side) for side in outputs)
     event, likelier = found.choice.event, found.choice.likelier
     sides = (first, second) if likelier == "first" else (second, first)

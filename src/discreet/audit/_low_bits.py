@@ -51,7 +51,7 @@ def low_bits(
     """
     claimed = claim(epsilon=epsilon, delta=delta, confidence=confidence, samples=samples)
     require_pair(pair)
-    outputs = (collect(fn, value, claimed.samples, batch=batch) for value in pair)
+    outputs = collect(fn, pair, claimed.samples, batch=batch)
     first, second = (_floats(side) for side in outputs)
     studied = learning(claimed.samples)
     look = _bits_of(pair, float(epsilon))
@@ -70,7 +70,10 @@ def _bits_of(pair: tuple[object, object], epsilon: float) -> Proposal:
         seen = known[0].numbers[:, 0] - numbers[0]
         # The mean of absolute Laplace noise is its scale, which people choose in round figures.
         mean = float(np.abs(seen[np.isfinite(seen)]).mean()) if np.isfinite(seen).any() else 1.0
-        guesses = {1.0, distance, float(f"{mean:.1g}"), float(f"{mean:.2g}")}
+        guesses = {1.0, distance, float(f"{mean:.1g}")}
+        if mean > 0:  # the second digit is not sure
+            digit = 10.0 ** (math.floor(math.log10(mean)) - 1)
+            guesses |= {float(f"{mean + step * digit:.2g}") for step in (-1, 0, 1)}
         if epsilon > 0:
             guesses |= {1 / epsilon, distance / epsilon}
         scales = sorted(guess for guess in guesses if guess > 0 and math.isfinite(guess))

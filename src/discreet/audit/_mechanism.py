@@ -53,7 +53,7 @@ def mechanism(
     """
     claimed = claim(epsilon=epsilon, delta=delta, confidence=confidence, samples=samples)
     require_pair(pair)
-    first, second = (collect(fn, value, claimed.samples, batch=batch) for value in pair)
+    first, second = collect(fn, pair, claimed.samples, batch=batch)
     studied = learning(claimed.samples)
     found = study((first[:studied], second[:studied]), pair, claimed, propose=propose)
     return settle(found, (first[studied:], second[studied:]), claimed)

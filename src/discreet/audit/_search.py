@@ -54,10 +54,7 @@ def search(
     studied = learning(claimed.samples)
 
     def outputs(pair: tuple[T, T], count: int) -> tuple[Any, Any]:
-        return (
-            collect(fn, pair[0], count, batch=batch),
-            collect(fn, pair[1], count, batch=batch),
-        )
+        return collect(fn, pair, count, batch=batch)
 
     studies = [study(outputs(pair, studied), pair, claimed, propose=propose) for pair in tried]
     best = max(range(len(tried)), key=lambda i: studies[i].choice.promise)

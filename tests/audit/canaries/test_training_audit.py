@@ -327,8 +327,13 @@ def test_bad_parameters_are_named_before_anything_is_trained(bad, name):
     assert caught.value.parameter == name
 
 
+class WantsGradients:
+    def __array__(self, *args, **kwargs):
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+
+
 def test_scores_must_be_one_number_each():
-    for answer in (np.zeros(3), "no", np.zeros((100, 2)), None):
+    for answer in (np.zeros(3), "no", np.zeros((100, 2)), None, WantsGradients()):
         with pytest.raises(DataError, match="one number for each of the 100 canaries"):
             audit.training(lambda included, answer=answer: answer, epsilon=1, delta=0, canaries=100)
     broken_down = audit.training(

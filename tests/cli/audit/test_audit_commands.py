@@ -26,6 +26,9 @@ class Inner:
 def fails(value, n):
     raise KeyError("secret 918273")
 
+def leaves(value):
+    raise SystemExit(0)
+
 number = 3
 """
 
@@ -84,6 +87,12 @@ def test_what_cannot_be_audited_is_refused_in_one_line(mine, function, pair, tol
     assert result.exit_code == 2
     assert told in result.stderr
     assert "918273" not in result.output
+
+
+def test_a_function_that_leaves_has_no_verdict(mine):
+    result = run("audit", "mechanism", f"{mine}:leaves", "--epsilon", "1", "--pair", "0,1")
+    assert result.exit_code == 2
+    assert "left the program" in result.stderr
 
 
 def test_samples_have_a_limit(mine):

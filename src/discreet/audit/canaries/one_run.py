@@ -153,7 +153,7 @@ def _scores(answer: Any, canaries: int) -> Scores:
     """Return one number for each canary, or refuse."""
     try:
         scores = np.asarray(answer, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):  # the last where tensors want gradients
         scores = np.empty((0, 0))
     if scores.shape != (canaries,):
         raise DataError(

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, final
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ Side = Literal["first", "second"]
 Curve: TypeAlias = NDArray[np.float64]
 
 _BETTER = 0.02  # else the feature that comes first, and is simpler, stays
+_HOPEFUL = 1.0  # errors below the estimate, once nothing else is left to lose
 _SIMPLER = 3.0  # over the root of the samples: how much better a patchwork of intervals must be
 
 
@@ -41,11 +42,33 @@ def choose(
     """Return the event that promises most when it is counted in ``trials`` fresh samples.
 
     Events are proposed on ``known`` and judged on other samples: judged where they were proposed,
-    the set of all values seen once would look perfect and be worthless.
+    the set of all values seen once would look perfect and be worthless. They are judged strictly
+    first. Where nothing is promised, a rare event may still prove something, such as a failure seen
+    ten times on one input and never on the other: a hopeful look follows, as nothing can be lost.
     """
-    best: ChosenEvent | None = None
     # The more compete, the luckier the luckiest; each feature has a few events that differ.
     strict = math.sqrt(2 * math.log(4 * len(features) + 4))
+    common: dict[str, Any] = {"known": known, "judged": judged, "trials": trials}
+    common |= {"delta": delta, "alpha": alpha}
+    best = _best(features, strict=strict, **common)
+    if best.promise > _BETTER:
+        return best
+    hoped = _best(features, strict=_HOPEFUL, **common)
+    return hoped if hoped.promise > _BETTER else best
+
+
+def _best(
+    features: Sequence[Feature],
+    *,
+    known: Sides,
+    judged: Sides,
+    trials: int,
+    strict: float,
+    delta: float,
+    alpha: float,
+) -> ChosenEvent:
+    """Return the best event by estimates that are ``strict`` errors below the likeliest."""
+    best: ChosenEvent | None = None
     for feature in features:
         values = [feature.values(side) for side in known]
         binning = fit_bins(np.concatenate(values), is_ordered=feature.is_ordered)
@@ -76,7 +99,16 @@ def choose(
                 within = ChosenEvent(Event(feature, binning, chosen), likelier, float(promises[at]))
         if within is not None and (best is None or within.promise > best.promise + _BETTER):
             best = within
-    assert best is not None  # every output is at least one outcome
+    if best is None:  # whatever was seen is new each time, so the whole output must do
+        return _best(
+            features[:1],
+            known=known,
+            judged=judged,
+            trials=trials,
+            strict=strict,
+            delta=delta,
+            alpha=alpha,
+        )
     return best
 
 

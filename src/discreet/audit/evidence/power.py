@@ -8,6 +8,7 @@ __all__ = ["detectable_epsilon"]
 
 _UNLUCKY = 1.645  # of 100 runs, 95 do better than this many standard errors below the mean
 _CLOSE = 4e-3
+_LEAST = 0.1  # a smaller share is as good as none: it is chance as well as not
 
 
 def detectable_epsilon(
@@ -23,14 +24,16 @@ def detectable_epsilon(
     """Return the smallest true epsilon that would be flagged in 95 of 100 such audits.
 
     The event shows a share of the claimed epsilon, at most all of it; a violation is taken to show
-    in the same share, by an event that is as likely as this one. Where nothing was proved, no
-    share is known, and no violation could be promised to be found: infinity.
+    in the same share, by an event that is as likely as this one. Where nothing or next to nothing
+    was proved, no share is known, and no violation could be promised to be found: infinity.
     """
     if proved <= 0:
         return math.inf
     p = likely / trials
     shown = math.log(max(p - delta, 0.5 / trials) * trials / max(unlikely, 0.5))
     share = min(1.0, shown / epsilon) if epsilon > 0 else 1.0
+    if share < _LEAST:
+        return math.inf
 
     def is_found(level: float) -> bool:
         q = (p - delta) * math.exp(-level)

@@ -18,7 +18,12 @@ __all__ = ["DIGITS", "Needle", "binary", "digits_of", "letters", "significant"]
 DIGITS: Final = range(4, 18)  # significant digits of a rounded number that are looked for
 _PIECE = LENGTH // 2  # a text that was cut to half its length is still found
 _HASHES = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "blake2b", "blake2s", "sha3_256")
-_CUTS = {10: "", 8: ", cut to 16 digits", 6: ", cut to 12 digits"}  # bytes of a digest
+_CUTS = {
+    10: "",
+    8: ", cut to 16 digits",
+    6: ", cut to 12 digits",
+    4: ", cut to 8 digits",
+}  # bytes of a digest
 
 
 @final

@@ -51,9 +51,12 @@ def _of_object(value: object, depth: int, known: set[int]) -> Iterator[bytes]:
             yield show(value).encode("utf-8", "surrogateescape")
         except Exception as error:
             yield read_error(error)
-    if hasattr(value, "__array__") or hasattr(value, "detach"):
+    detach = getattr(value, "detach", None) if hasattr(value, "cpu") else None  # no file's
+    if hasattr(value, "getvalue"):  # a file in memory
+        yield from _parts(value.getvalue(), depth + 1, known)
+    elif hasattr(value, "__array__") or detach:
         try:
-            array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+            array = np.asarray(detach().cpu() if detach else value)
         except Exception:
             return  # a tensor without content, for one: its text was all there is
         yield array.tobytes() if array.dtype != object else b""
@@ -65,6 +68,10 @@ def _of_object(value: object, depth: int, known: set[int]) -> Iterator[bytes]:
         for field in dataclasses.fields(value):
             if not field.name.startswith("_"):
                 yield from _parts(getattr(value, field.name, None), depth + 1, known)
+    elif type(value).__module__ != "builtins" and not callable(value):
+        for name, part in list(getattr(value, "__dict__", {}).items()):
+            if not str(name).startswith("_"):
+                yield from _parts(part, depth + 1, known)
 
 
 def read_error(error: BaseException) -> bytes:

@@ -1,8 +1,11 @@
 """Look behind encodings: what a reader would see after decoding, unpacking or unescaping."""
 
+import base64
 import binascii
+import bz2
 import html
 import io
+import lzma
 import re
 import sqlite3
 import tarfile
@@ -13,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 __all__ = ["MOST", "views"]
@@ -23,12 +26,17 @@ _DEEPEST = 3
 _PACKED = ("gzip", "archive", "SQLite", "UTF-16")
 _SMALLEST = 4
 _GAP = b"\n"
+_ENDING = 1 << 16  # how far from its end the directory of a zip may begin
+_BASE32 = re.compile(rb"[A-Z2-7]{16,}")
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{11,}")
 _HEX = re.compile(rb"[0-9A-Fa-f]{8,}")
-_ESCAPED = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
+_APART = re.compile(rb"(?:[0-9A-Fa-f]{2}[ :-]){3,}[0-9A-Fa-f]{2}(?![0-9A-Fa-f])")
+_UUID = re.compile(rb"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+_BYTES = re.compile(rb"(?<!\d)\d{1,3}(?:[,\s]{1,8}\d{1,3}){11,}(?!\d)")
+_ESCAPED = re.compile(rb"\\+(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")  # escaped twice as well
 _LINE = re.compile(rb"[\t -~]{4,}")
 _WIDE = re.compile(rb"(?:\0{1,3}[ -~]){6,}|(?:[ -~]\0{1,3}){6,}")
-_STREAM = re.compile(rb"\x1f\x8b\x08|\x78[\x01\x5e\x9c\xda]")
+_STREAM = re.compile(rb"\x1f\x8b\x08|\x78[\x01\x5e\x9c\xda]|BZh[1-9]1AY&SY|\xfd7zXZ\0")
 
 
 def views(content: bytes, *, packed: bool = False) -> Iterator[tuple[str, bytes]]:
@@ -68,12 +76,33 @@ def _base64(content: bytes) -> bytes | None:
     return _GAP.join(found) if found else None
 
 
-def _hexadecimal(content: bytes) -> bytes | None:
+def _base32(content: bytes) -> bytes | None:
     found = []
-    for word in _HEX.findall(content):
-        for start in range(2):
-            rest = word[start:]
+    for word in _BASE32.findall(content):
+        whole = word[: len(word) - (len(word) % 8 in (1, 3, 6))]
+        found.append(base64.b32decode(whole + b"=" * (-len(whole) % 8)))
+    return _GAP.join(found) if found else None
+
+
+def _hexadecimal(content: bytes) -> bytes | None:
+    """Decode every long word from both beginnings; a number may have lost its leading zero."""
+    found = []
+    words = _HEX.findall(content)
+    for apart in (_APART, _UUID):  # as dumps, fingerprints and identifiers are written
+        words += [re.sub(rb"[ :-]", b"", word) for word in apart.findall(content)]
+    for word in words:
+        for rest in (word, word[1:], *([b"0" + word] if len(word) % 2 else [])):
             found.append(binascii.unhexlify(rest[: len(rest) // 2 * 2]))
+    return _GAP.join(found) if found else None
+
+
+def _ordinals(content: bytes) -> bytes | None:
+    """Read lists of bytes that are written as numbers, as JSON does."""
+    found = []
+    for written in _BYTES.findall(content):
+        numbers = [int(one) for one in re.findall(rb"\d+", written)]
+        if max(numbers) < 256:
+            found.append(bytes(numbers))
     return _GAP.join(found) if found else None
 
 
@@ -104,16 +133,24 @@ def _wide(content: bytes) -> bytes | None:
     return _GAP.join(found) if found else None
 
 
+def _inflating(mark: bytes) -> Any:
+    if mark.startswith(b"BZh"):
+        return bz2.BZ2Decompressor()
+    if mark.startswith(b"\xfd"):
+        return lzma.LZMADecompressor()
+    return zlib.decompressobj(zlib.MAX_WBITS | 32)
+
+
 def _compressed(content: bytes) -> bytes | None:
-    """Inflate every gzip or zlib stream, wherever it begins; a cut one as far as it goes."""
+    """Inflate every compressed stream, wherever it begins; a cut one as far as it goes."""
     found, end, whole = [], 0, memoryview(content)
     for start in _STREAM.finditer(content):
         if start.start() < end:
             continue
-        stream = zlib.decompressobj(zlib.MAX_WBITS | 32)
+        stream = _inflating(start[0])
         try:
             inside = stream.decompress(whole[start.start() :], MOST)
-        except zlib.error:
+        except (zlib.error, OSError, lzma.LZMAError):
             continue  # the two or three bytes meant something else
         if stream.eof or len(inside) >= _SMALLEST:
             found.append(inside)
@@ -125,7 +162,7 @@ def _compressed(content: bytes) -> bytes | None:
 def _archive(content: bytes) -> bytes | None:
     file = io.BytesIO(content)
     try:
-        if content[:4] == b"PK\3\4":
+        if content[:4] == b"PK\3\4" or b"PK\5\6" in content[-_ENDING:]:  # a program before it
             with zipfile.ZipFile(file) as archive:
                 parts = [(one.filename, archive.read(one)) for one in archive.infolist()]
         elif content[257:262] == b"ustar":
@@ -169,7 +206,9 @@ _DECODERS: Final[dict[str, Callable[[bytes], bytes | None]]] = {
     "archive": _archive,
     "SQLite": _database,
     "base64": _base64,
+    "base32": _base32,
     "hex": _hexadecimal,
+    "bytes as numbers": _ordinals,
     "percent": _percent,
     "HTML": _entities,
     "escapes": _escapes,

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.outputs.flattening import identity, parts
+from discreet.audit.outputs.flattening import PRECISE, identity, parts
 
 __all__ = ["Reader", "ReadOutputs", "fit_reader"]
 
@@ -21,6 +21,7 @@ Codes: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
 _NUMBERS, _WORDS = 400, 150  # parts of irregular outputs, the most frequent first
+_ITEMS = ("output", "the low digits of output")
 _UNKNOWN = -1
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
@@ -74,7 +75,7 @@ def fit_reader(first: Any, second: Any) -> Reader:
     one, two = _numeric(first), _numeric(second)
     if one is not None and two is not None and one.shape[1:] == two.shape[1:]:
         return ArrayReader(one.shape[1:], np.concatenate([one, two]))
-    return ObjectReader([*first, *second])
+    return ObjectReader([*_listed(first), *_listed(second)])
 
 
 @final
@@ -102,7 +103,7 @@ class ArrayReader:
         return ReadOutputs(numbers, np.empty((len(numbers), 0), np.int64), _row_codes(numbers))
 
     def whole(self, code: int) -> object:
-        row = self._known[self._examples[code]].tolist()
+        row = (self._known[self._examples[code]] + 0.0).tolist()
         row = [int(v) if self._is_integer else v for v in row]
         return row if self._shape else row[0]
 
@@ -111,7 +112,7 @@ class ArrayReader:
 
     def _rows(self, array: NDArray[Any]) -> Floats:
         # Integers beyond 53 bits lose their low bits here: post-processing like any other.
-        return np.asarray(array.reshape(len(array), -1), dtype=np.float64) + 0.0  # no -0.0
+        return np.asarray(array.reshape(len(array), -1), dtype=np.float64)
 
 
 @final
@@ -143,14 +144,14 @@ class ObjectReader:
         self._columns = {name: i for i, name in enumerate(self.number_names)}
         self._word_columns = {name: i for i, name in enumerate(self.word_names)}
         self.items = np.array(
-            [i for i, name in enumerate(self.number_names) if name.startswith("output")], np.int64
+            [i for i, name in enumerate(self.number_names) if name.startswith(_ITEMS)], np.int64
         )
 
     def read(self, outputs: Any) -> ReadOutputs:
         rows: dict[Hashable, int] = {}
         distinct: list[Any] = []
         places = np.empty(len(outputs), np.int64)
-        for i, output in enumerate(outputs):
+        for i, output in enumerate(_listed(outputs)):
             key = identity(output)
             place = rows.setdefault(key, len(rows))
             places[i] = place
@@ -184,6 +185,11 @@ class ObjectReader:
         return numbers, words
 
 
+def _listed(outputs: Any) -> Sequence[Any]:
+    """Return outputs as plain Python has them, which is how people know them."""
+    return outputs.tolist() if isinstance(outputs, np.ndarray) else outputs  # type: ignore[no-any-return]
+
+
 def _numeric(outputs: Any) -> NDArray[Any] | None:
     """Return numbers, or arrays of them that have one shape, as an array; anything else as None."""
     try:
@@ -194,8 +200,14 @@ def _numeric(outputs: Any) -> NDArray[Any] | None:
         array = np.stack([array.real, array.imag], axis=-1)
     if array.dtype.kind == "b" and array.ndim > 1:
         return array.astype(np.int64)
+    if array.dtype.kind in "iu" and array.size and _is_beyond_doubles(array):
+        return None  # read one by one, where the low digits are not lost
     is_numeric = array.dtype.kind in "iuf" and array.size > 0
     return array if is_numeric else None
+
+
+def _is_beyond_doubles(array: NDArray[Any]) -> bool:
+    return int(array.max()) > PRECISE or int(array.min()) < -PRECISE
 
 
 def _fitted(output: Any, shape: tuple[int, ...]) -> Floats:
@@ -209,7 +221,7 @@ def _fitted(output: Any, shape: tuple[int, ...]) -> Floats:
 
 def _row_codes(rows: Floats) -> Codes:
     """Return one number for each row, equal for equal rows."""
-    bits = np.ascontiguousarray(rows).view(np.uint64)
+    bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)  # no -0.0, which equals 0.0
     code = np.zeros(len(rows), np.uint64)
     with np.errstate(over="ignore"):
         for column in range(bits.shape[1]):

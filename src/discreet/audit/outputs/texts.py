@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 __all__ = ["text_parts"]
 
-_CHARACTERS = 24
-_NUMBERS, _TOKENS = 6, 40
+_CHARACTERS, _LETTERS = 64, 24
+_NUMBERS, _TOKENS = 12, 40
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _TOKEN = re.compile(r"[^\W\d_]+")
 
@@ -22,7 +22,7 @@ def text_parts(text: str, path: str) -> Iterator[tuple[str, object]]:
         yield f"character {place} of {path}", character
     if text:
         yield f"the last character of {path}", text[-1]
-        for character in sorted(set(text))[:_CHARACTERS]:
+        for character in sorted(set(text))[:_LETTERS]:
             yield f"the number of {character!r} in {path}", float(text.count(character))
     for place, number in enumerate(_NUMBER.findall(text)[:_NUMBERS], start=1):
         yield f"number {place} in {path}", float(number)

@@ -13,6 +13,7 @@ __all__ = ["bit_features", "lowest_set_bit"]
 
 _ZERO = 2000  # zero is a multiple of every power of two
 _NOT_FINITE = 2001
+_MINUS_ZERO = 2002  # 0 and -0 are equal, but print differently
 _GRAIN = 2.0**-52  # textbook Laplace noise is the logarithm of a multiple of this, or of its half
 _REACHED = 0.99
 _NEARBY = range(-2, 3)  # the exponential errs by as much
@@ -45,7 +46,8 @@ def lowest_set_bit(values: Any) -> NDArray[np.int64]:
     fraction, exponent = np.frexp(np.where(finite, values, 0.0))
     whole = np.ldexp(fraction, 53).astype(np.int64)  # exact: doubles have 53 bits
     lowest = np.frexp((whole & -whole).astype(np.float64))[1] - 1
-    position = np.where(whole == 0, _ZERO, exponent.astype(np.int64) - 53 + lowest)
+    zero = np.where(np.signbit(values), _MINUS_ZERO, _ZERO)
+    position = np.where(whole == 0, zero, exponent.astype(np.int64) - 53 + lowest)
     return np.where(finite, position, _NOT_FINITE).astype(np.int64)
 
 

@@ -62,6 +62,7 @@ def leaks(
     if as_json:
         echo_json({folder: read_json(report.to_json()) for folder, report in reports.items()})
     for folder, report in reports.items() if not as_json else ():
-        tell(f"{folder}: {report}")
+        for line in f"{folder}: {report}".splitlines():
+            tell(line)
     if not all(report.passed for report in reports.values()):
         raise typer.Exit(LEAKED)

@@ -49,6 +49,8 @@ def audit_own(
         )
     except DiscreetError:
         raise
+    except SystemExit as error:  # else its code would be taken for the verdict
+        raise DataError(f"{name} left the program instead of returning an output.") from error
     except Exception as error:
         takes = "(input, n), because of --batch" if batch else "(input)"
         raise DataError(
