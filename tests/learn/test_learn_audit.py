@@ -8,6 +8,7 @@ A claim is what the trainer itself says it has spent. Audits look at large delta
 for each, and thousands of samples tell nothing about events of chance 1e-5.
 """
 
+import gc
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -684,6 +685,16 @@ def test_a_planted_bug_is_found(name, monkeypatch):
     assert not found.passed, found
 
 
+@pytest.fixture
+def _few_things_to_look_at():
+    """Let a run that is begun look at what came after this only, not at all that was imported."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("_few_things_to_look_at")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BUGS)
 def test_any_planted_bug_is_found_and_is_not_seen_where_it_is_not(name, monkeypatch):
