@@ -10,12 +10,15 @@ BENCH_AUDIT := .venv-bench-audit/bin
 PYTEST := $(BIN)/pytest --numprocesses auto --dist worksteal
 PIP := -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test quick shuffle bench audit soak reference contributions setup-system clean
+.PHONY: help demo serve test quick shuffle bench audit soak reference contributions setup-system clean
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed ## protect a generated table, quote, answer, and verify the receipt
 	$(BIN)/discreet demo
+
+serve: $(VENV)/.installed-serve ## a gateway on generated data: HTTP on port 8000, PostgreSQL's protocol on 5433
+	$(BIN)/discreet serve --demo --pg-port 5433
 
 test: $(VENV)/.installed-dev ## everything; with ROOM=tables only that room's tests and doctests
 ifdef ROOM
@@ -45,6 +48,7 @@ bench: $(VENV)/.installed-dev .venv-bench/.installed .venv-bench-accounting/.ins
 	$(BENCH_TABLES)/python benchmarks/tables.py
 	$(BENCH_TABLES)/python benchmarks/tables.py --accuracy
 	$(BENCH_LEARN)/python benchmarks/learn.py
+	$(BIN)/python benchmarks/service.py
 	$(BIN)/python benchmarks/attacks_linkage.py
 	$(BIN)/python benchmarks/attacks_membership.py
 	$(BIN)/python benchmarks/one_run.py --peer $(BENCH_AUDIT)/python
@@ -75,9 +79,13 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python $(PIP) --editable .
 	touch $@
 
+$(VENV)/.installed-serve: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python $(PIP) --editable '.[serve]'
+	touch $@ $(VENV)/.installed
+
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python $(PIP) --editable '.[dev]'
-	touch $@ $(VENV)/.installed
+	touch $@ $(VENV)/.installed $(VENV)/.installed-serve
 
 .venv-bench/.installed: pyproject.toml constraints.txt benchmarks/requirements.txt
 	$(PYTHON) -m venv .venv-bench

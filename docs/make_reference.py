@@ -34,7 +34,7 @@ def _entry(name: str, value: object) -> str:
         return f"{title}\n\nA value of type `{type(value).__name__}`."
     parts = [title, _prose(doc)]
     if inspect.isclass(value) and not name.endswith("Conformance"):  # whose methods are tests
-        for method, function in sorted(vars(value).items()):
+        for method, function in sorted(members(value).items()):
             inner = getattr(value, method)
             if not method.startswith("_") and inspect.getdoc(inner) and callable(inner):
                 parts.append(
@@ -43,6 +43,14 @@ def _entry(name: str, value: object) -> str:
             elif isinstance(function, property) and function.__doc__:
                 parts.append(f"### `.{method}`\n\n{_prose(inspect.getdoc(function) or '')}")
     return "\n\n".join(parts)
+
+
+def members(value: type) -> dict[str, object]:
+    """Return what a class has, also what is in bases of ours that no page has an entry for."""
+    known = {name for room in ROOMS for name in importlib.import_module(f"discreet.{room}").__all__}
+    bases = [one for one in reversed(value.__mro__[1:]) if one.__module__.startswith("discreet.")]
+    halves = [one for one in bases if one.__name__ not in known]
+    return {name: one for half in (*halves, value) for name, one in vars(half).items()}
 
 
 def _signature(value: object) -> str:

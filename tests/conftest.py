@@ -37,6 +37,10 @@ def _has_postgres() -> bool:
     return any(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
 
 
+def _has_jdbc() -> bool:
+    return shutil.which("javac") is not None and Path("/usr/share/java/postgresql.jar").exists()
+
+
 def _has_lightning() -> bool:
     found = find_spec("lightning")  # or a folder of that name, such as that of its tests
     return found is not None and found.origin is not None
@@ -47,6 +51,10 @@ COMPONENTS = {
     for component in (
         Component("java", is_there=shutil.which("java") is not None),
         Component("postgres", is_there=_has_postgres()),
+        Component("psql", is_there=shutil.which("psql") is not None),
+        Component("jdbc", is_there=_has_jdbc()),
+        Component("curl", is_there=shutil.which("curl") is not None),
+        Component("openssl", is_there=shutil.which("openssl") is not None),
         Component("chromium", is_there=shutil.which("chromium") is not None),
         Component(
             "lightning", is_there=_has_lightning(), remedy="pip install -e '.[dev]', or make test"

@@ -3,7 +3,12 @@
 set -eu
 wanted=""
 command -v java >/dev/null || wanted="$wanted openjdk-17-jre-headless"
+command -v javac >/dev/null || wanted="$wanted openjdk-17-jdk-headless"
+[ -e /usr/share/java/postgresql.jar ] || wanted="$wanted libpostgresql-jdbc-java"
+command -v psql >/dev/null || wanted="$wanted postgresql-client"
 command -v chromium >/dev/null || wanted="$wanted chromium"
+command -v curl >/dev/null || wanted="$wanted curl"
+command -v openssl >/dev/null || wanted="$wanted openssl"
 ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || wanted="$wanted postgresql"
 if [ -z "$wanted" ]; then
   echo "setup-system: everything is there already."

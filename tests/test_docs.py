@@ -101,6 +101,15 @@ def test_proofs_named_in_the_code_exist():
             assert (ROOT / "docs/proofs" / f"{name}.md").exists(), (path, name)
 
 
+def make_reference():
+    """Return the program that writes the reference."""
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        return importlib.import_module("make_reference")
+    finally:
+        sys.path.pop(0)
+
+
 def public(module):
     """Yield what a room shows, and what the folders show that are entered by their own name."""
     for name in module.__all__:
@@ -114,10 +123,14 @@ def public(module):
 def test_every_public_name_is_documented_with_an_example(room):
     module = importlib.import_module(f"discreet.{room}")
     page = (ROOT / "docs/reference" / f"{room}.md").read_text()
+
+    def members(value):
+        return make_reference().members(value).items() if inspect.isclass(value) else ()
+
     for name, value in public(module):
         if callable(value) and get_origin(value) is None:  # the name of a type has no text
             assert ">>>" in (value.__doc__ or ""), f"discreet.{room}.{name} has no example"
-        for method, function in vars(value).items() if inspect.isclass(value) else ():
+        for method, function in members(value):
             inner = getattr(function, "__func__", function)  # of a classmethod
             is_public = inspect.isfunction(inner) and not method.startswith("_")
             # The methods of a suite are the tests of whoever derives from it.
@@ -128,14 +141,9 @@ def test_every_public_name_is_documented_with_an_example(room):
 
 
 def test_the_reference_is_fresh():
-    sys.path.insert(0, str(ROOT / "docs"))
-    try:
-        make_reference = importlib.import_module("make_reference")
-    finally:
-        sys.path.pop(0)
     for room in ROOMS:
         text = (ROOT / "docs/reference" / f"{room}.md").read_text()
-        assert text == make_reference.page(room), "run: make reference"
+        assert text == make_reference().page(room), "run: make reference"
 
 
 def test_every_make_target_is_in_the_readme_or_contributing_guide():

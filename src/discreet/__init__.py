@@ -14,6 +14,7 @@ from discreet._version import __version__
 
 if TYPE_CHECKING:
     from discreet.accounting import delta, epsilon
+    from discreet.client import RemoteTables, connect
     from discreet.ledger import Ledger
     from discreet.privacy import Guarantee, Neighbours, Sensitive, Unit
     from discreet.tables import Protected, Result, open_tables, protect
@@ -23,9 +24,11 @@ _HOME = {
     "Ledger": "discreet.ledger",
     "Neighbours": "discreet.privacy",
     "Protected": "discreet.tables",
+    "RemoteTables": "discreet.client",
     "Result": "discreet.tables",
     "Sensitive": "discreet.privacy",
     "Unit": "discreet.privacy",
+    "connect": "discreet.client",
     "delta": "discreet.accounting",
     "epsilon": "discreet.accounting",
     "open_tables": "discreet.tables",
@@ -35,6 +38,7 @@ _ROOMS = (
     "accounting",
     "attacks",
     "audit",
+    "client",
     "datasets",
     "errors",
     "learn",
@@ -42,6 +46,7 @@ _ROOMS = (
     "mechanisms",
     "noise",
     "privacy",
+    "service",
     "tables",
     "testing",
 )
@@ -51,10 +56,12 @@ __all__ = [
     "Ledger",
     "Neighbours",
     "Protected",
+    "RemoteTables",
     "Result",
     "Sensitive",
     "Unit",
     "__version__",
+    "connect",
     "delta",
     "epsilon",
     "open_tables",

@@ -6,12 +6,15 @@ refuses. Messages depend on parameters and shapes only, never on a private value
 
 __all__ = [
     "AccountNotFound",
+    "AlreadyCharged",
     "BudgetExceeded",
     "DataError",
     "DiscreetError",
     "LedgerError",
     "LedgerUnavailable",
     "MissingExtra",
+    "Missed",
+    "NotAllowed",
     "NotCopyable",
     "ParameterError",
     "PrivacyWarning",
@@ -19,6 +22,8 @@ __all__ = [
     "SensitiveValue",
     "SessionOver",
     "TamperingFound",
+    "TryLater",
+    "Unauthenticated",
 ]
 
 
@@ -182,6 +187,80 @@ class Refused(DiscreetError, ValueError):
 
 def _refused(code: str, line: int, column: int, reason: str, remedy: str) -> Refused:
     return Refused(code=code, line=line, column=column, reason=reason, remedy=remedy)
+
+
+class AlreadyCharged(DiscreetError):
+    """A request was charged before under the same key, and its answer is not on record.
+
+    It is under way still, or was lost after the charge. ``entry`` is the charge. Nothing was spent
+    again.
+
+    >>> print(AlreadyCharged(entry=7))
+    this request was charged before, as entry 7, and has no answer on record: it is under way, or
+    was lost after the charge. Nothing was spent again. To pay anew, ask with another key.
+    """
+
+    def __init__(self, *, entry: int) -> None:
+        self.entry = entry
+        super().__init__(
+            f"this request was charged before, as entry {entry}, and has no answer on record: it "
+            "is under way, or was lost after the charge. Nothing was spent again. To pay anew, "
+            "ask with another key."
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_already_charged, (self.entry,))
+
+
+def _already_charged(entry: int) -> AlreadyCharged:
+    return AlreadyCharged(entry=entry)
+
+
+class Unauthenticated(DiscreetError):
+    """A request came without a login that the gateway knows.
+
+    The message is the same whatever is wrong with the login, so that nobody learns from it.
+
+    >>> print(Unauthenticated())
+    this needs a login that the gateway knows: an API key, or a token of an issuer that it trusts,
+    that has not expired.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this needs a login that the gateway knows: an API key, or a token of an issuer that "
+            "it trusts, that has not expired."
+        )
+
+
+class NotAllowed(DiscreetError):
+    """A login has not the role, or not the dataset, that a request needs. Nothing was spent.
+
+    >>> issubclass(NotAllowed, DiscreetError)
+    True
+    """
+
+
+class TryLater(DiscreetError):
+    """The gateway takes no more at the moment: too many requests, or a dataset at rest.
+
+    Nothing was spent. ``seconds`` says when to come back, where that is known.
+
+    >>> TryLater("this login asks too often. Nothing was spent.", seconds=2.0).seconds
+    2.0
+    """
+
+    def __init__(self, message: str, *, seconds: float | None = None) -> None:
+        self.seconds = seconds
+        super().__init__(message)
+
+
+class Missed(DiscreetError):
+    """An answer was not ready at its public deadline, so it is not given. The charge stands.
+
+    >>> issubclass(Missed, DiscreetError)
+    True
+    """
 
 
 class MissingExtra(DiscreetError, ImportError):

@@ -77,3 +77,8 @@ def test_power_is_infinite_where_nothing_was_proved_and_grows_as_less_is_shown()
     loose = detectable_epsilon(5_000, 3_033, proved=0.4, **level)
     assert 1 < tight < 1.2
     assert 1.9 < loose < 2.5  # the event shows half of the claim, so half of a violation, too
+
+
+def test_a_level_of_one_refutes_everything_and_ends():
+    bound = certified_epsilon(150, 0, trials=150, delta=1e-6, alpha=1.0)
+    assert 0 <= bound < 1500

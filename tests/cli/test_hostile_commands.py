@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from discreet.cli import app
 
-# Demonstrations and training take long where they work: those have tests of their own below.
-TAKES_LONG = (("demo",), ("train",), ("attack", "membership"))
+# Demonstrations, training and gateways take long where they work: those have tests of their own.
+TAKES_LONG = (("demo",), ("train",), ("attack", "membership"), ("serve",))
 LEAVES = [leaf for leaf in leaves() if not {leaf.words[:1], leaf.words[:2]} & {*TAKES_LONG}]
 LONG = [leaf for leaf in leaves() if leaf not in LEAVES and leaf.params]
 DOCUMENTS = {("ledger", "prove"), ("ledger", "checkpoint")}  # signed: a line is as it is
@@ -109,6 +109,16 @@ def test_demonstrations_work_whatever_they_are_told_to_write_to():
         check(["demo", "--rows", "50", "--write", f"{value}.parquet"])
 
 
+@pytest.mark.lengthy
+def test_a_gateway_is_checked_whatever_it_is_told():
+    Path("gateway.toml").write_text('ledger = "budget.db"\ndatasets = ["people.toml"]\n')
+    assert check(["serve", "--check"]).exit_code == 0
+    for value in VALUES:
+        for name in ("config", "host", "port", "pg-port", "workers"):
+            check(["serve", "--check", f"--{name}={value}"])
+    check(["serve", "--check", "--demo", "--config", "gateway.toml"])
+
+
 @pytest.mark.slow
 def test_training_works_whatever_its_words_are():
     for old in (*Path().glob("budget.db*"), Path("people.toml")):
@@ -156,6 +166,7 @@ def test_many_lines_at_random_are_refused_or_work():
         "ledger init --ledger postgresql://nobody@127.0.0.1:1/none --key .",
         "ledger init --ledger new.db --key ..",
         "epsilon --noise-multiplier 4 --rate 1e-300 --steps 10 --delta 1e-6",
+        "audit mechanism operator:neg --epsilon 1 --pair [0,1] --samples 200 --confidence 5e-324",
     ],
 )
 def test_what_ended_in_a_traceback_once_does_not(line):

@@ -48,6 +48,7 @@ USUAL = {
     "file": "copy.jsonl", "target": "rich", "epochs": "1", "batch_size": "50", "folder": ".",
     "who": "ana", "reason": "because", "people": "16", "questions": "16", "only": "warner",
     "samples": "200", "processes": "1", "function": "operator:neg", "pair": "[0, 1]",
+    "role": "analyst",
 }  # fmt: skip
 """What makes a command work, by the name of the parameter; others are left out, or 1 if needed."""
 

@@ -63,15 +63,21 @@ def fill(ledger: Ledger, folder: Path) -> Original:
         neighbours="add_remove",
         guarantee=Guarantee(epsilon=1),
         policy="wait",
+        who="chris",
     )
-    salaries.limit(Guarantee(epsilon=4, delta=1e-7), analyst="*")
+    salaries.limit(Guarantee(epsilon=4, delta=1e-7), analyst="*", who="chris")
     salaries.limit(Guarantee(epsilon=3, delta=1e-7), purpose="report", every="year")
-    salaries.register("payroll", version="2", identities=["a place", "its digest"])
+    salaries.register("payroll", version="2", identities=["a place", "its digest"], who="dee")
     for n in range(6):
         loss = LaplaceLoss(noise_multiplier=20 + n)
         salaries.charge(loss, who="ana", purpose="report", key=f"ana-{n}")
     visits.charge(PureLoss(epsilon=0.25), who="bo", purpose="count", periods=["2026-11-14"])
     salaries.grant(Guarantee(epsilon=6, delta=1e-6), who="owner", reason="a second year")
+    visits.set_policy("deny", who="owner", reason="nobody waits")
+    visits.set_policy("degrade", who="owner", reason="rough answers will do")
+    reopened = {"who": "chris", "subject": "visits", "reason": "the disk was slow"}
+    ledger.act("dataset.reopened", **reopened, account="visits")
+    ledger.act("key.created", who="chris", subject="ana-1")
     noisy = DiscreteLaplace(sensitivity=1, scale=20)
     asked = {"query": "how many", "version": "1"}
     first = salaries.answer(noisy, lambda: 41, who="ana", purpose="report", **asked)

@@ -22,6 +22,7 @@ from discreet.cli.demo import commands as demo
 from discreet.cli.explain import commands as explain
 from discreet.cli.ledger import commands as ledger
 from discreet.cli.output import fitted, readable
+from discreet.cli.service import commands as service
 from discreet.cli.tables import commands as tables
 from discreet.cli.train import commands as train
 from discreet.errors import DiscreetError, TamperingFound
@@ -169,7 +170,7 @@ def root(
         typer.echo(context.get_help())
 
 
-for part in (demo, explain, tables, train, attack, audit, accounting, ledger):
+for part in (demo, explain, tables, service, train, attack, audit, accounting, ledger):
     part.register(app)
 
 

@@ -11,7 +11,7 @@ from discreet.ledger.log.notes import add_signature
 from discreet.ledger.log.proofs import Log
 from discreet.ledger.receipts import Receipt
 from discreet.ledger.rules.entry import NOTHING_BEFORE, decode
-from discreet.ledger.rules.entry_forms import REASON
+from discreet.ledger.rules.entry_forms import ACCOUNT_NAME, REASON, SUBJECT, is_act
 from discreet.ledger.session import LedgerSession
 from discreet.ledger.verifier import (
     NotProven,
@@ -22,9 +22,127 @@ from discreet.ledger.verifier import (
 from discreet.ledger.writing import opening
 from discreet.ledger.writing.request import new_key, text
 
-__all__ = ["accept_rollback", "add_cosignature", "export", "imported", "rotate", "witness"]
+__all__ = ["LedgerCustody", "accept_rollback", "imported"]
 
 Progress = Callable[[int, int], None]
+
+
+class LedgerCustody:
+    """The half of :class:`discreet.ledger.Ledger` that keeps it, and spends nothing."""
+
+    def __init__(self, session: LedgerSession) -> None:
+        self._session = session
+
+    def rotate(self) -> Receipt:
+        """Sign with a new key from now on. The entry is signed by the old one and the new one.
+
+        >>> from discreet.testing import temporary_ledger
+        >>> with temporary_ledger() as ledger:
+        ...     old = ledger.vkey
+        ...     receipt = ledger.rotate()
+        ...     old != ledger.vkey
+        True
+        """
+        return rotate(self._session)
+
+    def witness(self, witness: Witness) -> str:
+        """Let a witness cosign the log as it is now; return the checkpoint with its signature.
+
+        The witness asks for a proof that nothing it has seen before was changed. Its statement
+        becomes an entry.
+
+        >>> import tempfile
+        >>> from discreet.testing import temporary_ledger
+        >>> witness = Witness.create(tempfile.mkdtemp(), name="witness.example/w1")
+        >>> with temporary_ledger() as ledger:
+        ...     ledger.witness(witness).count("witness.example/w1")
+        1
+        """
+        return cosign(self._session, witness)
+
+    def add_cosignature(self, note: str, *, vkey: str) -> str:
+        """Put a checkpoint that a witness cosigned elsewhere into the log.
+
+        >>> from discreet.testing import temporary_ledger
+        >>> with temporary_ledger() as ledger:
+        ...     ledger.add_cosignature(ledger.checkpoint(), vkey=ledger.vkey)
+        Traceback (most recent call last):
+            ...
+        discreet.errors.ParameterError: ...
+        """
+        return add_cosignature(self._session, note, vkey=vkey)
+
+    def export(
+        self, path: str | os.PathLike[str], *, progress: Callable[[int, int], None] | None = None
+    ) -> int:
+        """Write the whole log to a new text file that verifies on its own.
+
+        >>> import os, tempfile
+        >>> from discreet.testing import temporary_ledger
+        >>> with temporary_ledger() as ledger:
+        ...     ledger.export(os.path.join(tempfile.mkdtemp(), "ledger.ndjson"))
+        1
+        """
+        return export(self._session, path, progress=progress)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy a ledger that is a file, while it is in use, to a new file.
+
+        The key is not copied: keep it elsewhere. A server has its own backups; or use export.
+
+        >>> import os, tempfile
+        >>> from discreet.ledger import Ledger
+        >>> from discreet.testing import temporary_ledger
+        >>> copy = os.path.join(tempfile.mkdtemp(), "copy.db")
+        >>> with temporary_ledger() as ledger:
+        ...     ledger.backup(copy)
+        >>> Ledger.open(copy, create=False).size
+        1
+        """
+        self._session.store.backup(path)
+
+    def accept_clock(self, *, who: str, reason: str) -> Receipt:
+        """Confirm this machine's clock after a long silence.
+
+        A clock that jumps far ahead would open allowances of the future, so nothing is written
+        when the last entry is too old, until somebody says that the clock is right.
+
+        >>> from discreet.testing import temporary_ledger
+        >>> with temporary_ledger() as ledger:
+        ...     ledger.accept_clock(who="chris", reason="back from the archive").index
+        1
+        """
+        entry = {
+            "kind": "clock",
+            "who": text(who, name="who"),
+            "reason": text(reason, name="reason", longest=REASON),
+            "key": new_key(),
+        }
+        return self._session.submit(entry)
+
+    def act(
+        self,
+        act: str,
+        *,
+        who: str,
+        subject: str,
+        reason: str | None = None,
+        account: str | None = None,
+    ) -> Receipt:
+        """Put on record what a custodian did that changes no budget, such as ``"key.revoked"``.
+
+        ``act`` is two words of small letters with a dot between: what it was about, and what was
+        done. ``subject`` names which one, in at most 128 characters that everybody may read who
+        reads the log: a name or a number, never a secret. With an ``account`` it is part of the
+        history of that one.
+
+        >>> from discreet.testing import temporary_ledger
+        >>> with temporary_ledger() as ledger:
+        ...     _ = ledger.act("key.revoked", who="chris", subject="ana-2", reason="a lost laptop")
+        ...     ledger.history()[-1]["subject"]
+        'ana-2'
+        """
+        return put_act(self._session, act, who=who, subject=subject, reason=reason, account=account)
 
 
 def rotate(session: LedgerSession) -> Receipt:
@@ -58,7 +176,7 @@ def _size(session: LedgerSession) -> int:
         return Log(snapshot).head().size
 
 
-def witness(session: LedgerSession, witness: Witness) -> str:
+def cosign(session: LedgerSession, witness: Witness) -> str:
     """See :meth:`discreet.ledger.Ledger.witness`."""
     session.keyring()  # refuses where nothing may be written
     seen = witness.last(str(session.known("origin")))
@@ -155,3 +273,33 @@ def imported(
         exports.load_into(store, found, verified)
     finally:
         store.close()
+
+
+def put_act(
+    session: LedgerSession,
+    act: str,
+    *,
+    who: str,
+    subject: str,
+    reason: str | None,
+    account: str | None,
+) -> Receipt:
+    """See :meth:`discreet.ledger.Ledger.act`."""
+    if not is_act(act):
+        raise ParameterError(
+            "act must be two words of small letters with a dot between, such as key.revoked, of at "
+            "most 40 characters.",
+            parameter="act",
+        )
+    entry = {
+        "kind": "act",
+        "act": act,
+        "who": text(who, name="who"),
+        "subject": text(subject, name="subject", longest=SUBJECT),
+        "key": new_key(),
+    }
+    if reason is not None:
+        entry["reason"] = text(reason, name="reason", longest=REASON)
+    if account is not None:
+        entry["account"] = text(account, name="account", longest=ACCOUNT_NAME)
+    return session.submit(entry)

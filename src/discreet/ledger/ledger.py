@@ -7,27 +7,25 @@ from typing import Any, final
 from discreet._exact import whole
 from discreet.accounting.filters import FilterKind
 from discreet.errors import LedgerError, ParameterError
-from discreet.ledger import custody
 from discreet.ledger.accounts.account import Account
 from discreet.ledger.accounts.creation import account_entry
 from discreet.ledger.checking.verification import Verification
 from discreet.ledger.checking.verify import verify
-from discreet.ledger.checking.witness import Witness
+from discreet.ledger.custody import LedgerCustody, accept_rollback, imported
 from discreet.ledger.log.proofs import Log
 from discreet.ledger.receipts import Receipt
 from discreet.ledger.rules.definition import Policy
 from discreet.ledger.rules.entry import Entry, decode
-from discreet.ledger.rules.entry_forms import ACCOUNT_NAME, REASON, is_name
+from discreet.ledger.rules.entry_forms import ACCOUNT_NAME, is_name
 from discreet.ledger.session import LedgerSession
 from discreet.ledger.writing import opening
-from discreet.ledger.writing import request as requests
 from discreet.privacy import Guarantee, Neighbours, Unit
 
 __all__ = ["Ledger"]
 
 
 @final
-class Ledger:
+class Ledger(LedgerCustody):
     """Everything ever released about some populations, in a log that nobody can quietly change.
 
     Open one with :meth:`open`. Threads may share it; other processes and hosts open their own.
@@ -45,9 +43,6 @@ class Ledger:
     3 entries verified...
     >>> ledger.close(); folder.cleanup()
     """
-
-    def __init__(self, session: LedgerSession) -> None:
-        self._session = session
 
     @classmethod
     def open(
@@ -122,13 +117,15 @@ class Ledger:
         policy: Policy = "deny",
         sources: Sequence[Mapping[str, Any]] = (),
         override: str | None = None,
+        who: str | None = None,
     ) -> Account:
         """Open an account for a population of units.
 
         ``kind`` is that of its filter. ``policy`` says what happens at exhaustion: ``deny``;
         ``degrade`` offers the least noise that still fits; ``wait`` points to the next period, for
         units that have one. ``sources`` are registered with it: mappings of name, version,
-        identities and, if wished, content and types, as for :meth:`Account.register`.
+        identities and, if wished, content and types, as for :meth:`Account.register`. ``who`` opens
+        it is on record, where that is said.
 
         >>> from discreet.testing import temporary_ledger
         >>> with temporary_ledger() as ledger:
@@ -146,6 +143,7 @@ class Ledger:
             policy=policy,
             sources=sources,
             override=override,
+            who=who,
         )
         self._session.submit(entry, sketches=sketches)
         return Account(self, name)
@@ -295,58 +293,6 @@ class Ledger:
         with self._session.read() as snapshot:
             return verify(snapshot, pinned=notes, vkey=vkey, since=since, progress=progress)
 
-    def rotate(self) -> Receipt:
-        """Sign with a new key from now on. The entry is signed by the old one and the new one.
-
-        >>> from discreet.testing import temporary_ledger
-        >>> with temporary_ledger() as ledger:
-        ...     old = ledger.vkey
-        ...     receipt = ledger.rotate()
-        ...     old != ledger.vkey
-        True
-        """
-        return custody.rotate(self._session)
-
-    def witness(self, witness: Witness) -> str:
-        """Let a witness cosign the log as it is now; return the checkpoint with its signature.
-
-        The witness asks for a proof that nothing it has seen before was changed. Its statement
-        becomes an entry.
-
-        >>> import tempfile
-        >>> from discreet.testing import temporary_ledger
-        >>> witness = Witness.create(tempfile.mkdtemp(), name="witness.example/w1")
-        >>> with temporary_ledger() as ledger:
-        ...     ledger.witness(witness).count("witness.example/w1")
-        1
-        """
-        return custody.witness(self._session, witness)
-
-    def add_cosignature(self, note: str, *, vkey: str) -> str:
-        """Put a checkpoint that a witness cosigned elsewhere into the log.
-
-        >>> from discreet.testing import temporary_ledger
-        >>> with temporary_ledger() as ledger:
-        ...     ledger.add_cosignature(ledger.checkpoint(), vkey=ledger.vkey)
-        Traceback (most recent call last):
-            ...
-        discreet.errors.ParameterError: ...
-        """
-        return custody.add_cosignature(self._session, note, vkey=vkey)
-
-    def export(
-        self, path: str | os.PathLike[str], *, progress: Callable[[int, int], None] | None = None
-    ) -> int:
-        """Write the whole log to a new text file that verifies on its own.
-
-        >>> import os, tempfile
-        >>> from discreet.testing import temporary_ledger
-        >>> with temporary_ledger() as ledger:
-        ...     ledger.export(os.path.join(tempfile.mkdtemp(), "ledger.ndjson"))
-        1
-        """
-        return custody.export(self._session, path, progress=progress)
-
     @classmethod
     def imported(
         cls,
@@ -373,42 +319,8 @@ class Ledger:
         >>> Ledger.imported(file, os.path.join(folder, "copy.db")).size
         1
         """
-        custody.imported(path, location, vkey=vkey, pinned=pinned, progress=progress)
+        imported(path, location, vkey=vkey, pinned=pinned, progress=progress)
         return cls.open(location, key=key, create=False)
-
-    def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy a ledger that is a file, while it is in use, to a new file.
-
-        The key is not copied: keep it elsewhere. A server has its own backups; or use export.
-
-        >>> import os, tempfile
-        >>> from discreet.testing import temporary_ledger
-        >>> copy = os.path.join(tempfile.mkdtemp(), "copy.db")
-        >>> with temporary_ledger() as ledger:
-        ...     ledger.backup(copy)
-        >>> Ledger.open(copy, create=False).size
-        1
-        """
-        self._session.store.backup(path)
-
-    def accept_clock(self, *, who: str, reason: str) -> Receipt:
-        """Confirm this machine's clock after a long silence.
-
-        A clock that jumps far ahead would open allowances of the future, so nothing is written
-        when the last entry is too old, until somebody says that the clock is right.
-
-        >>> from discreet.testing import temporary_ledger
-        >>> with temporary_ledger() as ledger:
-        ...     ledger.accept_clock(who="chris", reason="back from the archive").index
-        1
-        """
-        entry = {
-            "kind": "clock",
-            "who": requests.text(who, name="who"),
-            "reason": requests.text(reason, name="reason", longest=REASON),
-            "key": requests.new_key(),
-        }
-        return self._session.submit(entry)
 
     @classmethod
     def accept_rollback(
@@ -427,7 +339,7 @@ class Ledger:
         discreet.errors.LedgerUnavailable: there is no ledger at none.db...
         """
         with cls(LedgerSession.trusting(os.fspath(location), key=key)) as ledger:
-            return custody.accept_rollback(ledger._session, who=who, reason=reason)
+            return accept_rollback(ledger._session, who=who, reason=reason)
 
     def close(self) -> None:
         """Let go of the database. Calling it twice does no harm.

@@ -136,7 +136,8 @@ class Verified:
     def __str__(self) -> str:
         lines = [f"proven: these entries are in the log of {self.origin}, as of size {self.size}"]
         for entry in self.entries:
-            names = ("account", "charge", "who", "purpose", "loss", "time", "answer")
+            about = ("account", "charge", "act", "subject", "policy")
+            names = (*about, "who", "purpose", "loss", "time", "answer")
             facts = ", ".join(f"{name} {_shown(entry[name])}" for name in names if name in entry)
             lines.append(f"entry {entry['index']}, {_shown(entry['kind'])}: {facts}")
         if self.answer is not None:

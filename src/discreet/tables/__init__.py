@@ -25,7 +25,7 @@ from discreet.tables.model.catalog import Column, ForeignKey, column_kind
 from discreet.tables.model.quotes import Expected, Quote
 from discreet.tables.model.resources import Resources
 from discreet.tables.opening import open_tables, protect
-from discreet.tables.pricing.offer import Offer
+from discreet.tables.pricing.offer import Offer, OfferFields
 from discreet.tables.protected import Protected
 from discreet.tables.questions import Question
 from discreet.tables.release.watch import Alert, Watch
@@ -33,6 +33,7 @@ from discreet.tables.release.workload import Workload
 from discreet.tables.results.card import write_card
 from discreet.tables.results.consistent import consistent
 from discreet.tables.results.files import check_excel
+from discreet.tables.results.quotes import read_quote, write_quote
 from discreet.tables.results.registry import registry_entry
 from discreet.tables.results.result import Result
 
@@ -49,6 +50,7 @@ __all__ = [
     "Groups",
     "Norm",
     "Offer",
+    "OfferFields",
     "Protected",
     "Question",
     "Quote",
@@ -73,9 +75,11 @@ __all__ = [
     "open_tables",
     "protect",
     "quantile",
+    "read_quote",
     "registry_entry",
     "stddev",
     "sum",
     "variance",
     "write_card",
+    "write_quote",
 ]

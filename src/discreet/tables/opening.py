@@ -63,8 +63,10 @@ def protect(
     format, cut or extended; a custodian who knows that they are other people says why with
     ``override``, which stays on record. ``policy`` is what happens at exhaustion: ``"deny"``, which
     is usual, ``"degrade"``, which offers the least noise that still fits, or ``"wait"``, for units
-    that have a period. A weak guarantee (epsilon above 10, or a delta that is not far below 1 /
-    ``size``) is taken with a :class:`PrivacyWarning`.
+    that have a period; a custodian may change it later, and then what the ledger says counts.
+    ``who`` asks is on record with all that is paid, and where it is said also as who protected the
+    data. A weak guarantee (epsilon above 10, or a delta that is not far below 1 / ``size``) is
+    taken with a :class:`PrivacyWarning`.
 
     What else is declared is public, and must not be read off the data: ``columns`` gives bounds and
     keys, as in ``{"income": {"bounds": (0, 200_000)}, "region": {"keys": ["north", "south"]}}``
@@ -205,8 +207,10 @@ def open_tables(
 
     Places in it are relative to the file. ``sources`` replaces where tables come from, and gives
     frames, which no file can. ``engine`` gives an engine with other settings than the usual ones,
-    ``resources`` other limits than the declared ones. ``override`` is
-    as in :func:`protect`.
+    ``resources`` other limits than the declared ones. ``override`` is as in :func:`protect`, and
+    puts ``who`` gives it on record; who only opens tables to ask did not change the data, so a new
+    version of it is registered in nobody's name. Where a custodian has changed the policy since the
+    declaration was written, what the ledger says counts.
 
     >>> open_tables("nowhere.toml")
     Traceback (most recent call last):
@@ -235,7 +239,10 @@ def open_tables(
     place = ledger if ledger is not None else _beside(folder, declaration.ledger)
     if place is None:
         raise ParameterError("say where the ledger is, with ledger=.", parameter="ledger")
-    return _protected(declaration, opened, place, who=who, purpose=purpose, override=override)
+    return _protected(
+        declaration, opened, place, who=who, purpose=purpose, override=override,
+        is_custodian=override is not None,
+    )  # fmt: skip
 
 
 def _beside(folder: Path, place: str | None) -> str | None:
@@ -255,6 +262,7 @@ def _protected(
     who: str | None,
     purpose: str,
     override: str | None,
+    is_custodian: bool = True,
 ) -> Protected:
     own = not isinstance(ledger, Ledger)
     if not isinstance(ledger, Ledger) and not _is_there(ledger):
@@ -268,7 +276,8 @@ def _protected(
         catalog = declaration.catalog(opened.columns)
         run = opened.connected()
         stack.callback(run.close)
-        account = attached(book, declaration, opened, run, override=override)
+        by = who if is_custodian else None
+        account = attached(book, declaration, opened, run, override=override, who=by)
         protected = Protected(
             declaration, catalog, opened, account, run, who=who, purpose=purpose, owns_ledger=own
         )

@@ -1,6 +1,7 @@
 """Protected tables: asked in SQL or step by step, priced first, paid from one budget."""
 
 import getpass
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -18,6 +19,7 @@ from discreet.noise import SYSTEM, Source
 from discreet.tables.aggregates import Ask
 from discreet.tables.declarations.declaration import Declaration
 from discreet.tables.declarations.registration import attached
+from discreet.tables.engines.progress import time_limit
 from discreet.tables.engines.protocol import Engine
 from discreet.tables.engines.sources import Sources
 from discreet.tables.model.catalog import Catalog
@@ -31,6 +33,7 @@ from discreet.tables.release.bound_hints import told_counts, told_quantiles
 from discreet.tables.release.composite import answer_composite
 from discreet.tables.release.preparing import prepared_for
 from discreet.tables.release.quoting import quoted
+from discreet.tables.release.shape import answer_columns
 from discreet.tables.release.watch import Watch, watched
 from discreet.tables.release.workload import Workload, price_together
 from discreet.tables.results.result import Result
@@ -90,8 +93,9 @@ class Protected:
         self._who, self._purpose = who or getpass.getuser(), purpose
         self._owns_ledger = owns_ledger
         self._sampled = monotonic()  # when samples were last taken, by which copies are known
-        self._told: dict[tuple[str, Fraction], float] = {}  # quantiles that were released
-        self._counted: dict[str, int] = {}  # rows of tables at most, from counts that were
+        # What each analyst was told: what another one was told is nobody else's business.
+        self._told: defaultdict[str, dict[tuple[str, Fraction], float]] = defaultdict(dict)
+        self._counted: defaultdict[str, dict[str, int]] = defaultdict(dict)  # rows at most
 
     @property
     def name(self) -> str:
@@ -121,6 +125,11 @@ class Protected:
             for table in self.catalog.tables
         }
 
+    @property
+    def version(self) -> str:
+        """The version of the data, as answers name it: a keyed digest, which tells nothing."""
+        return self._asker(Offer(epsilon=1), SYSTEM).version
+
     def quote(
         self,
         question: str | Question,
@@ -141,7 +150,32 @@ class Protected:
         (0.3, True)
         """
         asker = self._asker(offered(offer, fields, by=self.quote), SYSTEM)
-        return quoted(_prepare(question, asker), asker, self._told)
+        return quoted(_prepare(question, asker), asker, self._told[asker.who])
+
+    def columns(
+        self,
+        question: str | Question,
+        *,
+        errors: bool = False,
+        periods: str | Sequence[str] | None = None,
+    ) -> dict[str, str]:
+        """Say which columns the answer would have, with their types in SQL. Free.
+
+        No protected table is looked at, so a driver may ask as often as it likes. ``errors`` adds
+        the columns of error bars, ``periods`` is as in :class:`Offer`.
+
+        >>> from discreet.testing import temporary_tables
+        >>> with temporary_tables(epsilon=3) as T:
+        ...     T.columns("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex")
+        {'sex': 'VARCHAR', 'n': 'DOUBLE'}
+        """
+        now = self._opened
+        labels = [periods] if isinstance(periods, str) else periods
+        (text,) = _texts([question])
+        found = parse_question(text, now.catalog, periods=labels)
+        seconds = self.declaration.resources.seconds
+        with time_limit(None if seconds is None else float(seconds)):
+            return answer_columns(found, now.catalog, now.engine, errors=errors)
 
     def sql(
         self,
@@ -149,11 +183,17 @@ class Protected:
         offer: Offer | None = None,
         *,
         source: Source = SYSTEM,
+        on_paid: answering.OnPaid | None = None,
+        on_ready: answering.OnReady | None = None,
         **fields: Unpack[OfferFields],
     ) -> Result:
         """Answer a question in SQL, privately. See :meth:`quote` for how to pay.
 
-        ``source`` is where the noise comes from.
+        ``source`` is where the noise comes from. ``on_paid`` is called once the charge is durable
+        and before data is touched, with the number of releases that it pays for; it returns how
+        many seconds they may take, or None for what ``resources`` say. ``on_ready`` is called once
+        the answer is complete and before it is put on record. An answer that was given before is
+        recalled without them.
 
         >>> from discreet.testing import temporary_tables
         >>> with temporary_tables(epsilon=3) as T:
@@ -162,13 +202,13 @@ class Protected:
         """
         said = offered(offer, fields, by=self.sql)
         self.refresh()
-        asker = self._asker(said, source)
+        asker = replace(self._asker(said, source), on_paid=on_paid, on_ready=on_ready)
         prepared = _prepare(question, asker)
         if isinstance(prepared, PreparedComposite):
             return answer_composite(prepared, asker)
         result = answering.answer(prepared, asker)
-        self._told.update(told_quantiles(prepared, result))
-        self._counted.update(told_counts(prepared, result))
+        self._told[asker.who].update(told_quantiles(prepared, result))
+        self._counted[asker.who].update(told_counts(prepared, result))
         return result
 
     def plan(
@@ -308,7 +348,7 @@ class Protected:
                     engine,
                 )  # fmt: skip
                 self._sampled = monotonic() if is_sampled else self._sampled
-                self._counted = {}  # rows may have come
+                self._counted = defaultdict(dict)  # rows may have come
         return True
 
     def save(self, path: "str | PathLike[str]") -> None:
@@ -371,7 +411,7 @@ class Protected:
             offer=named,
             source=source,
             seconds=None if seconds is None else float(seconds),
-            counted=dict(self._counted),
+            counted=dict(self._counted[str(named.who)]),
         )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Unpack, final
+from typing import TYPE_CHECKING, Protocol, Unpack, final
 
 from discreet.errors import ParameterError
 from discreet.noise import SYSTEM, Source
@@ -12,10 +12,48 @@ from discreet.tables.pricing.offer import Offer, OfferFields, offered
 
 if TYPE_CHECKING:
     from discreet.tables.model.quotes import Quote
-    from discreet.tables.protected import Protected
     from discreet.tables.results.result import Result
 
-__all__ = ["Question"]
+__all__ = ["Askable", "Question"]
+
+
+class Askable(Protocol):
+    """What a question can be put to: tables that are protected here, or behind a gateway.
+
+    >>> from discreet.testing import temporary_tables
+    >>> with temporary_tables(epsilon=3) as T:
+    ...     asked: Askable = T
+    """
+
+    def quote(
+        self,
+        question: "str | Question",
+        offer: Offer | None = None,
+        **fields: Unpack[OfferFields],
+    ) -> "Quote":
+        """Say what a question costs: see :meth:`Protected.quote`.
+
+        >>> from discreet.testing import temporary_tables
+        >>> with temporary_tables(epsilon=3) as T:
+        ...     T.quote("SELECT COUNT(*) AS n FROM people", epsilon=0.3).fits
+        True
+        """
+
+    def sql(
+        self,
+        question: "str | Question",
+        offer: Offer | None = None,
+        *,
+        source: Source = SYSTEM,
+        **fields: Unpack[OfferFields],
+    ) -> "Result":
+        """Pay and answer: see :meth:`Protected.sql`.
+
+        >>> from discreet.testing import temporary_tables
+        >>> with temporary_tables(epsilon=3) as T:
+        ...     T.sql("SELECT COUNT(*) AS n FROM people", epsilon=0.3).columns
+        ('n',)
+        """
 
 
 @final
@@ -35,7 +73,7 @@ class Question:
     """
 
     table: str
-    tables: "Protected | None" = None
+    tables: Askable | None = None
     conditions: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     asks: tuple[tuple[str, Ask], ...] = ()
@@ -152,7 +190,7 @@ class Question:
         said = offered(offer, fields, by=self.release)
         return self._asked().sql(self, said, source=source)
 
-    def _asked(self) -> "Protected":
+    def _asked(self) -> Askable:
         if self.tables is None:
             raise ParameterError("this question belongs to no table.", parameter="tables")
         return self.tables

@@ -12,6 +12,7 @@ from discreet.ledger import Ledger
 
 MAKE = ["ledger", "create", "a", "--unit", "record"]
 GRANT = ["ledger", "grant", "salaries", "--who", "me", "--reason", "x"]
+POLICY = ["ledger", "policy", "salaries", "--who", "me", "--reason", "x"]
 BAD = [
     (["ledger", "accounts", "--ledger", "none.db"], "there is no ledger at none.db"),
     (["ledger", "show", "none"], "no account 'none'"),
@@ -37,6 +38,12 @@ BAD = [
     (GRANT, "say what to widen"),
     ([*GRANT, "--epsilon", "9", "--line", "analyst=eve"], "no limit"),
     (["ledger", "grant", "salaries", "--epsilon", "9"], "--who"),
+    ([*POLICY, "beg"], "beg"),
+    ([*POLICY, "wait"], "period"),
+    (["ledger", "policy", "none", "deny", "--who", "me", "--reason", "x"], "no account 'none'"),
+    (["ledger", "policy", "salaries", "deny", "--reason", "x"], "--who"),
+    (["ledger", "policy", "salaries", "deny", "--who", "me", "--reason", ""], "reason must be"),
+    ([*MAKE, "--epsilon", "1", "--who", ""], "who must be"),
     (["ledger", "prove", "99"], "no entry 99"),
     (["ledger", "prove", "some"], "integer"),
     (["ledger", "prove", "1", "--witnessed"], "no witness"),

@@ -14,7 +14,18 @@ from discreet.mechanisms import DiscreteLaplace
 from discreet.privacy import Guarantee, Unit
 
 COMMANDS = [
-    *("init", "create", "limit", "grant", "accounts", "show", "history", "verify", "prove"),
+    *(
+        "init",
+        "create",
+        "limit",
+        "grant",
+        "policy",
+        "accounts",
+        "show",
+        "history",
+        "verify",
+        "prove",
+    ),
     *("checkpoint", "witness", "rotate", "export", "import", "backup", "clock", "rollback"),
 ]
 
@@ -137,6 +148,47 @@ def test_a_grant_widens_and_stays_on_record(spent):
     narrower = run("ledger", "grant", "salaries", "--epsilon", 1, *why)
     assert narrower.exit_code == 2
     assert "only be widened" in narrower.stderr
+
+
+def test_a_policy_changes_and_who_did_it_stays_on_record(spent):
+    why = ("--who", "the board", "--reason", "rough will do")
+    told = did("ledger", "policy", "salaries", "degrade", *why)
+    assert told == "Set the policy of salaries to degrade.\n"
+    assert facts("ledger", "show", "salaries")["policy"] == "degrade"
+    assert "at the end: degrade" in did("ledger", "show", "salaries")
+    row = facts("ledger", "history", "salaries")[-1]
+    assert (row["kind"], row["who"]) == ("policy", "the board")
+    assert row["about"] == "the policy is degrade: rough will do"
+    page = did("ledger", "history", "salaries", "--last", 1, COLUMNS="120")
+    assert "the policy is degrade: rough will do" in page
+    did("ledger", "verify")
+
+
+def test_who_opens_accounts_and_limits_them_is_on_record(book):
+    did("ledger", "create", "rows", "--unit", "record", "--epsilon", 1, "--who", "chris")
+    did("ledger", "limit", "rows", "--analyst", "ana", "--epsilon", 1, "--who", "dee")
+    did("ledger", "limit", "rows", "--analyst", "bo", "--epsilon", 1)
+    rows = facts("ledger", "history", "rows")
+    assert [row["who"] for row in rows] == ["chris", "dee", None]
+
+
+def test_acts_are_in_the_history_of_the_ledger_and_of_their_account(spent):
+    with Ledger.open(spent) as ledger:
+        ledger.act("key.revoked", who="chris", subject="ana-2", reason="a lost laptop")
+        ledger.act("dataset.reopened", who="dee", subject="salaries", account="salaries")
+    rows = facts("ledger", "history", "--last", 2)
+    assert [row["about"] for row in rows] == [
+        *("key.revoked ana-2: a lost laptop", "dataset.reopened salaries")
+    ]
+    assert [row["account"] for row in rows] == [None, "salaries"]
+    assert facts("ledger", "history", "salaries")[-1] == rows[-1]
+    page = did("ledger", "history", "--last", 2)
+    assert "key.revoked" in page
+    assert "chris" in page
+    did("ledger", "show", "salaries")
+    assert facts("ledger", "verify")["entries"] == 11
+    did("ledger", "prove", 9, "--out", "receipt.json")
+    assert "act key.revoked" in did("verify", "receipt.json", "--key", "budget.db.pub")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -92,6 +92,24 @@ MISTAKES = {
     "open a folder": lambda a: Ledger.open(Path(a.ledger._session.store._path).parent),
     "open a number": lambda a: Ledger.open(5),
     "open under a bad name": lambda a: Ledger.open(f"{a.ledger._session.store._path}2", name="a b"),
+    "policy that is none": lambda a: a.set_policy("beg", who="a", reason="b"),
+    "policy of a set": lambda a: a.set_policy({"deny"}, who="a", reason="b"),
+    "policy that waits for nothing": lambda a: a.set_policy("wait", who="a", reason="b"),
+    "policy by nobody": lambda a: a.set_policy("deny", who="", reason="b"),
+    "policy for no reason": lambda a: a.set_policy("deny", who="a", reason=""),
+    "limit by nobody": lambda a: a.limit(Guarantee(epsilon=1), analyst="z", who=""),
+    "account by a number": lambda a: make_account(a.ledger, "y", who=3),
+    "source by nobody": lambda a: a.register("s", version="1", identities=["x"], who=""),
+    "act of a number": lambda a: a.ledger.act(3, who="a", subject="b"),
+    "act in a sentence": lambda a: a.ledger.act("revoked the key", who="a", subject="b"),
+    "act by nobody": lambda a: a.ledger.act("key.created", who="", subject="b"),
+    "act on nothing": lambda a: a.ledger.act("key.created", who="a", subject=""),
+    "act on much": lambda a: a.ledger.act("key.created", who="a", subject="b" * 129),
+    "act for no reason": lambda a: a.ledger.act("key.created", who="a", subject="b", reason=""),
+    "act of no account": lambda a: a.ledger.act("key.lost", who="a", subject="b", account="no"),
+    "act of a number as account": lambda a: a.ledger.act(
+        "key.lost", who="a", subject="b", account=5
+    ),
     "clock for no reason": lambda a: a.ledger.accept_clock(who="a", reason=""),
 }
 

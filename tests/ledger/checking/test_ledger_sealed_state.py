@@ -78,6 +78,12 @@ REQUESTS: dict[str, Request] = {
     "take a source": lambda ledger, log: ledger["visits"].register(
         "payroll", version="1", identities=["a place"]
     ),
+    "change the policy": lambda ledger, log: ledger["visits"].set_policy(
+        "wait", who="chris", reason="again"
+    ),
+    "act": lambda ledger, log: ledger.act(
+        "dataset.reopened", who="chris", subject="visits", account="visits"
+    ),
     "take a name": lambda ledger, log: ledger.create(
         "SALARIES",
         unit=ledger["salaries"].unit,

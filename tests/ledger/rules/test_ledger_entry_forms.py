@@ -22,6 +22,9 @@ ARABIC = {ord("0") + n: 0x0660 + n for n in range(10)}  # digits that int() read
 WIDE = {ord("0") + n: 0xFF10 + n for n in range(10)}
 
 
+WHY = {"who": "ana", "reason": "why"}
+
+
 BAD_CHARGES = {
     "by nobody": {"who": ""},
     "by None": {"who": None},
@@ -79,6 +82,8 @@ def other_entries() -> dict[str, dict]:
         "code": "x",
         "key": "release/4",
     }
+    set_policy = {"kind": "policy", "account": "a", "policy": "degrade", **WHY}
+    act = {"kind": "act", "act": "key.created", "subject": "ana-1", "who": "ana"}
     founding = {"kind": "ledger", "format": 1, "origin": "x", "vkey": "x", "testing": True}
     return {
         "a limit that is none": {**limit, "line": "x"},
@@ -86,6 +91,7 @@ def other_entries() -> dict[str, dict]:
         "a limit in another order": {**limit, "line": "every=month,analyst=ana"},
         "a limit with a tail": {**limit, "line": "analyst=ana,x=1"},
         "a limit of the total": {**limit, "line": "total"},
+        "a limit by nobody": {**limit, "line": "analyst=ana", "who": " "},
         "a limit without neighbours": {**limit, "line": "analyst=ana", "filter": loose},
         "half a step": {**spend, "steps": [0.5]},
         "a true step": {**spend, "steps": [True]},
@@ -102,6 +108,8 @@ def other_entries() -> dict[str, dict]:
         "an account without a name": {**opening, "name": ""},
         "an account that waits for nothing": {**opening, "policy": "wait"},
         "an account of no policy": {**opening, "policy": "never"},
+        "an account by nobody": {**opening, "who": ""},
+        "an account for a reason": {**opening, "reason": "why"},
         "an account without neighbours": {**opening, "filter": loose},
         "an account of other neighbours": {**opening, "neighbours": "replace_one"},
         "an account without a unit": {**opening, "unit": {}},
@@ -110,6 +118,7 @@ def other_entries() -> dict[str, dict]:
         "a source in clear text": {**register, "source": {**source, "identities": ["x"]}},
         "a source of nothing": {**register, "source": {**source, "identities": []}},
         "a source with more": {**register, "source": {**source, "more": 1}},
+        "a source by nobody": {**register, "source": source, "who": None},
         "a source for no reason": {**register, "source": source, "override": ""},
         "a release of a true charge": {**release, "charge": True},
         "a release of a limit": {**release, "charge": 1, "key": "release/1"},
@@ -121,6 +130,32 @@ def other_entries() -> dict[str, dict]:
         "a witness of nothing": {"kind": "witness", "note": "x", "vkey": "x"},
         "a rotation by nobody": {"kind": "rotate", "vkey": "x", "by_old": "", "by_new": ""},
         "a clock for no reason": {"kind": "clock", "who": "ana", "reason": ""},
+        "a policy that waits for nothing": {**set_policy, "policy": "wait"},
+        "a policy of no name": {**set_policy, "policy": "never"},
+        "a policy of a list": {**set_policy, "policy": ["deny"]},
+        "a policy by nobody": {**set_policy, "who": ""},
+        "a policy for no reason": {**set_policy, "reason": ""},
+        "a policy of no account": {**set_policy, "account": "nobody"},
+        "a policy with more": {**set_policy, "subject": "x"},
+        "an act by nobody": {**act, "who": ""},
+        "an act of each": {**act, "who": "*"},
+        "an act in one word": {**act, "act": "created"},
+        "an act in three words": {**act, "act": "key.was.created"},
+        "an act in capitals": {**act, "act": "Key.created"},
+        "an act in other letters": {**act, "act": "kéy.created"},
+        "an act with a line more": {**act, "act": "key.created\n"},
+        "an act with numbers": {**act, "act": "key.1"},
+        "an act of many letters": {**act, "act": f"key.{'x' * 37}"},
+        "an act on nothing": {**act, "subject": ""},
+        "an act on a number": {**act, "subject": 3},
+        "an act on much": {**act, "subject": "x" * 129},
+        "an act on two lines": {**act, "subject": "x\ny"},
+        "an act for no reason": {**act, "reason": ""},
+        "an act of no account": {**act, "account": "nobody"},
+        "an act of a bad account": {**act, "account": "a/b"},
+        "an act of None": {**act, "account": None},
+        "an act with a budget": {**act, "after": {"total": "0 0"}},
+        "an act with more": {**act, "note": "x"},
     }
 
 
@@ -133,6 +168,17 @@ BAD_ENTRIES = {
 for name in ("who", "purpose", "loss", "noise", "account", "kind", "pricing", "key"):
     BAD_ENTRIES[f"a charge without {name}"] = charge_of()
     del BAD_ENTRIES[f"a charge without {name}"][name]
+
+
+GOOD_ENTRIES = {
+    "policy": {"kind": "policy", "account": "a", "policy": "degrade", "key": "x", **WHY},
+    "act": {"kind": "act", "act": "key.created", "subject": "ana-1", "who": "ana", "key": "x"},
+}
+
+
+for kind, good in GOOD_ENTRIES.items():
+    for name in good:
+        BAD_ENTRIES[f"{kind} without {name}"] = {n: v for n, v in good.items() if n != name}
 
 
 CHANGES = {
@@ -176,7 +222,11 @@ class TestEntriesOfBadForm:
         submit(furnished, charge_of())
         submit(furnished, charge_of("days", periods=["2026-11-15"]))
         submit(furnished, {"kind": "spend", "account": "a", "job": 3, "steps": [1], "key": "x"})
-        assert furnished.verify().size == 9
+        for kind, good in GOOD_ENTRIES.items():
+            submit(furnished, {**good, "key": kind})
+        longest = {"act": f"key.{'x' * 36}", "subject": "x" * 128, "reason": "why", "account": "a"}
+        submit(furnished, {**GOOD_ENTRIES["act"], **longest, "key": "longest"})
+        assert furnished.verify().size == 12
 
     @pytest.mark.lengthy
     def test_a_program_that_does_not_check_is_found_out(self, template, monkeypatch, path):

@@ -43,6 +43,7 @@ class Stories(RuleBasedStateMachine):
             guarantee=Guarantee(epsilon=1),
         )
         self.entries = 2
+        self.policies = ["deny"]
         self.limits = {"total": Fraction(1)}
         self.taken = {"total": Fraction(0)}
         self.repeats = []  # requests with a key, and what they were answered
@@ -65,8 +66,9 @@ class Stories(RuleBasedStateMachine):
             yield
             self.entries += 1
         else:
-            with pytest.raises(BudgetExceeded):
+            with pytest.raises(BudgetExceeded) as refused:
                 yield
+            assert refused.value.offer is None or self.policies[-1] == "degrade"
 
     @rule(amount=amounts, who=people, purpose=purposes)
     def charge(self, amount, who, purpose):
@@ -118,6 +120,31 @@ class Stories(RuleBasedStateMachine):
         self.account.grant(
             Guarantee(epsilon=self.limits[name]), who="chris", reason="more", line=name
         )
+        self.entries += 1
+
+    @rule(policy=st.sampled_from(["deny", "degrade"]))
+    def change_the_policy(self, policy):
+        self.account.set_policy(policy, who="chris", reason="it may change")
+        self.policies.append(policy)
+        self.entries += 1
+
+    @rule()
+    def wait_for_no_period(self):
+        with pytest.raises(ParameterError, match="periods add up"):
+            self.account.set_policy("wait", who="chris", reason="a mistake")
+
+    @rule(
+        act=st.from_regex(r"[a-z]{1,20}\.[a-z]{1,19}", fullmatch=True),
+        subject=st.text("ab-1", min_size=1, max_size=128),
+        reason=st.sampled_from([None, "why"]),
+        account=st.sampled_from([None, "people"]),
+    )
+    def act(self, act, subject, reason, account):
+        told = {"who": "chris", "subject": subject, "reason": reason, "account": account}
+        entry = self.ledger.act(act, **told).entries[0]
+        said = {name: value for name, value in told.items() if value is not None}
+        assert entry.items() >= {"kind": "act", "act": act, **said}.items()
+        assert entry in (self.account if account else self.ledger).history(last=1)
         self.entries += 1
 
     @rule(step=amounts.filter(bool), steps=st.integers(1, 6), who=people, purpose=purposes)
@@ -209,6 +236,8 @@ class Stories(RuleBasedStateMachine):
             share = float(taken / self.limits[name])
             assert found.get(name, 0.0) == pytest.approx(share, rel=1e-12), name
         assert self.ledger.size == self.entries
+        assert self.account.policy == self.policies[-1]
+        assert set(self.account.policies) == set(self.policies)
 
     def teardown(self):
         assert self.ledger.verify().size == self.entries

@@ -13,6 +13,7 @@ __all__ = ["certified_epsilon", "refutes"]
 _NUISANCE = 0.02  # the share of alpha that pays for the interval of the unlikely rate
 _CELLS, _BLOCKS = 48, 160  # finer is sharper by less than a thousandth of epsilon
 _CLOSE = 1e-4
+_LARGEST = 700.0  # beyond it exp(epsilon) is no double, and no count comes near
 _SLACK = 1 + 1e-9  # far more than the incomplete beta function errs by, relatively
 
 
@@ -37,7 +38,7 @@ def certified_epsilon(
     if not is_refuted(0.0):
         return 0.0
     low, high = 0.0, math.log((likely + 1) / (unlikely + 0.5)) + 1
-    while is_refuted(high):
+    while high < _LARGEST and is_refuted(high):  # without confidence everything is refuted
         low, high = high, 2 * high
     while high - low > _CLOSE:
         middle = (low + high) / 2
@@ -68,6 +69,7 @@ def _test(
     """
     from scipy.special import bdtr, bdtrc, ndtri
 
+    alpha = min(alpha, 1 - 2.0**-53)  # at 1 no rate would have an upper bound
     spared, beta = delta * trials, _NUISANCE * alpha
     if likely <= spared:
         return lambda epsilon: False
@@ -96,7 +98,7 @@ def _test(
 
     def is_refuted(epsilon: float) -> bool:
         # Within a cell of rates the probability is largest at the greatest p and the least q.
-        p = np.minimum(1.0, math.exp(min(epsilon, 700.0)) * edges[1:, None] + delta)
+        p = np.minimum(1.0, math.exp(min(epsilon, _LARGEST)) * edges[1:, None] + delta)
         above = np.where(needed <= trials, bdtrc(np.minimum(needed, trials + 1) - 1, trials, p), 0)
         return float((mass * above).sum(axis=1).max()) * _SLACK + beta <= alpha
 

@@ -16,6 +16,7 @@ from discreet.audit.leaks.canaries import LENGTH, Canary
 __all__ = ["DIGITS", "Needle", "binary", "digits_of", "letters", "significant"]
 
 DIGITS: Final = range(4, 18)  # significant digits of a rounded number that are looked for
+_END = 16
 _PIECE = LENGTH // 2  # a text that was cut to half its length is still found
 _HASHES = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "blake2b", "blake2s", "sha3_256")
 _CUTS = {
@@ -37,11 +38,15 @@ class Needle:
 
 
 def letters(canary: Canary) -> Iterator[Needle]:
-    """Yield both halves of a text, in lower case."""
+    """Yield both ends of a text and both halves, in lower case.
+
+    An end is so long that one of them is no accident, however much is searched.
+    """
     if canary.kind == "text":
         assert isinstance(canary.value, str)
-        for piece in (canary.value[:_PIECE], canary.value[_PIECE:]):
-            yield Needle(content=piece.encode(), form="text", chance=2 * 32.0**-_PIECE)
+        for form, length in (("text", _END), ("text, half of it", _PIECE)):
+            for piece in (canary.value[:length], canary.value[-length:]):
+                yield Needle(content=piece.encode(), form=form, chance=2 * 32.0**-length)
 
 
 def binary(canary: Canary) -> Iterator[Needle]:

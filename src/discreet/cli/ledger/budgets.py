@@ -1,4 +1,4 @@
-"""Commands that set budgets: open an account, limit it, widen it."""
+"""Commands that set budgets: open an account, limit it, widen it, say what happens at its end."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, cast
@@ -36,6 +36,9 @@ class Kind(StrEnum):
 
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The account.")]
+OnRecordOption = Annotated[
+    str | None, typer.Option("--who", metavar="NAME", help="Who does it, to be put on record.")
+]
 DeltaOption = Annotated[str, typer.Option(metavar="D", help="The chance of an exception: 1e-6.")]
 
 
@@ -54,6 +57,7 @@ def create(
     ),
     policy: Annotated[Policy, typer.Option(help="What happens at exhaustion.")] = Policy.deny,
     kind: Annotated[Kind | None, typer.Option(help="How the filter counts.")] = None,
+    who: OnRecordOption = None,
     ledger: LedgerOption = BUDGET,
     key: KeyOption = None,
 ) -> None:
@@ -71,6 +75,7 @@ def create(
             guarantee=guarantee,
             policy=policy.value,
             kind=cast("FilterKind | None", kind and kind.value),
+            who=who,
         )
         tell(f"Opened {account.name}: {guarantee_words(guarantee)}, for {protected}.")
 
@@ -86,6 +91,7 @@ def limit(
     every: Annotated[
         str | None, typer.Option(help="Begin anew each day, week, month or year.")
     ] = None,
+    who: OnRecordOption = None,
     ledger: LedgerOption = BUDGET,
     key: KeyOption = None,
 ) -> None:
@@ -96,7 +102,7 @@ def limit(
     with writing(ledger, key) as book:
         account = book[name]
         guarantee = guarantee_of(epsilon, delta, old=account.guarantee)
-        receipt = account.limit(guarantee, analyst=analyst, purpose=purpose, every=every)
+        receipt = account.limit(guarantee, analyst=analyst, purpose=purpose, every=every, who=who)
         line = unquote(receipt.entries[0]["line"])
         tell(f"Limited {line} of {name} to {guarantee_words(guarantee)}.")
 
@@ -129,6 +135,26 @@ def grant(
         guarantee = guarantee_of(epsilon, delta, old=limits.get(exact))
         account.grant(guarantee, who=who, reason=reason, line=exact)
         tell(f"Widened {unquote(exact)} of {name} to {guarantee_words(guarantee)}.")
+
+
+def policy(
+    name: NameArgument,
+    policy: Annotated[Policy, typer.Argument(help="What happens at exhaustion from now on.")],
+    who: Annotated[str, typer.Option(help="Who decided it.")],
+    reason: Annotated[str, typer.Option(help="Why; it stays on record.")],
+    ledger: LedgerOption = BUDGET,
+    key: KeyOption = None,
+) -> None:
+    """Change what happens at exhaustion: deny, degrade (offer more noise), or wait for a period.
+
+    No guarantee depends on it. Declarations go on stating what it was.
+
+    Example:
+    [bold]discreet ledger policy salaries degrade --who board --reason "rough will do"[/bold]
+    """
+    with writing(ledger, key) as book:
+        book[name].set_policy(policy.value, who=who, reason=reason)
+        tell(f"Set the policy of {name} to {policy.value}.")
 
 
 def unit_of(text: str, per: str | None) -> "Unit":

@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
     ledger = typer.Typer(rich_markup_mode="rich")
     ledger.callback(invoke_without_command=True)(overview)
     commands: tuple[Callable[..., None], ...] = (
-        *(custody.init, budgets.create, budgets.limit, budgets.grant),
+        *(custody.init, budgets.create, budgets.limit, budgets.grant, budgets.policy),
         *(pages.accounts, pages.show, pages.history),
         *(proofs.verify, proofs.prove, proofs.checkpoint, witness),
         *(custody.rotate, custody.clock, custody.rollback),

@@ -13,6 +13,8 @@ def about(entry: Mapping[str, Any]) -> str:
     '10 steps of job 5'
     >>> about({"kind": "charge", "loss": {"kind": "laplace", "noise_multiplier": 2, "version": 1}})
     'laplace, noise multiplier 2'
+    >>> about({"kind": "act", "act": "key.revoked", "subject": "ana-2", "reason": "lost"})
+    'key.revoked ana-2: lost'
     """
     kind = entry["kind"]
     if "loss" in entry:
@@ -33,6 +35,9 @@ def about(entry: Mapping[str, Any]) -> str:
         "rotate": "a new key signs",
         "withdraw": "the account is withdrawn: {reason}",
     }
+    if kind in ("act", "policy"):
+        done = "{act} {subject}" if kind == "act" else "the policy is {policy}"
+        return done.format(**entry) + (f": {entry['reason']}" if "reason" in entry else "")
     if kind == "source":
         source = entry["source"]
         return f"{source['name']}, version {source['version']}{_although(entry)}"

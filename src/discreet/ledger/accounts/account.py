@@ -1,32 +1,26 @@
 """An account: the budget of one population, and everything that draws on it."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, final
+from collections.abc import Callable
+from typing import Any, final
 
 from discreet.accounting import Loss
-from discreet.ledger.accounts import answers, limits, quotes, sources
+from discreet.ledger.accounts import answers, quotes
+from discreet.ledger.accounts.custody import AccountCustody
 from discreet.ledger.accounts.jobs import Job, resume
 from discreet.ledger.accounts.payments import fingerprint, pay, payment
 from discreet.ledger.accounts.periods import Periods
 from discreet.ledger.accounts.quotes import AccountQuote, Budget
 from discreet.ledger.accounts.releases import Mechanism, Release
-from discreet.ledger.accounts.sources import RegisteredSource
 from discreet.ledger.receipts import Receipt
-from discreet.ledger.recognition.content import TableContent
-from discreet.ledger.rules.definition import TOTAL, Definition, Line
+from discreet.ledger.rules.definition import Line
 from discreet.ledger.rules.entry import Entry
-from discreet.ledger.writing import request as requests
 from discreet.noise import SYSTEM, Source
-from discreet.privacy import Guarantee, Neighbours, Period, Unit
-
-if TYPE_CHECKING:
-    from discreet.ledger.ledger import Ledger
 
 __all__ = ["Account"]
 
 
 @final
-class Account:
+class Account(AccountCustody):
     """The budget of one population of units; :class:`Ledger` makes and finds accounts.
 
     Claim: whatever is released under an account, each release having been charged before its data
@@ -40,6 +34,7 @@ class Account:
     >>> import tempfile, os
     >>> from discreet.accounting import LaplaceLoss
     >>> from discreet.ledger import Ledger
+    >>> from discreet.privacy import Guarantee, Unit
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = Ledger.open(os.path.join(folder.name, "budget.db"))
     >>> account = ledger.create("salaries", unit=Unit.record(), neighbours="add_remove",
@@ -51,36 +46,6 @@ class Account:
     0.1
     >>> ledger.close(); folder.cleanup()
     """
-
-    def __init__(self, ledger: "Ledger", name: str) -> None:
-        self._ledger = ledger
-        self._session = ledger._session
-        self.name = name
-
-    @property
-    def ledger(self) -> "Ledger":
-        """The ledger that it belongs to."""
-        return self._ledger
-
-    @property
-    def unit(self) -> Unit:
-        """Who is protected."""
-        return self._definition().unit
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Which datasets count as neighbours."""
-        return self._definition().neighbours
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What is promised for everything together."""
-        return self._definition(fresh=True).total.guarantee
-
-    @property
-    def policy(self) -> str:
-        """What happens at exhaustion: deny, degrade or wait."""
-        return self._definition().policy
 
     @property
     def used(self) -> float:
@@ -100,6 +65,7 @@ class Account:
         """Return every budget that was drawn on, and the total, with the share used.
 
         >>> from discreet.accounting import PureLoss
+        >>> from discreet.privacy import Guarantee
         >>> from discreet.testing import temporary_account
         >>> with temporary_account(epsilon=1) as account:
         ...     _ = account.limit(Guarantee(epsilon=0.5), analyst="ana")
@@ -314,6 +280,18 @@ class Account:
         known = fingerprint(self, query, version=version, periods=periods)
         return answers.recall(self, known, who=who, purpose=purpose, within=within)
 
+    def askers(self, receipt: Receipt) -> frozenset[str]:
+        """Return who was given the answer that a receipt's charge paid for.
+
+        >>> from discreet.accounting import PureLoss
+        >>> from discreet.testing import temporary_account
+        >>> with temporary_account(epsilon=1) as account:
+        ...     receipt = account.charge(PureLoss(epsilon=0.25), who="ana", purpose="report")
+        ...     account.askers(receipt)
+        frozenset({'ana'})
+        """
+        return answers.askers(self, receipt)
+
     def reread(
         self,
         query: str,
@@ -341,89 +319,6 @@ class Account:
         known = fingerprint(self, query, version=version, periods=periods)
         return answers.reread(self, known, who=who, purpose=purpose, accept=accept)
 
-    def register(
-        self,
-        name: str,
-        *,
-        version: str,
-        identities: Sequence[str],
-        content: TableContent | None = None,
-        types: Mapping[str, str] | None = None,
-        override: str | None = None,
-    ) -> Receipt:
-        """Register a source of data about this population, or a new version of one.
-
-        ``identities`` are texts by which the source, its copies, and whatever it was made from
-        can be known again: a location, a digest, the identities of the tables under a view.
-        ``content`` are samples of the data, by which copies are known whatever they are called.
-        Only keyed hashes are stored. ``types`` are kept for columns that have none, each by its
-        fingerprint. A source of another account needs ``override``, a reason that is on record.
-
-        >>> from discreet.testing import temporary_account
-        >>> with temporary_account(epsilon=1) as account:
-        ...     receipt = account.register("payroll", version="1", identities=["/data/payroll"])
-        ...     receipt.entries[0]["source"]["name"]
-        'payroll'
-        """
-        return sources.register(
-            self, name, version=version, identities=identities, content=content, types=types,
-            override=override,
-        )  # fmt: skip
-
-    def sources(self) -> dict[str, str]:
-        """Return the sources registered with it, each with its version.
-
-        >>> from discreet.testing import temporary_account
-        >>> with temporary_account(epsilon=1) as account:
-        ...     _ = account.register("payroll", version="1", identities=["/data/payroll"])
-        ...     account.sources()
-        {'payroll': '1'}
-        """
-        return sources.versions(self)
-
-    def registered(self) -> dict[str, RegisteredSource]:
-        """Return what is known of its sources: version, types, and whether there is a sketch.
-
-        >>> from discreet.testing import temporary_account
-        >>> with temporary_account(epsilon=1) as account:
-        ...     _ = account.register("payroll", version="1", identities=["/data/payroll"])
-        ...     account.registered()["payroll"].is_sketched
-        False
-        """
-        return sources.registered(self)
-
-    def limit(
-        self,
-        guarantee: Guarantee,
-        *,
-        analyst: str | None = None,
-        purpose: str | None = None,
-        every: Period | str | None = None,
-    ) -> Receipt:
-        """Limit what an analyst, a purpose or a period may use of the total, from now on.
-
-        ``"*"`` stands for each analyst or purpose that has no limit of its own. ``every="month"``
-        makes it an allowance that begins anew each month; the total never does.
-
-        >>> from discreet.testing import temporary_account
-        >>> with temporary_account(epsilon=1) as account:
-        ...     receipt = account.limit(Guarantee(epsilon=0.1), analyst="*", every="month")
-        ...     receipt.entries[0]["line"]
-        'analyst=*,every=month'
-        """
-        return limits.limit(self, guarantee, analyst=analyst, purpose=purpose, every=every)
-
-    def grant(self, guarantee: Guarantee, *, who: str, reason: str, line: str = TOTAL) -> Receipt:
-        """Widen the total, or the limit that ``line`` names. Only ever widens; stays on record.
-
-        >>> from discreet.testing import temporary_account
-        >>> with temporary_account(epsilon=1) as account:
-        ...     _ = account.grant(Guarantee(epsilon=2), who="chris", reason="board of 3 May")
-        ...     account.guarantee
-        Guarantee(epsilon=2, delta=0)
-        """
-        return limits.grant(self, guarantee, who=who, reason=reason, line=line)
-
     def history(self, *, last: int | None = None) -> list[Entry]:
         """Return the account's entries, oldest first, or only the last few.
 
@@ -438,13 +333,3 @@ class Account:
 
     def __repr__(self) -> str:
         return f"Account({self.name!r}, {self.guarantee}, used={self.used:.4g})"
-
-    # What follows is for this room only.
-
-    def _definition(self, *, fresh: bool = False) -> Definition:
-        return self._session.definition(self.name, fresh=fresh)
-
-    def _append(self, entry: Entry, *, loss: Loss | None = None, **more: Any) -> Receipt:
-        entry = {"key": requests.new_key(), **entry, "account": self.name}
-        definition = None if loss is None else self._definition()
-        return self._session.submit(entry, definition=definition, loss=loss, **more)

@@ -26,7 +26,7 @@ from discreet.privacy import Sensitive, quietly
 if TYPE_CHECKING:
     from discreet.ledger.accounts.account import Account
 
-__all__ = ["answer", "recall", "record", "release", "reread"]
+__all__ = ["answer", "askers", "recall", "record", "release", "reread"]
 
 
 def answer(
@@ -173,3 +173,16 @@ def reread(
         }
         receipt = receipt.extended(account._append(entry).bodies[0])
     return receipt, kept
+
+
+def askers(account: "Account", receipt: Receipt) -> frozenset[str]:
+    """See :meth:`Account.askers`."""
+    charge = receipt.entries[0]
+    found = {str(charge["who"])} if "who" in charge else set()
+    if "query" in charge:
+        name = f"ask/{account.name}/{charge['query']}"
+        with account._session.read() as snapshot:
+            ask = read_json(account._session.facts(snapshot, [name]).get(name, "null"))
+        if ask is not None and ask["charge"] == charge["index"]:
+            found.update(map(str, ask["who"]))
+    return frozenset(found)

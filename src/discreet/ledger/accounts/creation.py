@@ -27,6 +27,7 @@ def account_entry(
     policy: Policy,
     sources: Sequence[Mapping[str, Any]],
     override: str | None,
+    who: str | None,
 ) -> tuple[Entry, dict[str, str]]:
     """See :meth:`discreet.ledger.Ledger.create`."""
     check_policy(policy, unit)
@@ -47,6 +48,8 @@ def account_entry(
     }
     if override is not None:
         entry["override"] = text(override, name="override", longest=REASON)
+    if who is not None:
+        entry["who"] = text(who, name="who")
     return entry, {name: one for _, sketch in registered for name, one in sketch.items()}
 
 

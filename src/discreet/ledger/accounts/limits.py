@@ -1,29 +1,31 @@
-"""Limits of analysts, purposes and periods within an account: how they are set and widened."""
+"""Limits of analysts, purposes and periods within an account, and what happens at exhaustion."""
 
 from typing import TYPE_CHECKING
 
 from discreet.accounting import FilterRules
 from discreet.errors import ParameterError
+from discreet.ledger.accounts.creation import check_policy
 from discreet.ledger.receipts import Receipt
-from discreet.ledger.rules.definition import EACH, Line
-from discreet.ledger.rules.entry import fold
+from discreet.ledger.rules.definition import EACH, Line, Policy
+from discreet.ledger.rules.entry import Entry, fold
 from discreet.ledger.rules.entry_forms import REASON, is_line
 from discreet.ledger.writing.request import text
 from discreet.privacy import Guarantee, Period
 
 if TYPE_CHECKING:
-    from discreet.ledger.accounts.account import Account
+    from discreet.ledger.accounts.custody import AccountCustody
 
-__all__ = ["grant", "limit"]
+__all__ = ["grant", "limit", "set_policy"]
 
 
 def limit(
-    account: "Account",
+    account: "AccountCustody",
     guarantee: Guarantee,
     *,
     analyst: str | None,
     purpose: str | None,
     every: Period | str | None,
+    who: str | None,
 ) -> Receipt:
     """See :meth:`discreet.ledger.Account.limit`."""
     if analyst is purpose is every is None:
@@ -39,10 +41,15 @@ def limit(
         every=_period(every),
     )
     rules = FilterRules(guarantee, neighbours=account.neighbours)
-    return account._append({"kind": "budget", "line": line.name, "filter": rules.settings})
+    entry: Entry = {"kind": "budget", "line": line.name, "filter": rules.settings}
+    if who is not None:
+        entry["who"] = text(who, name="who")
+    return account._append(entry)
 
 
-def grant(account: "Account", guarantee: Guarantee, *, who: str, reason: str, line: str) -> Receipt:
+def grant(
+    account: "AccountCustody", guarantee: Guarantee, *, who: str, reason: str, line: str
+) -> Receipt:
     """See :meth:`discreet.ledger.Account.grant`."""
     definition = account._definition(fresh=True)
     lines = definition.lines
@@ -62,6 +69,21 @@ def grant(account: "Account", guarantee: Guarantee, *, who: str, reason: str, li
             "reason": text(reason, name="reason", longest=REASON),
         }
     )
+
+
+def set_policy(account: "AccountCustody", policy: Policy, *, who: str, reason: str) -> Receipt:
+    """See :meth:`discreet.ledger.Account.set_policy`."""
+    check_policy(policy, account.unit)
+    receipt = account._append(
+        {
+            "kind": "policy",
+            "policy": policy,
+            "who": text(who, name="who"),
+            "reason": text(reason, name="reason", longest=REASON),
+        }
+    )
+    account._session.forget(account.name)
+    return receipt
 
 
 def _name_or_each(value: str | None, name: str, *, is_folded: bool) -> str | None:

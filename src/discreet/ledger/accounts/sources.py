@@ -11,14 +11,14 @@ from discreet.ledger.rules.entry_forms import REASON
 from discreet.ledger.writing import request as requests
 
 if TYPE_CHECKING:
-    from discreet.ledger.accounts.account import Account
+    from discreet.ledger.accounts.custody import AccountCustody
     from discreet.ledger.rules.entry import Entry
 
 __all__ = ["RegisteredSource", "register", "registered", "versions"]
 
 
 def register(
-    account: "Account",
+    account: "AccountCustody",
     name: str,
     *,
     version: str,
@@ -26,6 +26,7 @@ def register(
     content: TableContent | None,
     types: Mapping[str, str] | None,
     override: str | None,
+    who: str | None,
 ) -> Receipt:
     """See :meth:`Account.register`."""
     source, sketches = account._session.source(
@@ -34,6 +35,8 @@ def register(
     entry: Entry = {"kind": "source", "source": source}
     if override is not None:
         entry["override"] = requests.text(override, name="override", longest=REASON)
+    if who is not None:
+        entry["who"] = requests.text(who, name="who")
     return account._append(entry, sketches=sketches)
 
 
@@ -54,7 +57,7 @@ class RegisteredSource:
     is_sketched: bool
 
 
-def registered(account: "Account") -> dict[str, RegisteredSource]:
+def registered(account: "AccountCustody") -> dict[str, RegisteredSource]:
     """See :meth:`Account.registered`."""
     with account._session.read() as snapshot:
         known, types, sketches = (
@@ -71,6 +74,6 @@ def registered(account: "Account") -> dict[str, RegisteredSource]:
     }
 
 
-def versions(account: "Account") -> dict[str, str]:
+def versions(account: "AccountCustody") -> dict[str, str]:
     """See :meth:`Account.sources`."""
     return {name: source.version for name, source in registered(account).items()}

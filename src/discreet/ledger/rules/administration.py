@@ -1,4 +1,4 @@
-"""Rules of entries of custodians: ledgers, keys, witnesses, accounts, sources, limits, grants."""
+"""Rules of entries of custodians: ledgers, keys, witnesses, accounts, sources, limits, policies."""
 
 import json
 from base64 import b64decode
@@ -16,10 +16,12 @@ from discreet.ledger.verifier import LOG, parse_checkpoint, parse_vkey, rotation
 
 __all__ = [
     "account",
+    "act",
     "budget",
     "clock",
     "grant",
     "ledger",
+    "policy",
     "rollback",
     "rotate",
     "source",
@@ -78,8 +80,7 @@ def account(entry: Entry, state: State, cost: Cost) -> Effects:
     definition = Definition.read(text)
     if definition.total.neighbours is not definition.neighbours:
         raise LedgerError("an account and its budget must have the same neighbours.")
-    if definition.policy == "wait" and definition.unit.period is None:
-        raise LedgerError("only an account whose unit has a period can wait for the next one.")
+    _check_waiting(definition)
     facts: dict[str, Value] = {f"account/{name}": text}
     if definition.is_folded:
         facts[f"spelling/{fold(name)}"] = name
@@ -88,6 +89,11 @@ def account(entry: Entry, state: State, cost: Cost) -> Effects:
         facts |= _registered(state, str(name), source, entry)
     facts |= _contents(state, str(name), sources)
     return Effects({**facts, **_kept_apart(state, str(name), entry)})
+
+
+def _check_waiting(definition: Definition) -> None:
+    if definition.policy == "wait" and definition.unit.period is None:
+        raise LedgerError("only an account whose unit has a period can wait for the next one.")
 
 
 def _alike(name: str, state: State) -> tuple[str, ...]:
@@ -193,6 +199,23 @@ def grant(entry: Entry, state: State, cost: Cost) -> Effects:
         raise LedgerError("a grant must keep the kind and the units of what was counted.")
     old.widened(new.guarantee)  # refuses to take something back
     return Effects({f"account/{definition.name}": definition.with_line(line, new).text()})
+
+
+def policy(entry: Entry, state: State, cost: Cost) -> Effects:
+    """Change what happens at exhaustion, and remember what it was: declarations may state that."""
+    before = state.definition(entry["account"])
+    after = before.with_policy(entry["policy"])
+    _check_waiting(after)
+    place = f"policies/{before.name}"
+    known = {*read_json(state.text(place) or "[]"), before.policy}
+    return Effects({f"account/{before.name}": after.text(), place: json.dumps(sorted(known))})
+
+
+def act(entry: Entry, state: State, cost: Cost) -> Effects:
+    """Put on record what a custodian did that changes no budget, perhaps about an account."""
+    if "account" in entry:
+        state.definition(entry["account"])  # refuses one that is not there
+    return Effects()
 
 
 def clock(entry: Entry, state: State, cost: Cost) -> Effects:

@@ -145,6 +145,12 @@ class Definition:
         _remember(made.text(), made)
         return made
 
+    def with_policy(self, policy: Policy) -> "Definition":
+        """Return the definition with another policy."""
+        made = replace(self, policy=policy, _drawn={})
+        _remember(made.text(), made)
+        return made
+
     def budgets(
         self, *, who: str | None, purpose: str | None, periods: Sequence[str], time: str
     ) -> list[tuple[str, str, FilterRules]]:

@@ -10,14 +10,28 @@ from discreet.ledger.rules.definition import EACH, FOLDED, POLICIES, Line
 from discreet.ledger.rules.entry import FORMAT, Entry
 from discreet.privacy import Neighbours
 
-__all__ = ["ACCOUNT_NAME", "NAME", "PAID", "REASON", "check_form", "is_line", "is_name", "is_time"]
+__all__ = [
+    "ACCOUNT_NAME",
+    "NAME",
+    "PAID",
+    "REASON",
+    "SUBJECT",
+    "check_form",
+    "is_act",
+    "is_line",
+    "is_name",
+    "is_time",
+]
 
 NAME: Final = 200  # characters at most
 ACCOUNT_NAME: Final = 100
 REASON: Final = 1000
+SUBJECT: Final = 128
+_ACT_NAME: Final = 40
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
 _HASH = re.compile(r"[0-9a-f]{64}")
+_ACT = re.compile(r"[a-z]+\.[a-z]+", re.ASCII)
 Check = Callable[[Any], bool]
 
 
@@ -50,6 +64,16 @@ def is_line(value: object) -> bool:
         return line.name == value and all(one in (None, EACH) or is_name(one) for one in named)
     except ValueError:
         return False
+
+
+def is_act(value: object) -> bool:
+    """Say whether this names what a custodian did: what it was about, a dot, what was done.
+
+    >>> is_act("key.revoked"), is_act("revoked"), is_act("Key.revoked")
+    (True, False, False)
+    """
+    is_short = type(value) is str and len(value) <= _ACT_NAME
+    return is_short and _ACT.fullmatch(str(value)) is not None
 
 
 def _is_account(value: object) -> bool:
@@ -87,6 +111,10 @@ def _is_string(value: object) -> bool:
 
 def _is_reason(value: object) -> bool:
     return is_name(value, REASON)
+
+
+def _is_subject(value: object) -> bool:
+    return is_name(value, SUBJECT)
 
 
 def _are_periods(value: Any) -> bool:
@@ -166,6 +194,10 @@ PAID: Final[Mapping[str, Check]] = {
 }
 
 _FORMS: Final[Mapping[str, _Form]] = {
+    "act": _Form(
+        {**_EVERY, "act": is_act, "subject": _is_subject, "who": is_name},
+        {"account": _is_account, "reason": _is_reason},
+    ),
     "account": _Form(
         {
             **_EVERY,
@@ -176,9 +208,14 @@ _FORMS: Final[Mapping[str, _Form]] = {
             "sources": _are_sources,
             "unit": _is_dict,
         },
-        {"matches": _are_accounts, "names": _one_of(FOLDED), "override": _is_reason},
+        {
+            "matches": _are_accounts,
+            "names": _one_of(FOLDED),
+            "override": _is_reason,
+            "who": is_name,
+        },
     ),
-    "budget": _Form({**_OF_ACCOUNT, "filter": _is_dict, "line": is_line}),
+    "budget": _Form({**_OF_ACCOUNT, "filter": _is_dict, "line": is_line}, {"who": is_name}),
     "charge": _Form(PAID, {"periods": _are_periods, "query": _is_hash}),
     "clock": _Form({**_EVERY, "reason": _is_reason, "who": is_name}),
     "grant": _Form(
@@ -198,6 +235,9 @@ _FORMS: Final[Mapping[str, _Form]] = {
             "testing": _one_of(True, False),
             "vkey": _is_string,
         }
+    ),
+    "policy": _Form(
+        {**_OF_ACCOUNT, "policy": _one_of(*POLICIES), "reason": _is_reason, "who": is_name}
     ),
     "reask": _Form(
         {
@@ -230,7 +270,7 @@ _FORMS: Final[Mapping[str, _Form]] = {
     "settle": _Form({**_OF_ACCOUNT, "after": _are_balances, "job": _is_count}),
     "source": _Form(
         {**_OF_ACCOUNT, "source": _is_source},
-        {"matches": _are_accounts, "override": _is_reason},
+        {"matches": _are_accounts, "override": _is_reason, "who": is_name},
     ),
     "spend": _Form({**_OF_ACCOUNT, "after": _are_balances, "job": _is_count, "steps": _are_steps}),
     "withdraw": _Form({**_OF_ACCOUNT, "opened": _is_count, "reason": _is_reason, "who": is_name}),

@@ -15,11 +15,13 @@ __all__ = ["RULES"]
 
 RULES: Final[Mapping[str, Rule]] = {
     "account": administration.account,
+    "act": administration.act,
     "budget": administration.budget,
     "charge": spending.charge,
     "clock": administration.clock,
     "grant": administration.grant,
     "ledger": administration.ledger,
+    "policy": administration.policy,
     "reask": releases.reask,
     "release": releases.release,
     "reserve": spending.reserve,

@@ -21,7 +21,7 @@ from discreet.ledger.rules.state import State, Value
 __all__ = ["check_unused", "withdraw"]
 
 SOON: Final = 10_000  # entries after which an account is no longer one that was opened by mistake
-_UNPAID: Final = ("source", "budget", "grant")
+_UNPAID: Final = ("act", "budget", "grant", "policy", "source")
 
 
 def withdraw(entry: Entry, state: State, cost: Cost) -> Effects:
@@ -32,6 +32,7 @@ def withdraw(entry: Entry, state: State, cost: Cost) -> Effects:
     facts: dict[str, Value] = {
         f"account/{name}": None,
         f"apart/{name}": None,
+        f"policies/{name}": None,
         f"withdrawn/{fold(name)}": str(entry["index"]),
     }
     if definition.is_folded:

@@ -43,6 +43,7 @@ def attached(
     before: Sources | None = None,
     is_sampled: bool = True,
     override: str | None = None,
+    who: str | None = None,
 ) -> Account:
     """Return the account of a declaration, made where there is none, with its sources registered.
 
@@ -50,7 +51,12 @@ def attached(
     was spent stay. Whoever protects the same data, or a copy of it, under another name is refused
     by the ledger unless ``override`` says why. ``before`` is what the tables were until now, where
     a question notices that they changed: that is never refused. Not ``is_sampled``, the samples by
-    which copies are known stay those of an earlier version.
+    which copies are known stay those of an earlier version. ``who`` protects them is put on record
+    with what is registered, where somebody does and says so.
+
+    What happens at exhaustion is for the ledger to say: a custodian may change it. A declaration
+    states what it was when the data was protected, so it may state any policy that the account has
+    had; one that it never had is a mistake, and refused.
     """
     private = [one for one in opened.values() if not one.is_public]
     name = declaration.account or declaration.name
@@ -69,6 +75,7 @@ def attached(
                 for one in private
             ],
             override=override,
+            who=who,
         )
     account = ledger[name]
     _check_terms(account, declaration)
@@ -92,7 +99,7 @@ def attached(
                 raise
         if before is not None and one.name in before:
             registration["identities"] += before[one.name].identities
-        account.register(**registration, override=override)
+        account.register(**registration, override=override, who=who)
     return account
 
 
@@ -101,7 +108,6 @@ def _check_terms(account: Account, declaration: Declaration) -> None:
         ("unit", declaration.unit, account.unit),
         ("neighbours", declaration.neighbours, account.neighbours),
         ("guarantee", declaration.guarantee, account.guarantee),
-        ("policy", declaration.policy or account.policy, account.policy),
     ):
         if said != found:
             raise ParameterError(
@@ -110,6 +116,14 @@ def _check_terms(account: Account, declaration: Declaration) -> None:
                 "widen the budget with: discreet ledger grant",
                 parameter=what,
             )
+    stated = declaration.policy
+    if stated is not None and stated not in account.policies:
+        raise ParameterError(
+            f"account {account.name!r} has the policy {account.policy}, not {stated}. The ledger "
+            "says what happens at exhaustion; a custodian can change it with: discreet ledger "
+            "policy",
+            parameter="policy",
+        )
 
 
 def _version(ledger: Ledger, source: DataSource) -> str:

@@ -16,7 +16,12 @@ Periods = str | Sequence[str] | None
 
 
 class OfferFields(TypedDict, total=False):
-    """The fields of an :class:`Offer`, as the keywords that every question takes."""
+    """The fields of an :class:`Offer`, as the keywords that every question takes.
+
+    >>> fields: OfferFields = {"share": "5%", "purpose": "a report"}
+    >>> Offer(**fields).share
+    Fraction(1, 20)
+    """
 
     epsilon: Number | None
     delta: Number | None
@@ -29,6 +34,7 @@ class OfferFields(TypedDict, total=False):
     periods: Periods
     who: str | None
     purpose: str | None
+    key: str | None
 
 
 @final
@@ -51,7 +57,8 @@ class Offer:
 
     ``who`` asks, and for which ``purpose``; left out, it is as the tables were opened. ``periods``
     lists the periods of the data that are asked about, where a unit is protected in each period
-    by itself.
+    by itself. A request that is repeated with the same ``key`` is never charged twice, also when
+    its answer was lost: then it is refused with :class:`discreet.errors.AlreadyCharged`.
 
     Every question takes an offer, or its fields as keywords: ``T.sql(question, epsilon=0.5)``.
 
@@ -74,6 +81,7 @@ class Offer:
     periods: Periods = None
     who: str | None = None
     purpose: str | None = None
+    key: str | None = None
 
     @property
     def labels(self) -> Sequence[str] | None:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, TypeVar, final
+from time import monotonic
+from typing import Any, TypeAlias, TypeVar, final
 
 import numpy as np
 
 from discreet._json import read_json
 from discreet.accounting import Loss
-from discreet.errors import BudgetExceeded, DataError, LedgerUnavailable
+from discreet.errors import AlreadyCharged, BudgetExceeded, DataError, LedgerUnavailable
 from discreet.ledger import Account, Receipt, charged, delta_beside
 from discreet.noise import Source
 from discreet.tables.engines.progress import time_limit
@@ -35,6 +36,8 @@ from discreet.tables.results.result import Result
 
 __all__ = [
     "Asker",
+    "OnPaid",
+    "OnReady",
     "answer",
     "cost_of",
     "facts_of",
@@ -45,6 +48,7 @@ __all__ = [
     "made",
     "notes_of",
     "paid",
+    "put_on_record",
     "recalled",
     "reread",
     "run_charged",
@@ -52,6 +56,8 @@ __all__ = [
 
 
 T = TypeVar("T")
+OnPaid: TypeAlias = Callable[[int], float | None]
+OnReady: TypeAlias = Callable[[], None]
 
 
 @final
@@ -60,7 +66,10 @@ class Asker:
     """Who asks what of which data: the same for every question of a call.
 
     The offer says who asks and for which purpose. ``counted`` tells how many rows tables have at
-    most, as far as that was released before.
+    most, as far as that was released before. ``on_paid`` is called between charge and data, with
+    the number of releases that were paid for, and returns how many seconds they may take; ``ends``
+    is the time on the clock that follows. ``on_ready`` is called between the answer and its record:
+    whoever sees the ledger learns there when it was ready, and asking again recalls it.
     """
 
     account: Account
@@ -71,6 +80,14 @@ class Asker:
     source: Source
     seconds: float | None = None
     counted: Mapping[str, int] = field(default_factory=dict)
+    on_paid: OnPaid | None = None
+    on_ready: OnReady | None = None
+    ends: float | None = None
+
+    @property
+    def who(self) -> str:
+        """The name that the account gets."""
+        return str(self.offer.who)
 
     @property
     def confidence(self) -> Fraction:
@@ -92,6 +109,12 @@ class Asker:
         return {
             "who": self.offer.who, "purpose": self.offer.purpose, "periods": self.offer.periods,
         }  # fmt: skip
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long a statement may take from now on."""
+        left = None if self.ends is None else self.ends - monotonic()
+        return min((one for one in (self.seconds, left) if one is not None), default=None)
 
     @property
     def charge_fields(self) -> dict[str, Any]:
@@ -154,8 +177,15 @@ def paid(prepared: Prepared, asker: Asker) -> tuple[Released, Result]:
     query = fingerprinted(prepared, asker.catalog)
     receipt, _, (released,) = run_charged(query, prepared.price.loss, (prepared,), asker)
     result = made(prepared, released, asker, receipt)
-    receipt = asker.account.record(receipt, result.to_json(), plan=query)
-    return released, replace(result, receipt=receipt)
+    return released, put_on_record(result, query, asker)
+
+
+def put_on_record(result: Result, query: str, asker: Asker) -> Result:
+    """Return an answer with the receipt of its release, which commits to it."""
+    kept = result.to_json()
+    if asker.on_ready is not None:
+        asker.on_ready()
+    return replace(result, receipt=asker.account.record(result.receipt, kept, plan=query))
 
 
 def run_charged(
@@ -179,8 +209,14 @@ def run_charged(
             raise DataError(f"{error} Nothing was spent.") from None
         # Charged before data is touched: a crash from here on wastes budget, and leaks nothing.
         receipt = asker.account.charge(
-            loss, query=query, source=asker.source, **asker.charge_fields
+            loss, query=query, source=asker.source, key=asker.offer.key, **asker.charge_fields
         )
+        if receipt.is_repeated:  # and noise drawn then, which a second draw could be compared with
+            raise AlreadyCharged(entry=receipt.index)
+        if asker.on_paid is not None:
+            allowed = asker.on_paid(len(parts))
+            ends = None if allowed is None else monotonic() + allowed
+            asker = replace(asker, ends=ends)
         ran: list[Prepared] = []
         released: list[Released] = []
         for part in parts:
@@ -205,7 +241,7 @@ def _ran(prepared: Prepared, asker: Asker) -> Released:
 def in_time(work: Callable[[], T], asker: Asker) -> T:
     """Return what something gives that is paid for, unless it takes longer than is allowed."""
     try:
-        with time_limit(asker.seconds):
+        with time_limit(asker.seconds_left):
             return work()
     except DataError as error:
         message = f"{error} The charge stands, since data may have been read."

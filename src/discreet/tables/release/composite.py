@@ -1,7 +1,7 @@
 """Answer a question over released answers: charge for all parts at once, run them, then compute."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from discreet.tables.model.scalar import Literal
 
-__all__ = ["answer_composite", "fingerprint"]
+__all__ = ["answer_composite", "fingerprint", "keys_shown"]
 
 
 def answer_composite(prepared: PreparedComposite, asker: answering.Asker) -> Result:
@@ -42,8 +42,7 @@ def answer_composite(prepared: PreparedComposite, asker: answering.Asker) -> Res
     except BudgetExceeded as refusal:
         raise saying_what_fits(refusal, prepared, asker) from None
     result = _made(replace(prepared, parts=tuple(ran)), released, asker, receipt)
-    receipt = asker.account.record(receipt, result.to_json(), plan=query)
-    return replace(result, receipt=receipt)
+    return answering.put_on_record(result, query, asker)
 
 
 def fingerprint(prepared: Prepared | PreparedComposite, catalog: Catalog) -> str:
@@ -106,7 +105,7 @@ def _made(
     shown, rows = answering.in_time(
         lambda: outer_columns(prepared.composite, tables, asker.catalog, asker.engine), asker
     )
-    keys = _keys(prepared, shown)
+    keys = keys_shown(prepared.composite, shown)
     measures = {name: column for name, column in shown.items() if name not in keys}
     bars = _bars(prepared.composite, answers, measures, rows)
     bare = [n for n in measures if prepared.parts and np.isnan(bars["errors"][n]).all()]
@@ -164,12 +163,12 @@ def _bars(
     return bars
 
 
-def _keys(prepared: PreparedComposite, shown: "dict[str, pa.ChunkedArray]") -> tuple[str, ...]:
+def keys_shown(composite: Composite, shown: Iterable[str]) -> tuple[str, ...]:
     """Return the columns that are keys in some part, and in no part an aggregate."""
     found: list[str] = []
-    origins = prepared.composite.origins
+    origins = composite.origins
     for name in shown:
-        own = [(prepared.parts[i].query, n[name]) for i, n in origins.items() if name in n]
+        own = [(composite.parts[i], n[name]) for i, n in origins.items() if name in n]
         plain = [column in query.output.plain for query, column in own]
         if any(column in query.key_names for query, column in own) and not any(plain):
             found.append(name)

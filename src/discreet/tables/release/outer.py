@@ -24,14 +24,18 @@ if TYPE_CHECKING:
 __all__ = ["check_outer", "looked_up", "outer_columns"]
 
 
-def check_outer(composite: Composite, catalog: Catalog, engine: Engine) -> None:
-    """Refuse what cannot be computed of the released answers: names and types that do not fit."""
+def check_outer(
+    composite: Composite, catalog: Catalog, engine: Engine
+) -> "dict[str, pa.ChunkedArray]":
+    """Return the columns that an answer would have, as they look without rows.
+
+    What cannot be computed of released answers is refused: names and types that do not fit.
+    """
     try:
-        outer_columns(composite, [empty_answer(one) for one in composite.parts], catalog, engine)
+        none = [empty_answer(one) for one in composite.parts]
+        return outer_columns(composite, none, catalog, engine)[0]
     except DataError as error:
         why = str(error)
-    else:
-        return
     raise Refused(
         code="outer",
         line=1,

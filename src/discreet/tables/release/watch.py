@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from discreet._exact import Number
-from discreet.errors import ParameterError, SessionOver
+from discreet.errors import AlreadyCharged, ParameterError, SessionOver
 from discreet.ledger import Receipt
 from discreet.mechanisms import AboveThreshold, SparseVectorSession
 from discreet.privacy import Neighbours
@@ -130,8 +130,11 @@ def watched(
         monotone=asker.catalog.neighbours is not Neighbours.replace_one,
     )
     receipt = asker.account.charge(
-        mechanism.loss.group(members), source=asker.source, **asker.charge_fields
-    )
+        mechanism.loss.group(members), source=asker.source, key=asker.offer.key,
+        **asker.charge_fields,
+    )  # fmt: skip
+    if receipt.is_repeated:
+        raise AlreadyCharged(entry=receipt.index)
 
     def counts() -> "np.ndarray[Any, np.dtype[np.float64]]":
         now, asked = engine(), zip(queries, limits, strict=True)

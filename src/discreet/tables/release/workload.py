@@ -99,11 +99,18 @@ class Workload:
         lines.append(str(self.quote))
         return "\n".join(lines)
 
-    def release(self) -> list[Result]:
+    def release(
+        self,
+        *,
+        on_paid: answering.OnPaid | None = None,
+        on_ready: answering.OnReady | None = None,
+    ) -> list[Result]:
         """Pay for all and answer all, in the order in which they were asked.
 
         Refused as a whole where it does not fit. Each release is charged before its data is
         touched, so a crash in between keeps what was answered and charges nothing for the rest.
+        ``on_paid`` and ``on_ready`` are as for :meth:`discreet.tables.Protected.sql`, called for
+        each.
 
         >>> from discreet.testing import temporary_tables
         >>> with temporary_tables(epsilon=3) as T:
@@ -121,8 +128,11 @@ class Workload:
                 way_out=f"Plan fewer questions, or a smaller {quote.tightest.scarce}.",
             )
         results: dict[int, Result] = {}
-        for merged, prepared in self.parts:
-            released, whole = answering.paid(prepared, self.asker)
+        for number, (merged, prepared) in enumerate(self.parts):
+            key = None if self.asker.offer.key is None else f"{self.asker.offer.key}/{number}"
+            offer = replace(self.asker.offer, key=key)
+            asker = replace(self.asker, offer=offer, on_paid=on_paid, on_ready=on_ready)
+            released, whole = answering.paid(prepared, asker)
             for i, view in zip(merged.indices, merged.views, strict=True):
                 seen = replace(prepared, question=self.questions[i], query=view)
                 results[i] = answering.made(seen, released, self.asker, whole.receipt)

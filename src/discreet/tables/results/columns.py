@@ -25,6 +25,7 @@ _READERS: Final[dict[str, Callable[[Any], object]]] = {
 }
 _NUMERIC: Final = re.compile("u?int|float|double|halffloat|decimal")  # types of Arrow
 _INFINITE: Final = {"inf": math.inf, "-inf": -math.inf}
+_BARS: Final = {"error": "errors", "low": "lows", "high": "highs", "reliable": "reliable"}
 
 
 def column(values: Any, *, name: str) -> Array:
@@ -219,3 +220,21 @@ def to_arrow(values: Array) -> Any:
         "time": arrow.time64("us"),
     }
     return arrow.array(python(values), type=types.get(own))
+
+
+def with_bars(names: Sequence[str], keys: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Name the columns of a table of values with their error bars: each with its column and part.
+
+    >>> with_bars(["region", "n"], ["region"])[:3]
+    [('region', 'region', 'values'), ('n', 'n', 'values'), ('n_error', 'n', 'errors')]
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for name in names:
+        found[name] = (name, "values")
+        for suffix, part in _BARS.items() if name not in keys else ():
+            # A column of the question may have that name already: it keeps it.
+            own = f"{name}_{suffix}"
+            while own in names or own in found:
+                own += "_"
+            found[own] = (name, part)
+    return [(shown, name, part) for shown, (name, part) in found.items()]

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Result"]
 
-_SUFFIXES = ("error", "low", "high", "reliable")
-
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -166,17 +164,11 @@ class Result:
 
     def _all_columns(self, *, errors: bool) -> dict[str, Array]:
         """Name and list the columns of a table: values, and after each its error bars."""
+        if not errors:
+            return {name: self.values[name] for name in self.columns}
         table: dict[str, Array] = {}
-        for name in self.columns:
-            table[name] = self.values[name]
-            if errors and name not in self.keys:
-                parts = (self.errors, self.lows, self.highs, self.reliable)
-                for suffix, part in zip(_SUFFIXES, parts, strict=True):
-                    # A column of the question may have that name already: it keeps it.
-                    own = f"{name}_{suffix}"
-                    while own in self.columns or own in table:
-                        own += "_"
-                    table[own] = part[name]
+        for shown, name, part in columns.with_bars(self.columns, self.keys):
+            table[shown] = getattr(self, part)[name]
         return table
 
     def to_dicts(self, *, errors: bool = True) -> list[dict[str, Any]]:

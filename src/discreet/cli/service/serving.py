@@ -1,0 +1,125 @@
+"""``discreet serve``: run a gateway, try one on generated data, or check how one is set up."""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli.ledger.opening import place
+from discreet.cli.numbers import shown
+from discreet.cli.output import tell
+from discreet.cli.service.options import ConfigOption, place_of
+from discreet.errors import ParameterError
+
+if TYPE_CHECKING:
+    from discreet.service import Demo, Gateway, GatewaySettings
+
+__all__ = ["serve"]
+
+
+def serve(
+    config: ConfigOption = None,
+    host: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Where to listen.")] = None,
+    port: Annotated[int | None, typer.Option(metavar="N", help="For HTTP; 8000.")] = None,
+    pg_port: Annotated[
+        int | None, typer.Option(metavar="N", help="For PostgreSQL's protocol; none.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(metavar="N", help="Processes; 1.")] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Serve generated data.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Check the settings, open everything, and end.")
+    ] = False,
+) -> None:
+    """Serve protected tables over HTTP, and to PostgreSQL clients.
+
+    Settings come from a file, then DISCREET_SERVE_... in the environment, then options.
+
+    Example: [bold]discreet serve --demo[/bold]
+    """
+    from discreet.service import read_settings
+    from discreet.service import serve as run
+
+    given: dict[str, Any] = {"host": host, "port": port, "pg_port": pg_port, "workers": workers}
+    flags = {name: value for name, value in given.items() if value is not None}
+    if demo and config is not None:
+        raise ParameterError("say --demo or --config, not both.", parameter="demo")
+    with _place(config, demo=demo) as (place, made):
+        settings = read_settings(place, flags=flags)
+        if check:
+            _check(settings)
+            return
+        if made is not None:
+            _welcome(settings, made)
+        run(settings, config=place, flags=flags)
+
+
+@contextmanager
+def _place(config: Path | None, *, demo: bool) -> "Iterator[tuple[Path | None, Demo | None]]":
+    if not demo:
+        yield place_of(config), None
+        return
+    from discreet.service import make_demo
+
+    with TemporaryDirectory(prefix="discreet-demo-") as folder:
+        made = make_demo(Path(folder))
+        yield made.config, made
+
+
+def _welcome(settings: "GatewaySettings", demo: "Demo") -> None:
+    url = f"http://{settings.host}:{settings.port}"
+    tell(f"The gateway is at {url}, with generated salaries and people. Its logins:", bold=True)
+    for who, role in (("ana", "analyst"), ("chris", "custodian"), ("audrey", "auditor")):
+        tell(f"  {who:7} {role:10} {demo.keys[who]}")
+    tell("Ask it from another terminal:")
+    body = '{"question": "SELECT AVG(salary) AS pay FROM salaries", "epsilon": 0.5}'
+    tell(
+        f"  curl {url}/v1/datasets/salaries/query -H 'Authorization: Bearer {demo.keys['ana']}' \\"
+    )
+    tell(f"    -H 'Content-Type: application/json' -d '{body}'")
+    if settings.pg_port is not None:
+        user = demo.keys["ana"].split("_")[1]
+        tell(f"  PGPASSWORD={demo.keys['ana']} psql -h {settings.host} -p {settings.pg_port} \\")
+        tell(f"    -U {user} salaries")
+    tell("It ends with Ctrl-C, and its folder is gone then.")
+
+
+def _check(settings: "GatewaySettings") -> None:
+    """Open everything as a worker would, and say what is served and what to think of."""
+    from discreet.service import Gateway, check_servable
+
+    check_servable(settings)
+    gateway = Gateway.open(settings)
+    try:
+        for served in gateway.shelf:
+            waits = f"answers after {served.seconds:g} s" if served.seconds else "answers at once"
+            total = served.tables.account.guarantee
+            promised = f"epsilon {shown(total.epsilon)}, delta {shown(total.delta)}"
+            left = f"{math.floor(100 * served.tables.remaining)}% left"
+            tell(f"{served.tables.name}: {promised}, {left}, {waits}")
+        tell(f"ledger: {place(settings.ledger)}, {gateway.shelf.ledger.size} entries")
+        tell(f"records: {place(settings.records_location)}")
+        for note in _notes(settings, gateway):
+            tell(f"note: {note}")
+    finally:
+        gateway.close()
+    scheme = "http" if settings.certificate is None else "https"
+    address = f"{scheme}://{settings.host}:{settings.port}"
+    tell(f"The settings are sound. discreet serve would listen on {address}.")
+
+
+def _notes(settings: "GatewaySettings", gateway: "Gateway") -> Iterator[str]:
+    from discreet.service import all_keys
+
+    if any(not served.seconds for served in gateway.shelf):
+        yield "answer_after is 0: how long answers take tells about the data."
+    if settings.certificate is None and settings.public_url is None:
+        yield "there is no certificate, so it can be reached from this machine only."
+    custodians = [one for one in all_keys(gateway.records) if "custodian" in one.roles]
+    if not custodians and not settings.issuers:
+        yield "nobody can log in as custodian yet: discreet keys create NAME --role custodian"
+    if not gateway.shelf.names:
+        yield "nothing is served yet."

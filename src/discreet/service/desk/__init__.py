@@ -1,0 +1,1 @@
+"""What the gateway does for a login: quote, answer in public time, and look after datasets."""

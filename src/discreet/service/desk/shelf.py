@@ -1,0 +1,172 @@
+"""The datasets that a gateway serves: protected tables on one ledger, opened by name."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Lock
+from typing import final
+
+from discreet.errors import AccountNotFound, NotAllowed, ParameterError
+from discreet.ledger import Ledger
+from discreet.service.records.declarations import add_declaration, find_declarations
+from discreet.service.records.records import Records
+from discreet.service.settings.gateway import GatewaySettings
+from discreet.tables import Declaration, Protected, load, open_tables
+
+__all__ = ["Served", "Shelf"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """Protected tables, and after how many seconds one release of them is told."""
+
+    tables: Protected
+    seconds: float
+
+
+@final
+class Shelf:
+    """All that is served, on one ledger. Threads may share it."""
+
+    def __init__(self, ledger: Ledger, settings: GatewaySettings, records: Records) -> None:
+        self.ledger = ledger
+        self._settings, self._records = settings, records
+        self._served: dict[str, Served] = {}
+        self._lock = Lock()
+
+    @classmethod
+    def open(cls, settings: GatewaySettings, records: Records) -> "Shelf":
+        """Open the ledger and all datasets, or nothing."""
+        with ExitStack() as stack:
+            ledger = stack.enter_context(
+                Ledger.open(settings.ledger, key=settings.ledger_key, create=not _is_told(settings))
+            )
+            shelf = cls(ledger, settings, records)
+            stack.callback(shelf._close_tables)
+            for path in settings.datasets:
+                shelf.add(path)
+            shelf.catch_up()
+            unknown = sorted(set(settings.answers_after) - set(shelf.names))
+            if unknown:
+                raise ParameterError(
+                    f"answers_after speaks of {unknown[0]!r}, which is not served.",
+                    parameter="answers_after",
+                )
+            stack.pop_all()
+            return shelf
+
+    def add(self, path: Path, sources: Mapping[str, object] | None = None) -> Served:
+        """Open a declaration and serve it from now on."""
+        limits = load(path).resources
+        if self._settings.memory is not None:
+            limits = replace(limits, memory=self._settings.memory)
+        tables = open_tables(path, ledger=self.ledger, sources=sources, resources=limits)
+        return self.put(tables)
+
+    def register(self, text: str, *, who: str) -> str:
+        """Protect what a custodian declares, serve it, and let the other workers know."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "declaration.toml"
+            path.write_text(text, encoding="utf-8")
+            declaration = load(path)
+            if declaration.name in self._served:
+                raise ParameterError(
+                    f"a dataset {declaration.name!r} is served already.", parameter="name"
+                )
+            served = self.add(path, self._sources(declaration))
+        try:
+            add_declaration(self._records, declaration.name, text, who=who)
+        except BaseException:
+            self._withdraw(served)  # or this worker alone would serve it, until it ends
+            raise
+        return served.tables.name
+
+    def catch_up(self, *, on_error: Callable[[Exception], None] | None = None) -> None:
+        """Serve what was registered with other workers meanwhile.
+
+        What cannot be served keeps nothing else from being served where ``on_error`` is given.
+        """
+        for name, text in find_declarations(self._records).items():
+            if name in self._served:
+                continue
+            try:
+                with tempfile.TemporaryDirectory() as folder:
+                    path = Path(folder) / "declaration.toml"
+                    path.write_text(text, encoding="utf-8")
+                    self.add(path, self._sources(load(path)))
+            except Exception as error:
+                if on_error is None:
+                    raise
+                on_error(error)
+
+    def _sources(self, declaration: Declaration) -> dict[str, object]:
+        """Return where the tables of a declaration are: in the data folder, nowhere else."""
+        folder = self._settings.data
+        if folder is None:
+            raise NotAllowed(
+                "this gateway takes no datasets over HTTP. Set data to the folder that they may "
+                "come from."
+            )
+        if declaration.ledger is not None:
+            raise ParameterError("a gateway has one ledger: leave it out.", parameter="ledger")
+        found: dict[str, object] = {}
+        for name, table in {**declaration.tables, **declaration.public}.items():
+            place = (folder / (table.source or "")).resolve()
+            is_inside = place != folder.resolve() and place.is_relative_to(folder.resolve())
+            if table.source is None or "://" in table.source or not is_inside:
+                raise ParameterError(
+                    f"the source of {name!r} must be a file in the gateway's data folder.",
+                    parameter="source",
+                )
+            found[name] = str(place)
+        return found
+
+    def put(self, tables: Protected) -> Served:
+        """Serve tables that are open."""
+        served = Served(tables=tables, seconds=self._settings.seconds_of(tables.name))
+        with self._lock:
+            if tables.name in self._served:
+                tables.close()
+                raise ParameterError(
+                    f"a dataset {tables.name!r} is served already.", parameter="datasets"
+                )
+            self._served[tables.name] = served
+        return served
+
+    def _withdraw(self, served: Served) -> None:
+        with self._lock:
+            del self._served[served.tables.name]
+        served.tables.close()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all datasets, sorted."""
+        return sorted(self._served)
+
+    def __getitem__(self, name: str) -> Served:
+        try:
+            return self._served[name]
+        except KeyError:
+            raise AccountNotFound(
+                "there is no dataset of this name that this login may see."
+            ) from None
+
+    def __iter__(self) -> Iterator[Served]:
+        return iter(list(self._served.values()))
+
+    def close(self) -> None:
+        """Close all tables and the ledger."""
+        self._close_tables()
+        self.ledger.close()
+
+    def _close_tables(self) -> None:
+        for one in self:
+            one.tables.close()
+
+
+def _is_told(settings: GatewaySettings) -> bool:
+    """Whether the ledger is to be there: a mistyped address must not begin new budgets."""
+    return bool(settings.datasets)

@@ -1,0 +1,1 @@
+"""What each route does, by the kind of its visitors."""

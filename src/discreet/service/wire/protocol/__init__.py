@@ -1,0 +1,1 @@
+"""Messages of PostgreSQL's protocol, version 3: bytes to values and back, no more."""

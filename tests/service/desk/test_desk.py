@@ -1,0 +1,122 @@
+"""Keys, threads, datasets and outages at the desk."""
+
+import asyncio
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from gateway_sites import people
+
+from discreet.errors import LedgerUnavailable
+from discreet.service import Gateway, Role
+from discreet.service.desk import shelf
+from discreet.service.desk.desk import _named
+from discreet.service.identity.login import Login
+from discreet.service.web.problems import problem_of
+from discreet.service.wire.protocol.failures import failure_of
+from discreet.tables import Offer
+
+COUNT = "SELECT COUNT(*) AS n FROM people"
+
+
+def login(who):
+    return Login(who=who, roles=frozenset({Role.ANALYST}))
+
+
+def test_no_two_logins_have_a_request_in_common():
+    offers = [
+        _named(Offer(epsilon=1, key=key), login(who)).key
+        for who, key in [("ana", "b/c"), ("ana/b", "c"), ("release", "2"), ("a", "na/b/c")]
+    ]
+    assert len(set(offers)) == len(offers)
+
+
+def test_a_login_cannot_take_the_keys_of_the_ledger(site):
+    """The entry that puts the answer of charge 3 on record has the key release/3."""
+    gateway = Gateway.open(site.settings)
+
+    async def both():
+        first = await gateway.desk.answer(
+            login("release"), "people", COUNT, Offer(epsilon=0.1, key="4")
+        )
+        second = await gateway.desk.answer(login("ben"), "people", COUNT, Offer(epsilon=0.2))
+        return first, second
+
+    try:
+        answers = asyncio.run(both())
+    finally:
+        gateway.close()
+    assert [len(one.receipt.entries) for one in answers] == [2, 2]
+
+
+def test_what_is_free_takes_no_thread_from_what_is_paid_for(site):
+    gateway = Gateway.open(site.settings)
+    go_on = threading.Event()
+
+    async def asked():
+        loop = asyncio.get_running_loop()
+        for _ in range(200):
+            loop.run_in_executor(gateway._pool, go_on.wait)
+        try:
+            async with asyncio.timeout(20):
+                return await gateway.desk.answer(login("ana"), "people", COUNT, Offer(epsilon=0.1))
+        finally:
+            go_on.set()
+
+    try:
+        assert len(asyncio.run(asked())) == 1
+    finally:
+        gateway.close()
+
+
+@pytest.mark.parametrize("may_be_recorded", [False, True])
+def test_an_outage_tells_no_place_but_to_the_log(caplog, may_be_recorded):
+    error = LedgerUnavailable("/srv/secret.db is full", may_be_recorded=may_be_recorded)
+    told = problem_of(error).body.decode() + str(failure_of(error).fields())
+    assert "secret.db" not in told
+    assert ("Nothing was spent" not in told) == may_be_recorded
+    assert "secret.db" in caplog.text
+
+
+def declared(site, name, *, first):
+    """Declare other people, with numbers of their own."""
+    table = people(seed=first)
+    numbers = pa.array(np.arange(first, first + len(table)))
+    pq.write_table(table.set_column(0, "person", numbers), site.folder / "data" / f"{name}.parquet")
+    text = (site.folder / "others.toml").read_text()
+    return text.replace("data/others.parquet", "others.parquet").replace("others", name)
+
+
+def test_what_is_not_kept_is_not_served(site, monkeypatch):
+    def fails(*args, **more):
+        raise LedgerUnavailable("no room")
+
+    gateway = Gateway.open(site.settings)
+    try:
+        more = declared(site, "more", first=1000)
+        with monkeypatch.context() as broken:
+            broken.setattr(shelf, "add_declaration", fails)
+            with pytest.raises(LedgerUnavailable):
+                gateway.shelf.register(more, who="chris")
+        assert gateway.shelf.names == ["others", "people"]
+        gateway.shelf.register(more, who="chris")
+        assert gateway.shelf.names == ["more", "others", "people"]
+    finally:
+        gateway.close()
+
+
+def test_one_dataset_that_is_broken_keeps_no_other_from_being_served(site):
+    first, second = Gateway.open(site.settings), Gateway.open(site.settings)
+    try:
+        first.shelf.register(declared(site, "broken", first=1000), who="chris")
+        first.shelf.register(declared(site, "later", first=2000), who="chris")
+        (site.folder / "data" / "broken.parquet").unlink()
+        noted = []
+        second.shelf.catch_up(on_error=noted.append)
+        assert second.shelf.names == ["later", "others", "people"]
+        assert len(noted) == 1
+    finally:
+        first.close()
+        second.close()

@@ -1,0 +1,123 @@
+"""How long answers take tells nothing of one person, not even of one with a million rows.
+
+Two gateways serve the same people in processes of their own, one of them with a person more who
+has a million rows. Both are asked the same, in random order, each question once. An attacker who
+sees the times of both may choose the best threshold afterwards: what it gains over guessing is the
+largest gap between the two empirical distributions. For times of one law that gap exceeds ``BAND``
+with probability at most ``FALSE_ALARM`` (Dvoretzky-Kiefer-Wolfowitz with Massart's constant, for
+either sample, so half of the band for each). Controls are two gateways with the same data: what the
+machine does to both passes there, or the test says nothing. Without public times the same attack
+wins every time, so the test would notice a leak of a third of the answers or more.
+"""
+
+import concurrent.futures
+import contextlib
+import http.client
+import json
+import math
+import random
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from gateway_sites import QUERY, make_site, people, processes
+
+pytestmark = pytest.mark.slow
+FALSE_ALARM = 1e-6
+EACH = 500
+BAND = 2 * math.sqrt(math.log(4 / FALSE_ALARM) / (2 * EACH))
+MONSTER = 1_000_000
+PUBLIC = 0.5  # seconds
+ATTACKERS = 4
+# Everything that a question can make of many rows: a function of each, groups, a join of two.
+QUESTION = (
+    "SELECT region, COUNT(*) AS n, SUM(CLAMP(SQRT(age + income + {number}), 0, 1000)) AS s "
+    "FROM people WHERE SIN(income) > -2 GROUP BY region"
+)
+
+
+def with_monster():
+    """Return the people, and one more with a million rows."""
+    dice = np.random.default_rng(5)
+    more = {
+        "person": np.full(MONSTER, 10_000),
+        "age": dice.integers(18, 90, MONSTER),
+        "region": dice.choice(["north", "south"], MONSTER),
+        "income": dice.integers(0, 100_000, MONSTER),
+    }
+    return pa.concat_tables([people(), pa.table(more)])
+
+
+def timed(sites, *, answer_after, each):
+    """Return the seconds that each gateway took for the same questions; a miss takes for ever."""
+    with contextlib.ExitStack() as stack:
+        ports = [
+            stack.enter_context(
+                processes(site, workers=1, answer_after=answer_after, most_misses=10**6)
+            )[0]
+            for site in sites
+        ]
+        seconds = [[] for _ in sites]
+        order = [(which, number) for which in range(len(sites)) for number in range(each)]
+        random.SystemRandom().shuffle(order)
+        for which, number in [(which, each + n) for which in range(len(sites)) for n in range(5)]:
+            asked(sites[which], ports[which], number)
+        with concurrent.futures.ThreadPoolExecutor(ATTACKERS) as crowd:
+            found = crowd.map(lambda one: asked(sites[one[0]], ports[one[0]], one[1]), order)
+            for (which, _), took in zip(order, found, strict=True):
+                seconds[which].append(took)
+    return seconds
+
+
+def asked(site, port, number):
+    """Return how long one answer took, as its asker sees it."""
+    body = json.dumps({"question": QUESTION.format(number=number), "epsilon": 1e-4})
+    header = {
+        "Authorization": f"Bearer {site.keys['ana']}",
+        "Content-Type": "application/json",
+    }
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.connect()
+        began = time.perf_counter()
+        connection.request("POST", QUERY, body, header)
+        answer = connection.getresponse()
+        answer.read()
+        took = time.perf_counter() - began
+    finally:
+        connection.close()
+    assert answer.status in (200, 504)
+    return took if answer.status == 200 else math.inf
+
+
+def advantage(first, second):
+    """Return the gap between two empirical distributions: what the best threshold gains."""
+    places = np.sort(np.concatenate([first, second]))
+    ranks = [
+        np.searchsorted(np.sort(one), places, side="right") / len(one) for one in (first, second)
+    ]
+    return float(np.abs(ranks[0] - ranks[1]).max())
+
+
+@pytest.fixture
+def sites(tmp_path):
+    data = {"without": people(), "with": with_monster(), "control": people()}
+    made = {}
+    for name, table in data.items():
+        (tmp_path / name).mkdir()
+        made[name] = make_site(tmp_path / name, data=table, epsilon=1000)
+    return made
+
+
+def test_public_times_hide_a_person_of_a_million_rows(sites, record_property):
+    seen = timed([sites["without"], sites["with"]], answer_after=0.0, each=60)
+    gained = {"without public times": advantage(*seen)}
+    without, monster, control = timed(list(sites.values()), answer_after=PUBLIC, each=EACH)
+    gained |= {"with": advantage(without, monster), "in controls": advantage(without, control)}
+    for name, one in gained.items():
+        record_property(name, one)
+    # The attack works where nothing hides the time, also on a busy machine.
+    assert gained["without public times"] > 2 * BAND, gained
+    assert gained["in controls"] <= BAND, gained
+    assert gained["with"] <= BAND, gained
