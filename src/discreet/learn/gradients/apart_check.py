@@ -18,6 +18,7 @@ from discreet.errors import ParameterError
 from discreet.learn.following.batch_tree import contrasting, leaves, made_up, with_leaves
 from discreet.learn.following.calls.chance import chance_of, seed_all
 from discreet.learn.gradients.loss_function import LossFunction
+from discreet.learn.norms.dispatch import without_tf32
 
 UNITS: Final = 3
 KEPT: Final = (0, 1)  # who keep their rows in turn: others come later, or before as well
@@ -29,6 +30,7 @@ Own = list[Tensor]
 """What is one unit's: its losses, and the gradient of each parameter."""
 
 
+@without_tf32()  # which makes an error of 1e-7 one of 1e-3, wherever it passes a border
 def check_apart(
     model: nn.Module,
     parameters: tuple[Tensor, ...],

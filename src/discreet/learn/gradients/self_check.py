@@ -135,7 +135,7 @@ def _rounding(engine: "GradientEngine", bits: int) -> float:
     """Return how far two runs may be apart that differ in other units' rows alone.
 
     On a CPU the numbers are the same. A GPU may add in another order each time, and a sum that is
-    cut to few bits then moves by one of them.
+    cut to few bits by autocast then moves by one of them.
     """
     buffer = engine.flat.buffer
     if bits < 32:

@@ -6,9 +6,10 @@ sums; float32 accumulates 16-bit and 32-bit input, float64 its own.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, wraps
 from importlib.util import find_spec
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
@@ -26,6 +27,7 @@ __all__ = [
     "triton_precision",
     "underflow",
     "wide",
+    "without_tf32",
 ]
 
 # What an intermediate result may take. A CPU wants it near its caches: measured on 3 x 3
@@ -94,6 +96,35 @@ def allows_tf32(is_convolution: bool) -> bool:
     except RuntimeError:  # the newer settings are in use, and torch refuses to mix them
         settings = backend.conv if is_convolution else backend
         return bool(settings.fp32_precision == "tf32")
+
+
+@contextmanager
+def without_tf32() -> Iterator[None]:
+    """Let float32 products be whole, whatever the user lets them be rounded to."""
+    cudnn: Any = torch.backends.cudnn
+    kinds: list[Any] = [torch.backends.cuda.matmul]
+    kinds += [getattr(cudnn, name, None) for name in ("conv", "rnn")]
+    newer = [(kind, kind.fp32_precision) for kind in kinds if hasattr(kind, "fp32_precision")]
+    try:
+        products, others = torch.get_float32_matmul_precision(), cudnn.allow_tf32
+    except RuntimeError:  # the newer settings are in use, and torch refuses to mix them
+        try:
+            for kind, _ in newer:
+                kind.fp32_precision = "ieee"
+            yield
+        finally:
+            for kind, precision in newer:
+                kind.fp32_precision = precision
+        return
+    try:
+        torch.set_float32_matmul_precision("highest")
+        cudnn.allow_tf32 = False
+        yield
+    finally:
+        torch.set_float32_matmul_precision(products)
+        cudnn.allow_tf32 = others
+        for kind, precision in newer:  # "none" is not the same as what it stands for
+            kind.fp32_precision = precision
 
 
 def chunks(a: Tensor, b: Tensor, *, numbers: int) -> Iterator[tuple[Tensor, Tensor]]:
