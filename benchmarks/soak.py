@@ -36,7 +36,7 @@ import pyarrow.parquet as pq
 
 import discreet
 from discreet.errors import DiscreetError, LedgerUnavailable
-from discreet.tables import open_tables
+from discreet.tables import Protected, open_tables
 
 PEOPLE, EPSILON, DISK = 20_000, 0.01, 4 << 30
 KINDS = (
@@ -67,7 +67,7 @@ def ask_for_long(place: Path, notes: Path, *, threads: int, until: float, seed: 
     """Ask from several threads of this process, and note what became of each question."""
     warnings.simplefilter("ignore")
     number = itertools.count()
-    with notes.open("a", buffering=1) as out, open_tables(place) as tables:
+    with notes.open("a", buffering=1) as out, opened(place) as tables:
 
         def ask() -> None:
             while time.time() < until:
@@ -93,6 +93,15 @@ def ask_for_long(place: Path, notes: Path, *, threads: int, until: float, seed: 
             one.start()
         for one in at_work:
             one.join()
+
+
+def opened(place: Path) -> Protected:
+    """Open the tables, which may write an entry, when the ledger's disk has room."""
+    while True:
+        try:
+            return open_tables(place)
+        except LedgerUnavailable:
+            time.sleep(0.1)
 
 
 def memory() -> int:

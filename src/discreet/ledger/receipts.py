@@ -23,8 +23,8 @@ class Receipt:
     :meth:`discreet.ledger.Ledger.prove` returns the same receipt with its proof. Only that can be
     saved, since only that convinces somebody who has no access to the ledger.
 
-    ``is_repeated`` says that the request was carried out before, with the same key: this is the
-    receipt of then, and whoever has used it already must not draw noise on it again.
+    ``is_repeated`` says that another call carried out the request before, with the same key: this
+    is the receipt of then, and whoever has used it already must not draw noise on it again.
 
     >>> charge = '{"account":"salaries","index":7,"kind":"charge","who":"ana"}'
     >>> receipt = Receipt(bodies=(charge,))

@@ -156,6 +156,30 @@ class TestKeys:
         assert ledger.size == size
         assert account.used == pytest.approx(0.1)
 
+    @pytest.mark.parametrize("key", [None, "monday"])
+    def test_a_call_whose_first_answer_is_lost_is_told_that_it_was_the_first(
+        self, ledger, account, monkeypatch, key
+    ):
+        store = ledger._session.store
+        commit = store.commit_together
+
+        def lose_the_first(batch, work):
+            commit(batch, work)
+            return commit(batch, work)
+
+        monkeypatch.setattr(store, "commit_together", lose_the_first)
+        size = ledger.size
+        first = account.charge(TENTH, **ASK, key=key)
+        job = account.reserve(TENTH * 2, **ASK, key=key and "job")
+        assert not first.is_repeated, "or nobody would give the answer that is paid for"
+        assert not job.receipt.is_repeated
+        monkeypatch.undo()
+        assert ledger.size == size + 2
+        if key:
+            assert account.charge(TENTH, **ASK, key=key).is_repeated
+        assert account.used == pytest.approx(0.3)
+        ledger.verify()
+
     def test_another_request_with_the_same_key_is_refused(self, account):
         account.charge(TENTH, **ASK, key="monday")
         with pytest.raises(ParameterError, match="another request"):

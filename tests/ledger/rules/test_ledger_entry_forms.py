@@ -52,6 +52,7 @@ BAD_CHARGES = {
     "of a period in other digits": {"account": "days", "periods": ["2026-11-15".translate(ARABIC)]},
     "of anything": {"account": "days", "periods": ["anything"]},
     "of a period twice": {"account": "days", "periods": ["2026-11-15", "2026-11-15"]},
+    "of a call that is none": {"call": "mine"},
     "of a period where there is none": {"periods": ["2026-11-15"]},
 }
 

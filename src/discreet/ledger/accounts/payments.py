@@ -1,6 +1,8 @@
 """From a loss to an entry that pays for it, or to a refusal that says what would still fit."""
 
 import json
+import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from discreet.accounting import Loss
@@ -52,8 +54,12 @@ def pay(
     if key is not None:
         # Apart from the keys that the ledger makes itself, whatever an account is called.
         entry["key"] = f"key/{account.name}/{requests.text(key, name='key')}"
+        entry["call"] = os.urandom(16).hex()  # which of all calls with this key has paid
     try:
-        return account._append(entry, loss=loss)
+        receipt = account._append(entry, loss=loss)
+        # A key of the ledger's own is this call's alone. What was written before was written for
+        # it: the first answer was lost on its way, and the ledger asked again.
+        return receipt if key is not None else replace(receipt, is_repeated=False)
     except BudgetExceeded as refusal:
         if definition.policy == "degrade":
             asked = {"who": entry["who"], "purpose": entry["purpose"], "periods": periods}

@@ -31,6 +31,7 @@ _ACT_NAME: Final = 40
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
 _HASH = re.compile(r"[0-9a-f]{64}")
+_CALL = re.compile(r"[0-9a-f]{32}")
 _ACT = re.compile(r"[a-z]+\.[a-z]+", re.ASCII)
 Check = Callable[[Any], bool]
 
@@ -82,6 +83,10 @@ def _is_account(value: object) -> bool:
 
 def _is_key(value: object) -> bool:
     return type(value) is str and 1 <= len(value) <= 400 and value.isprintable()
+
+
+def _is_call(value: object) -> bool:
+    return type(value) is str and _CALL.fullmatch(value) is not None
 
 
 def _is_hash(value: object) -> bool:
@@ -216,7 +221,7 @@ _FORMS: Final[Mapping[str, _Form]] = {
         },
     ),
     "budget": _Form({**_OF_ACCOUNT, "filter": _is_dict, "line": is_line}, {"who": is_name}),
-    "charge": _Form(PAID, {"periods": _are_periods, "query": _is_hash}),
+    "charge": _Form(PAID, {"call": _is_call, "periods": _are_periods, "query": _is_hash}),
     "clock": _Form({**_EVERY, "reason": _is_reason, "who": is_name}),
     "grant": _Form(
         {
@@ -261,7 +266,8 @@ _FORMS: Final[Mapping[str, _Form]] = {
         {"once": _one_of(True)},
     ),
     "reserve": _Form(
-        {**PAID, "by_steps": _one_of(True, False), "holds": _is_dict}, {"periods": _are_periods}
+        {**PAID, "by_steps": _one_of(True, False), "holds": _is_dict},
+        {"call": _is_call, "periods": _are_periods},
     ),
     "rollback": _Form(
         {**_EVERY, "reason": _is_reason, "root": _is_hash, "size": _is_count, "who": is_name}

@@ -52,7 +52,7 @@ __all__ = ["Scribe", "account_of", "read_answer"]
 _WRITTEN, _REPEATED, _REFUSED = b"+", b"=", b"!"
 _REMEMBERED: Final = 100_000  # facts kept between transactions
 _IGNORED: Final = frozenset(
-    ("after", "holds", "index", "matches", "once", "previous", "pricing", "time")
+    ("after", "call", "holds", "index", "matches", "once", "previous", "pricing", "time")
 )
 _MARKED: Final = {"once": True}  # a release that marks its charge as used up; older ones did not
 Verified = Callable[[Snapshot], Mapping[str, str]]  # the state, once all was verified
@@ -213,7 +213,8 @@ class Scribe:
                 raise LedgerError("this request was not made by somebody who has the key.")
             entry: Entry = proposal["entry"]
             if entry["key"] in done:
-                return _REPEATED + _same_request(entry, done[entry["key"]]).encode()
+                body = _same_request(entry, done[entry["key"]])
+                return (_WRITTEN if _is_same_call(entry, body) else _REPEATED) + body.encode()
             return _WRITTEN + self._carry_out(proposal, state, draft, done).encode()
         except LedgerUnavailable:
             raise
@@ -369,6 +370,11 @@ def _same_request(entry: Entry, body: str) -> str:
         "and the same one only to repeat it.",
         parameter="key",
     )
+
+
+def _is_same_call(entry: Entry, body: str) -> bool:
+    """Say whether it was this call that had the entry written, and that was not told."""
+    return "call" in entry and decode(body).get("call") == entry["call"]
 
 
 _REFUSALS: Final[dict[str, Callable[..., DiscreetError]]] = {
