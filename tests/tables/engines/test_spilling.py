@@ -105,6 +105,25 @@ def test_a_place_without_locks_will_do(tmp_path, monkeypatch):
     assert not folder.path.exists()
 
 
+@pytest.mark.parametrize("step", [(os, "open"), (fcntl, "flock")], ids=["opened", "locked"])
+def test_another_process_may_sweep_while_a_folder_is_made(tmp_path, monkeypatch, step):
+    module, name = step
+    real, swept = getattr(module, name), []
+
+    def after_a_sweep(*given, **more):
+        if not swept and (found := list(tmp_path.iterdir())):
+            swept.extend(found)
+            found[0].rmdir()
+        return real(*given, **more)
+
+    monkeypatch.setattr(module, name, after_a_sweep)
+    folder = PrivateFolder(tmp_path)
+    assert folder.path.is_dir()
+    assert swept
+    folder.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_place_that_is_no_folder_is_refused(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(ParameterError, match="spill must be a folder"):

@@ -61,11 +61,14 @@ def _made(place: Path) -> tuple[Path, int | None]:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
         if not _HAS_LOCKS:
             return folder, None
-        lock = os.open(folder, _FOLDER)
+        try:
+            lock = os.open(folder, _FOLDER)
+        except FileNotFoundError:
+            continue  # someone thought that it was left behind
         # A file system without locks has nobody who takes them, either.
         if _is_taken(lock, folder) is not False:
             return folder, lock
-        os.close(lock)  # someone thought that it was left behind
+        os.close(lock)  # likewise, but a moment later
 
 
 def _is_taken(lock: int, folder: Path) -> bool | None:
