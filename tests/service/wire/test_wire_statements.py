@@ -11,7 +11,7 @@ from discreet.service.wire.session.questions import (
     parameter_types,
     shape_question,
 )
-from discreet.service.wire.session.statements import cut, without_public
+from discreet.service.wire.session.statements import cut, parsed, without_public
 
 
 def test_text_is_cut_at_semicolons_and_nowhere_else():
@@ -103,3 +103,14 @@ def test_mistakes_of_ours_are_told_in_one_fixed_text():
         told = failure_of(error)
         assert told.code == "XX000"
         assert "alice" not in str(told.fields())
+
+
+@pytest.mark.parametrize("dialect", ["postgres", "duckdb"])
+@pytest.mark.parametrize("opened", ["DATE(", "ARRAY[", "CHAR(", "STRUCT(", "DECIMAL("])
+def test_no_text_keeps_the_parser_busy_for_long(dialect, opened):
+    """Each level took it twice as long as the one before; 40 of them are longer than a life."""
+    closed = {"(": ")", "[": "]"}[opened[-1]]
+    with pytest.raises(WireFailure) as caught:
+        parsed("SELECT " + 40 * opened + "1" + 40 * closed, dialect)
+    assert caught.value.code == "54001"
+    assert parsed(f"SELECT {3 * opened}1{3 * closed}", dialect) is not None

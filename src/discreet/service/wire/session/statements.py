@@ -5,10 +5,14 @@ from typing import ClassVar, Final, final
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import SqlglotError
+from sqlglot.parsers.duckdb import DuckDBParser
+from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from discreet._parsing import LimitedSteps
 from discreet.service.wire.protocol.failures import WireFailure
 from discreet.service.wire.settings import LONGEST_STATEMENT
 
@@ -26,6 +30,19 @@ class _Words(Postgres):
 
     class Tokenizer(Postgres.Tokenizer):
         COMMANDS: ClassVar[set[TokenType]] = set()
+
+
+class _LimitedPostgres(Postgres):
+    class Parser(LimitedSteps, PostgresParser):
+        """Reads no text for longer than its length allows."""
+
+
+class _LimitedDuckDB(DuckDB):
+    class Parser(LimitedSteps, DuckDBParser):
+        """Reads no text for longer than its length allows."""
+
+
+_DIALECTS: Final = {"postgres": _LimitedPostgres, "duckdb": _LimitedDuckDB}
 
 
 @final
@@ -151,7 +168,7 @@ def without_public(statement: ClientStatement, dataset: str) -> str:
 def parsed(text: str, dialect: str) -> exp.Expr | None:
     """Return the tree of one statement, None where the dialect does not know it."""
     try:
-        trees = sqlglot.parse(text, read=dialect)
+        trees = sqlglot.parse(text, read=_DIALECTS[dialect])
     except (SqlglotError, ValueError, TypeError, AttributeError, KeyError, IndexError):
         return None
     except RecursionError:
