@@ -1,10 +1,12 @@
 """Questions of tools about tables: answered, free; and what hostile ones may do: little."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 import sqlglot
 
+from discreet.errors import TryLater
 from discreet.service.wire.catalogue.clerks import CatalogueClerk
 from discreet.service.wire.catalogue.emptiness import empty_columns
 from discreet.service.wire.catalogue.metadata import DatasetMetadata
@@ -195,3 +197,30 @@ def test_the_clerks_database_reaches_nothing_outside():
         return [getattr(one, "code", one) for one in found]
 
     assert asyncio.run(answers()) == ["0A000"] * 5
+
+
+@pytest.mark.lengthy
+def test_turns_go_round_among_logins_and_nobody_has_many_waiting():
+    """Somebody who asks long questions and cancels them kept all others waiting for hours."""
+
+    async def answers():
+        clerk = CatalogueClerk(seconds=1.0, rows=10)
+        endless = f"SELECT count(*) FROM pg_catalog_.pg_type t, {product(20)}".replace(
+            "pg_attribute", "pg_catalog_.pg_attribute"
+        )
+        try:
+            await clerk.ask(SHOWN, "SELECT 1")
+            hogs = [asyncio.ensure_future(clerk.ask(SHOWN, endless)) for _ in range(40)]
+            await asyncio.sleep(0)
+            other = await clerk.ask(replace(SHOWN, who="bob"), "SELECT 2 AS two")
+            done = [one for one in hogs if one.done()]
+            for one in hogs:
+                one.cancel()
+            return other, await asyncio.gather(*done, return_exceptions=True)
+        finally:
+            await clerk.close()
+
+    other, done = asyncio.run(answers())
+    assert other[1] == [[2]]
+    assert sum(isinstance(one, TryLater) for one in done) == 19  # at once
+    assert len(done) < 23

@@ -284,3 +284,33 @@ def test_a_client_may_leave_at_any_time(wire):
             client.sendall(whole[:size])
     with RawClient(wire) as raw:
         assert kinds(raw.query("SELECT 1")) == "TDCZ"
+
+
+def test_a_portal_that_is_run_to_its_end_gives_no_rows_again_and_keeps_none(wire, raw):
+    raw.query("SET discreet.epsilon = 0.1")
+    raw.query("BEGIN")
+    text = "SELECT sex, COUNT(*) AS n FROM people WHERE age > 66 GROUP BY sex"
+    found = raw.send(parse(text), bind(portal="c"), execute("c", 1), execute("c", 1), SYNC)
+    assert kinds(found.until(b"Z")) == "12DsDNCZ"
+    asked = len(wire.desk.asked)
+    found = raw.send(execute("c"), SYNC).until(b"Z")
+    assert (kinds(found), found[0][1]) == ("CZ", b"SELECT 0\0")
+    assert len(wire.desk.asked) == asked
+
+
+def test_rows_that_are_yet_to_be_fetched_are_bounded(wire):
+    text = "SELECT x.n FROM generate_series(1, 1000) AS x(n)"
+    with running_wire(wire.desk, portal_bytes=100_000) as small, RawClient(small) as raw:
+        raw.query("BEGIN")
+        for name, ends in (("a", "12sZ"), ("b", "12EZ")):
+            found = raw.send(parse(text), bind(portal=name), execute(name, 1), SYNC).until(b"Z")
+            assert kinds(found).replace("D", "") == ends
+        assert errors_in(found)[0]["C"] == "53400"
+
+
+def test_everything_but_sync_is_skipped_after_an_error_also_a_query(raw):
+    """A setting that was refused must not be followed by a question at the price before it."""
+    query = framed(b"Q", b"SELECT 2\0")
+    found = raw.send(parse("SELECT nosuch(1)"), bind(), execute(), query, SYNC).until(b"Z")
+    assert kinds(found) == "12EZ"
+    assert kinds(raw.query("SELECT 1")) == "TDCZ"
