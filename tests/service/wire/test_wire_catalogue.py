@@ -55,6 +55,10 @@ KNOWN = {
     "SELECT relname FROM pg_class WHERE oid = 'public.visits'::regclass": [["visits"]],
     "SELECT c.oid::regclass::text FROM pg_class c ORDER BY 1": [["people"], ["visits"]],
     "SELECT to_regclass('nothing')": [[None]],
+    'SELECT attname FROM pg_attribute WHERE attrelid = \'"public"."visits"\'::regclass': [["day"]],
+    "SELECT string_agg(word, ',') FROM pg_catalog.pg_get_keywords() WHERE word <> 'a'": [[None]],
+    "SELECT k.word FROM pg_get_keywords() AS k": [],
+    "SELECT trim(s) FROM unnest(string_to_array('a, b', ',')) AS t(s)": [["a"], ["b"]],
     "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attnum = 1 "
     "ORDER BY 1": [["day", "date"], ["id", "bigint"]],
     "SELECT typname FROM pg_type WHERE oid = ANY(ARRAY[16, 25]) ORDER BY oid": [["bool"], ["text"]],
@@ -197,6 +201,14 @@ def test_the_clerks_database_reaches_nothing_outside():
         return [getattr(one, "code", one) for one in found]
 
     assert asyncio.run(answers()) == ["0A000"] * 5
+
+
+@pytest.mark.lengthy
+def test_a_clerk_runs_no_code_of_the_folder_that_it_is_started_in(tmp_path, monkeypatch):
+    """A file json.py beside the data would have been run, and nothing been answered."""
+    (tmp_path / "json.py").write_text("raise SystemExit")
+    monkeypatch.chdir(tmp_path)
+    assert ask("SELECT 1") == [[[1]]]
 
 
 @pytest.mark.lengthy

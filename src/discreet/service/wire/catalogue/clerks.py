@@ -93,7 +93,7 @@ class CatalogueClerk:
     async def _started(self) -> Process:
         kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", _PROGRAM, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=kept
+            sys.executable, "-P", "-c", _PROGRAM, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=kept
         )
         warm = asdict(DatasetMetadata(dataset="", who="", datasets=()))
         await _exchanged(process, {"shown": warm, "sql": "SELECT 1", "most": 1})

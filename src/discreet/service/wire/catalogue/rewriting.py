@@ -106,9 +106,12 @@ def _without_schemas(tree: exp.Query) -> exp.Query:
         column.set("catalog", None)
     for table in list(_tables(tree)):
         if not isinstance(table.this, exp.Identifier):
-            table.set("db", None)  # a function of rows
-            continue
-        full = relation_named(table.db, table.name)
+            table.set("db", None)  # a function of rows, some of which are relations here
+            full = relation_named("", _function_name(table.this))
+            if full is None:
+                continue
+        else:
+            full = relation_named(table.db, table.name)
         if full is None:
             raise refused_here(f"relation {table.sql('postgres')[:80]!r}", "42P01")
         schema, _, name = full.partition(".")
