@@ -57,6 +57,13 @@ KNOWN = {
     "SELECT to_regclass('nothing')": [[None]],
     'SELECT attname FROM pg_attribute WHERE attrelid = \'"public"."visits"\'::regclass': [["day"]],
     "SELECT string_agg(word, ',') FROM pg_catalog.pg_get_keywords() WHERE word <> 'a'": [[None]],
+    "SELECT string_agg(word, ',') FROM pg_get_keywords() WHERE word <> ALL ('{a,\"b\"}'::text[])": [
+        [None]
+    ],
+    "SELECT typname FROM pg_type WHERE typname = ANY('{int4,text}'::text[]) ORDER BY 1": [
+        ["int4"],
+        ["text"],
+    ],
     "SELECT k.word FROM pg_get_keywords() AS k": [],
     "SELECT trim(s) FROM unnest(string_to_array('a, b', ',')) AS t(s)": [["a"], ["b"]],
     "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attnum = 1 "

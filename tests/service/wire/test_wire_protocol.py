@@ -108,6 +108,35 @@ def test_describing_and_preparing_cost_nothing(wire, raw):
     assert spent(wire) == before
 
 
+@pytest.mark.parametrize(
+    ("question", "types"),
+    [
+        ("SELECT QUANTILE(income, $1) FROM people", [701]),
+        ("SELECT SUM(CLAMP(income, $1,$2)) FROM people", [20, 20]),
+        ("SELECT COUNT(*) FROM people WHERE region IN ($1,$2)", []),
+        ("EXPLAIN SELECT COUNT(*) FROM people WHERE age > $1::int", []),
+        ("EXPLAIN SELECT COUNT(*) FROM people WHERE region IN ($1,$2)", []),
+    ],
+)
+def test_questions_are_described_before_their_values_are_known(raw, question, types):
+    found = raw.send(parse(question, "p", types), describe("S", "p"), close("S", "p"), SYNC)
+    assert kinds(found.until(b"Z")) == "1tT3Z"
+
+
+def test_the_types_of_parameters_are_found_below_explain(raw):
+    text = "EXPLAIN SELECT COUNT(*) FROM people WHERE age > $1::int"
+    found = raw.send(parse(text), describe("S"), SYNC).until(b"Z")
+    assert found[1][1] == struct.pack("!HI", 1, 23)
+
+
+@pytest.mark.parametrize("before", ["", "SELECT 1; "])
+def test_errors_below_explain_have_their_place_in_the_whole_text(raw, before):
+    raw.query("SET discreet.epsilon = 0.1")
+    text = f"{before}EXPLAIN (COSTS OFF) SELECT * FROM people"
+    (failure,) = errors_in(raw.query(text))
+    assert text[int(failure["P"]) - 1] == "*"
+
+
 def test_an_answer_without_a_way_to_pay_is_refused_at_execution(wire, raw):
     before = spent(wire)
     found = raw.send(parse("SELECT COUNT(*) FROM people"), bind(), execute(), SYNC).until(b"Z")

@@ -140,7 +140,7 @@ def test_decimals_are_written_out(value):
 def test_types_have_one_number_each_and_a_sample():
     assert len({one.oid for one in TYPES}) == len(TYPES)
     for one in TYPES:
-        assert sample(one.oid).sql("duckdb")
+        assert sample(one.oid, 3).sql("duckdb")
 
 
 def test_types_of_columns_have_types_of_answers():

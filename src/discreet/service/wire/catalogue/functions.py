@@ -124,7 +124,7 @@ MACROS: Final[dict[str, str]] = {
 """Functions that the catalogue's database has for us."""
 
 PLAIN: Final = frozenset({
-    "array_length",
+    "all", "array_length",
     "array_remove", "array_to_string", "btrim", "concat_ws", "len", "regexp_full_match", "now",
     "unnest", "generate_series", "strpos", "split_part", "string_to_array",
 })  # fmt: skip

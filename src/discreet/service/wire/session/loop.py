@@ -20,7 +20,13 @@ from discreet.service.wire.protocol.requests import (
     TargetMessage,
     read_request,
 )
-from discreet.service.wire.session.execution import asked_of, check_transaction, execute, fields_of
+from discreet.service.wire.session.execution import (
+    asked_of,
+    check_transaction,
+    execute,
+    fields_of,
+    questioned,
+)
 from discreet.service.wire.session.outcome import Outcome, described
 from discreet.service.wire.session.prepared import Portal, PreparedShelf, PreparedStatement
 from discreet.service.wire.session.questions import parameter_types, shape_question
@@ -161,7 +167,9 @@ class MessageLoop:
         (statement,) = await asyncio.to_thread(cut, request.text, single=True)
         if statement.parameters > _MOST_VALUES or len(request.types) > _MOST_VALUES:
             raise WireFailure("54000", f"a statement has at most {_MOST_VALUES} parameters")
-        types = await asyncio.to_thread(parameter_types, statement, request.types)
+        types = await asyncio.to_thread(
+            parameter_types, questioned(statement) or statement, request.types
+        )
         self._shelf.keep(request.name, PreparedStatement(statement=statement, types=types))
         self.link.send(replies.PARSE_COMPLETE)
 
@@ -194,8 +202,6 @@ class MessageLoop:
             asked = await asyncio.to_thread(
                 shape_question, statement, prepared.types, self.session.dataset
             )
-        is_plain = statement.first == "EXPLAIN"
-        asked = await asked_of(statement, (), self.session) if is_plain else asked
         prepared.fields = await fields_of(statement, asked, self.session)
         self.link.send(
             replies.NO_DATA if prepared.fields is None else described(prepared.fields, ())

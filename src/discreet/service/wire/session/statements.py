@@ -1,6 +1,7 @@
 """The text of a client, cut into statements, and what each of them begins with."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final, final
 
 import sqlglot
@@ -23,6 +24,17 @@ _MOST_TOKENS: Final = 10_000
 _DEEPEST: Final = 200  # brackets in brackets
 _OPENING: Final = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
 _CLOSING: Final = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
+_PARAMETER: Final = re.compile(
+    r"""(?:[eE]'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'?  # what is quoted, to the end if it has none
+    |'[^']*(?:''[^']*)*'?
+    |"[^"]*"?
+    |--[^\n]*
+    |/\*.*?(?:\*/|\Z)
+    |\$([A-Za-z_]\w*|)\$.*?(?:\$\1\$|\Z)
+    |[A-Za-z_][\w$]*)
+    |(\$\d+)(?!\s)""",
+    re.VERBOSE | re.DOTALL,
+)
 
 
 class _Words(Postgres):
@@ -77,7 +89,7 @@ class ClientStatement:
     def after(self, words: int) -> "ClientStatement":
         """Return what follows some tokens at the beginning."""
         start = self.tokens[words].start if len(self.tokens) > words else len(self.text)
-        return cut(self.text[start:], single=True)[0]
+        return replace(cut(self.text[start:], single=True)[0], offset=self.offset + start)
 
     @property
     def parameters(self) -> int:
@@ -105,6 +117,7 @@ def cut(text: str, *, single: bool = False) -> list[ClientStatement]:
     """
     if len(text) > LONGEST_STATEMENT:
         raise WireFailure("54000", f"statements may have {LONGEST_STATEMENT} characters at most")
+    text = _spaced(text)
     tokens = _tokens(text)
     found: list[ClientStatement] = []
     start, held, depth = 0, list[Token](), 0
@@ -122,6 +135,13 @@ def cut(text: str, *, single: bool = False) -> list[ClientStatement]:
     if single and len(said) > 1:
         raise WireFailure("42601", "a prepared statement can only be one statement")
     return said if said or not single else [ClientStatement("", ())]
+
+
+def _spaced(text: str) -> str:
+    """Put a blank behind each parameter: the parser takes $1,$ for the beginning of a quote."""
+    if "$" not in text:
+        return text
+    return _PARAMETER.sub(lambda found: f"{found[2]} " if found[2] else found[0], text)
 
 
 def _statement(text: str, start: int, end: int, held: list[Token]) -> ClientStatement:

@@ -74,16 +74,21 @@ def literal(value: Any) -> exp.Expr:
     return exp.Neg(this=number) if value < 0 else number
 
 
-def sample(oid: int) -> exp.Expr:
+def sample(oid: int, place: int) -> exp.Expr:
     """Return some value of a type, where only the shape of an answer is asked for.
 
-    >>> sample(23).sql(), sample(25).sql()
-    ('1', "'1'")
+    Later parameters get larger values, as bounds must have them, and fractions are below 1, as
+    quantiles must be.
+
+    >>> sample(23, 0).sql(), sample(25, 0).sql(), sample(701, 1).sql()
+    ('1', "'1'", '0.0002')
     """
     kind = BY_OID[oid].name if oid in BY_OID else "text"
+    day = datetime(2000, 1, 1) + timedelta(days=place)  # noqa: DTZ001
     samples: dict[str, Any] = {
-        "bool": True, "date": date(2000, 1, 1), "timestamp": datetime(2000, 1, 1),  # noqa: DTZ001
-        **dict.fromkeys((*_WHOLE, "float4", "float8", "numeric"), 1),
+        "bool": True, "date": day.date(), "timestamp": day,
+        **dict.fromkeys(_WHOLE, place + 1),
+        **dict.fromkeys(("float4", "float8", "numeric"), Decimal(place + 1) / 10_000),
     }  # fmt: skip
     return literal(samples.get(kind, "1"))
 
