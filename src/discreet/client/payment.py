@@ -1,6 +1,7 @@
 """Offers as a gateway takes them: exactly, or rounded so that nobody pays more than was said."""
 
 import math
+import re
 import sys
 from fractions import Fraction
 from typing import Any, Final
@@ -38,7 +39,6 @@ def offer_members(offer: Offer, *, purpose: str | None) -> dict[str, Any]:
         "delta": _exact_or_down(offer.delta),
         "share": _share(offer.share),
         "within": None if offer.within is None else _down(Fraction(offer.within)),
-        "of": None if offer.of is None else float(offer.of),
         "confidence": _confidence(offer),
         "size": offer.size,
         "periods": None if offer.labels is None else list(offer.labels),
@@ -128,7 +128,12 @@ def question_texts(*questions: str | Question) -> list[str]:
     texts = [one.sql if isinstance(one, Question) else one for one in questions]
     if not all(isinstance(one, str) for one in texts):
         raise ParameterError("a question must be SQL, or a Question.", parameter="question")
-    return texts
+    return [_sendable(one) for one in texts]
+
+
+def _sendable(text: str) -> str:
+    """Return what JSON can hold and a gateway refuses like the text, where that has no letters."""
+    return re.sub("[\ud800-\udfff]", "\0", text) or " "
 
 
 def check_source(source: Source) -> None:

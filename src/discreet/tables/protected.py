@@ -422,4 +422,7 @@ def _prepare(asked: str | Question, asker: answering.Asker) -> Prepared | Prepar
 
 
 def _texts(questions: Sequence[str | Question]) -> list[str]:
-    return [one.sql if isinstance(one, Question) else one for one in questions]
+    texts = [one.sql if isinstance(one, Question) else one for one in questions]
+    if not all(isinstance(one, str) for one in texts):
+        raise ParameterError("a question must be SQL, or a Question.", parameter="question")
+    return texts

@@ -1,10 +1,12 @@
 """Questions of tools about tables: answered, free; and what hostile ones may do: little."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 import sqlglot
 
+from discreet.errors import TryLater
 from discreet.service.wire.catalogue.clerks import CatalogueClerk
 from discreet.service.wire.catalogue.emptiness import empty_columns
 from discreet.service.wire.catalogue.metadata import DatasetMetadata
@@ -53,6 +55,17 @@ KNOWN = {
     "SELECT relname FROM pg_class WHERE oid = 'public.visits'::regclass": [["visits"]],
     "SELECT c.oid::regclass::text FROM pg_class c ORDER BY 1": [["people"], ["visits"]],
     "SELECT to_regclass('nothing')": [[None]],
+    'SELECT attname FROM pg_attribute WHERE attrelid = \'"public"."visits"\'::regclass': [["day"]],
+    "SELECT string_agg(word, ',') FROM pg_catalog.pg_get_keywords() WHERE word <> 'a'": [[None]],
+    "SELECT string_agg(word, ',') FROM pg_get_keywords() WHERE word <> ALL ('{a,\"b\"}'::text[])": [
+        [None]
+    ],
+    "SELECT typname FROM pg_type WHERE typname = ANY('{int4,text}'::text[]) ORDER BY 1": [
+        ["int4"],
+        ["text"],
+    ],
+    "SELECT k.word FROM pg_get_keywords() AS k": [],
+    "SELECT trim(s) FROM unnest(string_to_array('a, b', ',')) AS t(s)": [["a"], ["b"]],
     "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attnum = 1 "
     "ORDER BY 1": [["day", "date"], ["id", "bigint"]],
     "SELECT typname FROM pg_type WHERE oid = ANY(ARRAY[16, 25]) ORDER BY oid": [["bool"], ["text"]],
@@ -195,3 +208,38 @@ def test_the_clerks_database_reaches_nothing_outside():
         return [getattr(one, "code", one) for one in found]
 
     assert asyncio.run(answers()) == ["0A000"] * 5
+
+
+@pytest.mark.lengthy
+def test_a_clerk_runs_no_code_of_the_folder_that_it_is_started_in(tmp_path, monkeypatch):
+    """A file json.py beside the data would have been run, and nothing been answered."""
+    (tmp_path / "json.py").write_text("raise SystemExit")
+    monkeypatch.chdir(tmp_path)
+    assert ask("SELECT 1") == [[[1]]]
+
+
+@pytest.mark.lengthy
+def test_turns_go_round_among_logins_and_nobody_has_many_waiting():
+    """Somebody who asks long questions and cancels them kept all others waiting for hours."""
+
+    async def answers():
+        clerk = CatalogueClerk(seconds=1.0, rows=10)
+        endless = f"SELECT count(*) FROM pg_catalog_.pg_type t, {product(20)}".replace(
+            "pg_attribute", "pg_catalog_.pg_attribute"
+        )
+        try:
+            await clerk.ask(SHOWN, "SELECT 1")
+            hogs = [asyncio.ensure_future(clerk.ask(SHOWN, endless)) for _ in range(40)]
+            await asyncio.sleep(0)
+            other = await clerk.ask(replace(SHOWN, who="bob"), "SELECT 2 AS two")
+            done = [one for one in hogs if one.done()]
+            for one in hogs:
+                one.cancel()
+            return other, await asyncio.gather(*done, return_exceptions=True)
+        finally:
+            await clerk.close()
+
+    other, done = asyncio.run(answers())
+    assert other[1] == [[2]]
+    assert sum(isinstance(one, TryLater) for one in done) == 19  # at once
+    assert len(done) < 23

@@ -2,6 +2,7 @@
 
 import socket
 import time
+from dataclasses import replace
 
 import psycopg
 import pytest
@@ -18,6 +19,7 @@ from wire_gateway import (
     startup,
 )
 
+from discreet.errors import Unauthenticated
 from discreet.service.identity.login import Login, Role
 from discreet.service.wire.link import WireLink
 
@@ -135,6 +137,33 @@ def test_a_login_that_expires_ends_its_session(wire):
         client.send(framed(b"Q", b"SELECT 1\0"))
         (failure,) = errors_in(client.rest())
         assert (failure["S"], failure["C"]) == ("FATAL", "28P01")
+
+
+class ChangingDoor(SmallDoor):
+    """Knows keys until they are revoked, with the datasets that they are good for by then."""
+
+    revoked, datasets = False, None
+
+    def login_by_id(self, user):
+        if self.revoked:
+            raise Unauthenticated
+        return replace(super().login_by_id(user), datasets=self.datasets)
+
+
+def test_a_key_that_is_revoked_opens_nothing_through_connections_that_are_open(wire):
+    door = ChangingDoor()
+    with running_wire(wire.desk, door=door) as it, psycopg.connect(it.url()) as connection:
+        connection.autocommit = True
+        with RawClient(it) as client:
+            assert client.query("SELECT 1")[-1][0] == b"Z"
+            door.datasets = frozenset({"others"})
+            assert errors_in(client.query("EXPLAIN SELECT COUNT(*) FROM people"))
+            door.datasets, door.revoked = None, True
+            client.send(framed(b"Q", b"SELECT 1\0"))
+            (failure,) = errors_in(client.rest())
+            assert (failure["S"], failure["C"]) == ("FATAL", "28P01")
+        with pytest.raises(psycopg.OperationalError):
+            connection.execute("SELECT %s::int", (1,))
 
 
 def test_closing_says_goodbye(wire):

@@ -39,6 +39,21 @@ public class Asks {
                 System.out.println("answer " + q.getString(1) + " " + (q.getDouble(2) > 300)
                     + " " + q.getMetaData().getColumnTypeName(2));
             }
+            p = c.prepareStatement("SELECT COUNT(*) FROM people WHERE sex IN (?,?) AND income < ?");
+            p.setString(1, "male");
+            p.setString(2, "female");
+            p.setBigDecimal(3, new java.math.BigDecimal("100000.5"));
+            for (int i = 0; i < 8; i++) {
+                ResultSet q = p.executeQuery();
+                q.next();
+                if (i == 7) System.out.println("listed " + (q.getDouble(1) > 1000));
+            }
+            p = c.prepareStatement("SELECT ?::date");
+            p.setDate(1, Date.valueOf("2026-01-02"));
+            r = p.executeQuery();
+            r.next();
+            System.out.println("day " + r.getDate(1));
+            System.out.println("words " + (known.getSQLKeywords() == null));
             c.setAutoCommit(false);
             Statement s = c.createStatement();
             s.setFetchSize(2);
@@ -72,7 +87,8 @@ def test_a_program_in_java_asks(wire, tmp_path):
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
         "table people", "column income int8", "schema information_schema", "schema pg_catalog",
-        "schema public", "keys falsefalsefalse", *["answer male true float8"] * 8, "sum 15",
+        "schema public", "keys falsefalsefalse", *["answer male true float8"] * 8, "listed true",
+        "day 2026-01-02", "words true", "sum 15",
         "error 0A000 true",
     ]  # fmt: skip
-    assert len(wire.desk.asked) == before + 8
+    assert len(wire.desk.asked) == before + 16

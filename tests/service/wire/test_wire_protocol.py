@@ -108,6 +108,35 @@ def test_describing_and_preparing_cost_nothing(wire, raw):
     assert spent(wire) == before
 
 
+@pytest.mark.parametrize(
+    ("question", "types"),
+    [
+        ("SELECT QUANTILE(income, $1) FROM people", [701]),
+        ("SELECT SUM(CLAMP(income, $1,$2)) FROM people", [20, 20]),
+        ("SELECT COUNT(*) FROM people WHERE region IN ($1,$2)", []),
+        ("EXPLAIN SELECT COUNT(*) FROM people WHERE age > $1::int", []),
+        ("EXPLAIN SELECT COUNT(*) FROM people WHERE region IN ($1,$2)", []),
+    ],
+)
+def test_questions_are_described_before_their_values_are_known(raw, question, types):
+    found = raw.send(parse(question, "p", types), describe("S", "p"), close("S", "p"), SYNC)
+    assert kinds(found.until(b"Z")) == "1tT3Z"
+
+
+def test_the_types_of_parameters_are_found_below_explain(raw):
+    text = "EXPLAIN SELECT COUNT(*) FROM people WHERE age > $1::int"
+    found = raw.send(parse(text), describe("S"), SYNC).until(b"Z")
+    assert found[1][1] == struct.pack("!HI", 1, 23)
+
+
+@pytest.mark.parametrize("before", ["", "SELECT 1; "])
+def test_errors_below_explain_have_their_place_in_the_whole_text(raw, before):
+    raw.query("SET discreet.epsilon = 0.1")
+    text = f"{before}EXPLAIN (COSTS OFF) SELECT * FROM people"
+    (failure,) = errors_in(raw.query(text))
+    assert text[int(failure["P"]) - 1] == "*"
+
+
 def test_an_answer_without_a_way_to_pay_is_refused_at_execution(wire, raw):
     before = spent(wire)
     found = raw.send(parse("SELECT COUNT(*) FROM people"), bind(), execute(), SYNC).until(b"Z")
@@ -284,3 +313,33 @@ def test_a_client_may_leave_at_any_time(wire):
             client.sendall(whole[:size])
     with RawClient(wire) as raw:
         assert kinds(raw.query("SELECT 1")) == "TDCZ"
+
+
+def test_a_portal_that_is_run_to_its_end_gives_no_rows_again_and_keeps_none(wire, raw):
+    raw.query("SET discreet.epsilon = 0.1")
+    raw.query("BEGIN")
+    text = "SELECT sex, COUNT(*) AS n FROM people WHERE age > 66 GROUP BY sex"
+    found = raw.send(parse(text), bind(portal="c"), execute("c", 1), execute("c", 1), SYNC)
+    assert kinds(found.until(b"Z")) == "12DsDNCZ"
+    asked = len(wire.desk.asked)
+    found = raw.send(execute("c"), SYNC).until(b"Z")
+    assert (kinds(found), found[0][1]) == ("CZ", b"SELECT 0\0")
+    assert len(wire.desk.asked) == asked
+
+
+def test_rows_that_are_yet_to_be_fetched_are_bounded(wire):
+    text = "SELECT x.n FROM generate_series(1, 1000) AS x(n)"
+    with running_wire(wire.desk, portal_bytes=100_000) as small, RawClient(small) as raw:
+        raw.query("BEGIN")
+        for name, ends in (("a", "12sZ"), ("b", "12EZ")):
+            found = raw.send(parse(text), bind(portal=name), execute(name, 1), SYNC).until(b"Z")
+            assert kinds(found).replace("D", "") == ends
+        assert errors_in(found)[0]["C"] == "53400"
+
+
+def test_everything_but_sync_is_skipped_after_an_error_also_a_query(raw):
+    """A setting that was refused must not be followed by a question at the price before it."""
+    query = framed(b"Q", b"SELECT 2\0")
+    found = raw.send(parse("SELECT nosuch(1)"), bind(), execute(), query, SYNC).until(b"Z")
+    assert kinds(found) == "12EZ"
+    assert kinds(raw.query("SELECT 1")) == "TDCZ"

@@ -1,5 +1,8 @@
 """Cutting text into statements, and questions with values in them."""
 
+import time
+from contextlib import suppress
+
 import pytest
 import sqlglot
 from sqlglot import exp
@@ -11,7 +14,7 @@ from discreet.service.wire.session.questions import (
     parameter_types,
     shape_question,
 )
-from discreet.service.wire.session.statements import cut, without_public
+from discreet.service.wire.session.statements import cut, parsed, without_public
 
 
 def test_text_is_cut_at_semicolons_and_nowhere_else():
@@ -20,6 +23,35 @@ def test_text_is_cut_at_semicolons_and_nowhere_else():
     assert [one.first for one in found] == ["SELECT", "BEGIN", "SHOW", "EXPLAIN"]
     assert all(text[one.offset :].startswith(one.text) for one in found)
     assert cut(" ; \n -- nothing\n") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("SELECT $1,$2", 2), ("SELECT 1 IN ($1,$2,$3)", 3), ("SELECT $1+$2||$3", 3),
+        ("SELECT $1::int,$2::int", 2), ("SELECT E'\\'$1,', \"$2,\", a$3,$$ $4,$$,$a$ $5,$a$ "
+        "-- $6,\n,$1/* $7,$8 */,$2", 2),
+    ],
+)  # fmt: skip
+def test_parameters_need_no_blanks_between_them(text, count):
+    """Drivers write IN (?,?) as IN ($1,$2), of which the parser takes $1,$ for a quote."""
+    (found,) = cut(text)
+    assert found.parameters == count
+    for quoted in ("'$1,'", '"$2,"', "a$3", "$$ $4,$$", "$a$ $5,$a$"):
+        assert (quoted in found.text) == (quoted in text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["/*" * 50_000, "$" * 100_000, "$a" * 50_000, "'" * 99_999, "$a$" * 33_333, "e'\\" * 33_000,
+     "$" + "a" * 99_999, "$1" * 50_000, "".join(f"$a{number}$" for number in range(15_000))],
+    ids=lambda text: text[:6],
+)  # fmt: skip
+def test_finding_parameters_takes_no_longer_than_reading(text):
+    started = time.process_time()
+    with suppress(WireFailure):
+        cut(text)
+    assert time.process_time() - started < 10
 
 
 def test_a_prepared_statement_is_one():
@@ -103,3 +135,14 @@ def test_mistakes_of_ours_are_told_in_one_fixed_text():
         told = failure_of(error)
         assert told.code == "XX000"
         assert "alice" not in str(told.fields())
+
+
+@pytest.mark.parametrize("dialect", ["postgres", "duckdb"])
+@pytest.mark.parametrize("opened", ["DATE(", "ARRAY[", "CHAR(", "STRUCT(", "DECIMAL("])
+def test_no_text_keeps_the_parser_busy_for_long(dialect, opened):
+    """Each level took it twice as long as the one before; 40 of them are longer than a life."""
+    closed = {"(": ")", "[": "]"}[opened[-1]]
+    with pytest.raises(WireFailure) as caught:
+        parsed("SELECT " + 40 * opened + "1" + 40 * closed, dialect)
+    assert caught.value.code == "54001"
+    assert parsed(f"SELECT {3 * opened}1{3 * closed}", dialect) is not None

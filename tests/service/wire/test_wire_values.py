@@ -62,15 +62,47 @@ def test_values_that_do_not_fit_say_so_without_being_shown(value, type_):
         assert str(value) not in caught.value.message
 
 
+def numeric(count, weight, sign, *groups):
+    return struct.pack(f"!HhHH{len(groups)}H", count, weight, sign, 0, *groups)
+
+
+@pytest.mark.parametrize(
+    ("value", "type_", "meant"),
+    [
+        (numeric(2, 0, 0, 1, 5000), "numeric", Decimal("1.5")),
+        (numeric(1, -1, 0x4000, 1), "numeric", Decimal("-0.0001")),
+        (numeric(0, 0, 0), "numeric", Decimal(0)),
+        (numeric(1, 3, 0, 12), "numeric", Decimal(12) * 10**12),
+        (numeric(7, 6, 0, 1, 2, 3, 4, 5, 6, 7), "numeric", Decimal("1000200030004000500060007")),
+        (struct.pack("!q", 3723 * 10**6 + 5), "time", "01:02:03.000005"),
+        (bytes(range(16)), "uuid", "00010203-0405-0607-0809-0a0b0c0d0e0f"),
+    ],
+)
+def test_binary_values_that_drivers_send_are_read(value, type_, meant):
+    assert decoded(value, type_named(type_).oid, is_binary=True) == meant
+    assert literal(decoded(value, type_named(type_).oid, is_binary=True)).sql("duckdb")
+
+
+def test_texts_that_drivers_send_are_read():
+    day, key = type_named("date").oid, type_named("uuid").oid
+    assert decoded(b"1970-01-01 +00", day, is_binary=False) == date(1970, 1, 1)  # JDBC's setDate
+    found = decoded(b"000102030405060708090a0b0c0d0e0f", key, is_binary=False)
+    assert found == "00010203-0405-0607-0809-0a0b0c0d0e0f"
+
+
 @pytest.mark.parametrize(
     ("value", "oid", "is_binary", "code"),
     [
         (b"x", 23, False, "22P02"), (b"1e999999", 1700, False, "22P02"),
         (b"1" * 100, 20, False, "22P02"), (b"nan", 701, False, "22P02"),
         (b"maybe", 16, False, "22P02"), (b"\0", 23, True, "22P02"), (b"\xff", 25, True, "22P02"),
-        (b"x", 0, True, "42P18"), (b"\0\0", 1700, True, "0A000"), (b"2000-13-01", 1082, False,
-        "22P02"), (b"\x7f\xff\xff\xff", 1082, True, "22P02"),
-        (b"\x7f" + b"\xff" * 7, 1114, True, "22P02"),
+        (b"x", 0, True, "42P18"), (b"\0\0", 17, True, "0A000"), (b"\0\0", 1700, True, "22P02"),
+        (b"2000-13-01", 1082, False, "22P02"), (b"\x7f\xff\xff\xff", 1082, True, "22P02"),
+        (b"\x7f" + b"\xff" * 7, 1114, True, "22P02"), (b"\0" * 3, 2950, True, "22P02"),
+        (numeric(1, 0, 0xC000), 1700, True, "22P02"), (numeric(1, 0, 0, 10_000), 1700, True,
+        "22P02"), (numeric(1, 30_000, 0, 1), 1700, True, "22P02"), (numeric(2, 0, 0, 1), 1700, True,
+        "22P02"), (numeric(500, 0, 0, *[1] * 500), 1700, True, "22P02"),
+        (b"\xff" * 8, 1083, True, "22P02"), (b"no", 2950, False, "22P02"),
     ],
 )  # fmt: skip
 def test_parameters_that_are_no_values_are_refused(value, oid, is_binary, code):
@@ -108,7 +140,7 @@ def test_decimals_are_written_out(value):
 def test_types_have_one_number_each_and_a_sample():
     assert len({one.oid for one in TYPES}) == len(TYPES)
     for one in TYPES:
-        assert sample(one.oid).sql("duckdb")
+        assert sample(one.oid, 3).sql("duckdb")
 
 
 def test_types_of_columns_have_types_of_answers():

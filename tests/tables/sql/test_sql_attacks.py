@@ -360,3 +360,13 @@ def test_nan_hidden_by_statistics_of_a_file_becomes_null(
         found = [row[1] for row in c.execute(plan_sql(query.rows)).fetchall()]
     order = sorted(found, key=lambda v: (v is None, v or 0.0))
     assert order == expected
+
+
+@pytest.mark.parametrize("opened", ["DATE(", "ARRAY[", "CHAR(", "DECIMAL("])
+def test_no_question_keeps_the_parser_busy_for_long(opened):
+    """Each level took it twice as long as the one before; 40 of them are longer than a life."""
+    closed = {"(": ")", "[": "]"}[opened[-1]]
+    asked = f"SELECT COUNT(*) FROM people WHERE {40 * opened}d{40 * closed} > 1"
+    with pytest.raises(Refused) as found:
+        parse(asked, CATALOG)
+    assert found.value.code == "too_complex"

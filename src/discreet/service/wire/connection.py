@@ -90,7 +90,7 @@ async def attend(house: WireHouse, link: WireLink) -> None:
         except TimeoutError:
             return  # whoever does not say who it is gets no answer either
         if session is not None:
-            await MessageLoop(link, session, house.settings).run()
+            await MessageLoop(link, session, house.door, house.settings).run()
     except (OSError, ssl.SSLError, EOFError):
         pass  # the client has gone
     except asyncio.CancelledError:

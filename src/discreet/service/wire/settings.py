@@ -27,6 +27,7 @@ class WireSettings:
     prepared_statements: int = 256  # of one connection
     prepared_characters: int = 2**21  # of one connection, in all
     portals: int = 64  # of one connection
+    portal_bytes: int = 2**25  # about, of rows that they hold, where they are several
     connections: int = 400
     connections_per_login: int = 20
     authentication_seconds: float = 15.0  # from the first byte to the end of the login

@@ -99,8 +99,15 @@ class Offer:
             self._set("delta", probability(self.delta, name="delta", zero=True))
         if self.share is not None:
             self._set("share", _fraction(self.share, name="share"))
+        if self.of is not None:
+            self._set("of", positive(self.of, name="of"))
         if self.size is not None:
             self._set("size", whole(self.size, name="size"))
+        if self.labels is not None and not _are_texts(self.labels):
+            raise ParameterError(
+                'periods must be a period such as "2026-05", or a list of them.',
+                parameter="periods",
+            )
         if self.bounding is not None and not isinstance(self.bounding, AskedBounding):
             raise ParameterError(
                 "bounding must be Norm(limit=, order=), Groups(groups=, rows=), or for sums "
@@ -125,8 +132,12 @@ class Offer:
                     "that was released before. The data itself is not looked at to find out.",
                     parameter="of",
                 )
-            return part * abs(positive(self.of, name="of"))
+            return part * Fraction(self.of)
         return positive(self.within, name="within")
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, Sequence) and all(isinstance(one, str) for one in value)
 
 
 def _fraction(value: object, *, name: str) -> Fraction:

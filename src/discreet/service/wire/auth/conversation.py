@@ -13,7 +13,7 @@ from discreet.service.wire.protocol.failures import WireFailure, protocol_violat
 from discreet.service.wire.protocol.requests import read_password, read_sasl_first
 from discreet.service.wire.settings import WireSettings
 
-__all__ = ["TOKEN_USERS", "authenticated", "check_expiry"]
+__all__ = ["TOKEN_USERS", "authenticated", "check_expiry", "renewed"]
 
 TOKEN_USERS = ("token", "oidc")
 _LARGEST = 32 * 1024  # bytes of a message with a token
@@ -40,6 +40,17 @@ def check_expiry(login: Login) -> None:
     """End the connection of a login whose time is over."""
     if login.expires is not None and login.expires <= time.time():
         raise WireFailure("28P01", str(Unauthenticated()), is_fatal=True)
+
+
+async def renewed(login: Login, door: WireDoor) -> Login:
+    """Return what a login is by now, or end its connection: keys are revoked while it is open."""
+    check_expiry(login)
+    if login.key is None:
+        return login  # by a token, which holds until it expires
+    try:
+        return await asyncio.to_thread(door.login_by_id, login.key)
+    except Unauthenticated as error:
+        raise WireFailure("28P01", str(error), is_fatal=True) from None
 
 
 async def _by_token(link: WireLink, door: WireDoor) -> Login:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any, Final, final
 
 from discreet._json import read_json
+from discreet.service.desk.queue import FairQueue
 from discreet.service.wire.catalogue.metadata import DatasetMetadata
 from discreet.service.wire.protocol.failures import WireFailure
 
@@ -16,7 +17,8 @@ __all__ = ["CatalogueClerk"]
 
 _PROGRAM: Final = "from discreet.service.wire.catalogue.clerk import main; main()"
 _INHERITED: Final = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LANG", "HOME")
-_LARGEST: Final = 32 * 2**20  # bytes of one answer
+_LARGEST: Final = 8 * 2**20  # bytes of one answer
+_WAITING: Final = 20  # questions of one login
 _START: Final = 30.0  # seconds that a process may take to start, on a busy machine
 _HINT: Final = "It answers what tools ask of tables and columns. Nothing was spent."
 
@@ -32,7 +34,7 @@ class CatalogueClerk:
     def __init__(self, *, seconds: float, rows: int) -> None:
         self._seconds, self._rows = seconds, rows
         self._process: Process | None = None
-        self._turn = asyncio.Lock()
+        self._turns = FairQueue(slots=1, waiting=_WAITING)
 
     def __repr__(self) -> str:
         return f"CatalogueClerk({'running' if self._process else 'not running'})"
@@ -42,10 +44,10 @@ class CatalogueClerk:
     ) -> tuple[list[tuple[str, str]], list[list[Any]]]:
         """Return names and types (of DuckDB) of columns, and rows; raise where there is no answer.
 
-        It is the same failure for whatever DuckDB does not like.
+        It is the same failure for whatever DuckDB does not like. Turns go round among logins.
         """
         asked = {"shown": asdict(shown), "sql": sql, "most": self._rows}
-        async with self._turn:
+        async with self._turns.turn(shown.who):
             told = await self._told(asked)
         if told is None:
             raise WireFailure("57014", "this question of the catalogue took too long", hint=_HINT)
@@ -91,7 +93,7 @@ class CatalogueClerk:
     async def _started(self) -> Process:
         kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", _PROGRAM, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=kept
+            sys.executable, "-P", "-c", _PROGRAM, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=kept
         )
         warm = asdict(DatasetMetadata(dataset="", who="", datasets=()))
         await _exchanged(process, {"shown": warm, "sql": "SELECT 1", "most": 1})

@@ -110,7 +110,7 @@ MACROS: Final[dict[str, str]] = {
     "format_type": "(t, m) AS (SELECT shown FROM known_types WHERE oid = t)",
     "pg_get_userbyid": "(u) AS (SELECT rolname FROM pg_catalog_.pg_roles WHERE oid = u)",
     "to_regclass": "(n) AS (SELECT min(oid) FROM pg_catalog_.pg_class WHERE relname = "
-    "replace(replace(replace(n, 'public.', ''), 'pg_catalog.', ''), '\"', ''))",
+    "replace(regexp_replace(n, '^(\"?(public|pg_catalog)\"?\\.)', ''), '\"', ''))",
     "to_regtype": "(n) AS (SELECT min(oid) FROM known_types WHERE n IN (shown, name))",
     "to_regnamespace": "(n) AS (SELECT min(oid) FROM pg_catalog_.pg_namespace WHERE nspname = n)",
     "to_regrole": "(n) AS (SELECT min(oid) FROM pg_catalog_.pg_roles WHERE rolname = n)",
@@ -124,9 +124,9 @@ MACROS: Final[dict[str, str]] = {
 """Functions that the catalogue's database has for us."""
 
 PLAIN: Final = frozenset({
-    "array_length",
+    "all", "array_length",
     "array_remove", "array_to_string", "btrim", "concat_ws", "len", "regexp_full_match", "now",
-    "unnest", "generate_series", "strpos", "split_part",
+    "unnest", "generate_series", "strpos", "split_part", "string_to_array",
 })  # fmt: skip
 """Functions of DuckDB that are called by name."""
 
@@ -137,8 +137,8 @@ TYPED: Final = (
     exp.Floor, exp.GenerateSeries, exp.Greatest, exp.GroupConcat, exp.If, exp.Least, exp.Left,
     exp.Length, exp.LogicalAnd, exp.LogicalOr, exp.Lower, exp.Max, exp.Min, exp.Mod, exp.Nullif,
     exp.RegexpLike, exp.RegexpReplace, exp.Replace, exp.Right, exp.Round, exp.RowNumber,
-    exp.SplitPart, exp.StrPosition, exp.Substring, exp.Sum, exp.Trim, exp.Unnest, exp.Upper,
-    exp.And, exp.Or, exp.Xor,
+    exp.SplitPart, exp.StringToArray, exp.StrPosition, exp.Substring, exp.Sum, exp.Trim,
+    exp.Unnest, exp.Upper, exp.And, exp.Or, exp.Xor,
 )  # fmt: skip
 """Functions that the parser has names of its own for."""
 

@@ -1,5 +1,7 @@
 """From a question about the catalogue in PostgreSQL's SQL to one in DuckDB's, or to a refusal."""
 
+import csv
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -22,6 +24,7 @@ __all__ = ["reads_catalogue_alone", "rewritten"]
 _SCHEMAS: Final = ("pg_catalog", "information_schema")
 _REGISTERED: Final = ("REGCLASS", "REGTYPE", "REGNAMESPACE", "REGROLE")
 _AS_TEXT: Final = {"REGPROC", "REGPROCEDURE", "REGOPER", "REGOPERATOR", "NAME", "CHAR"}
+_LIST: Final = re.compile(r"\{([^{}\\\n\r]*)\}")  # an array as a text
 _REFUSED: Final = (
     exp.DDL, exp.DML, exp.Command, exp.Into, exp.Lock, exp.Pivot, exp.TableSample, exp.Lambda,
     exp.Placeholder, exp.Parameter, exp.SessionParameter, exp.Columns, exp.Fetch, exp.Hint,
@@ -106,9 +109,12 @@ def _without_schemas(tree: exp.Query) -> exp.Query:
         column.set("catalog", None)
     for table in list(_tables(tree)):
         if not isinstance(table.this, exp.Identifier):
-            table.set("db", None)  # a function of rows
-            continue
-        full = relation_named(table.db, table.name)
+            table.set("db", None)  # a function of rows, some of which are relations here
+            full = relation_named("", _function_name(table.this))
+            if full is None:
+                continue
+        else:
+            full = relation_named(table.db, table.name)
         if full is None:
             raise refused_here(f"relation {table.sql('postgres')[:80]!r}", "42P01")
         schema, _, name = full.partition(".")
@@ -164,6 +170,10 @@ def _cast(node: exp.Cast) -> exp.Expr:
         return exp.cast(inner, "text")
     if word in ("INT2VECTOR", "OIDVECTOR"):
         return inner
+    listed = _LIST.fullmatch(inner.name) if isinstance(inner, exp.Literal) else None
+    if listed is not None and node.is_type("array"):
+        words = next(csv.reader([listed[1]]), [])
+        node.set("this", exp.Array(expressions=[exp.Literal.string(one) for one in words]))
     return node
 
 

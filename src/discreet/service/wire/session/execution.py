@@ -85,9 +85,9 @@ async def fields_of(
     statement: ClientStatement, asked: AskedQuestion | None, session: SessionState
 ) -> tuple[OutputField, ...] | None:
     """Return the columns of a statement without running it; None where it has no rows."""
+    if statement.first == "EXPLAIN":
+        return (OutputField("QUERY PLAN", TEXT),)
     if asked is None:
         found = command_fields(statement, session)
         return None if found is None else tuple(found)
-    if statement.first == "EXPLAIN":
-        return (OutputField("QUERY PLAN", TEXT),)
     return await columns_of_question(asked, session)

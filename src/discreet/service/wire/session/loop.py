@@ -1,10 +1,13 @@
 """The messages of a session, one after the other, in both protocols: simple and extended."""
 
+import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, final
 
-from discreet.service.wire.auth.conversation import check_expiry
+from discreet.service.wire.auth.conversation import renewed
+from discreet.service.wire.interfaces import WireDoor
 from discreet.service.wire.link import WireLink
 from discreet.service.wire.protocol import replies
 from discreet.service.wire.protocol.failures import WireFailure, failure_of, place_of
@@ -17,7 +20,13 @@ from discreet.service.wire.protocol.requests import (
     TargetMessage,
     read_request,
 )
-from discreet.service.wire.session.execution import asked_of, check_transaction, execute, fields_of
+from discreet.service.wire.session.execution import (
+    asked_of,
+    check_transaction,
+    execute,
+    fields_of,
+    questioned,
+)
 from discreet.service.wire.session.outcome import Outcome, described
 from discreet.service.wire.session.prepared import Portal, PreparedShelf, PreparedStatement
 from discreet.service.wire.session.questions import parameter_types, shape_question
@@ -36,8 +45,10 @@ _MOST_VALUES: Final = 2000
 class MessageLoop:
     """Reads messages and answers them until the client goes."""
 
-    def __init__(self, link: WireLink, session: SessionState, settings: WireSettings) -> None:
-        self.link, self.session = link, session
+    def __init__(
+        self, link: WireLink, session: SessionState, door: WireDoor, settings: WireSettings
+    ) -> None:
+        self.link, self.session, self._door = link, session, door
         self._shelf = PreparedShelf(settings)
         self._skips = False  # until the next Sync, after an error
 
@@ -65,18 +76,18 @@ class MessageLoop:
         if kind == b"S":
             self._end_of_extended()
             return
-        if kind == b"H" or (self._skips and kind != b"Q"):
+        if kind == b"H" or self._skips:
             return
         try:
             request = read_request(kind, body)
-            check_expiry(self.session.login)
+            if kind in b"QDE":  # of the others, none asks anybody for anything
+                self.session.login = await renewed(self.session.login, self._door)
             await self._do(request)
         except Exception as error:  # a mistake of ours must not end the worker
             self._fail(error)
             if kind != b"Q":
                 self._skips = True
         if kind == b"Q":
-            self._skips = False
             self._end_of_extended()
 
     async def _do(self, request: Request) -> None:
@@ -84,7 +95,7 @@ class MessageLoop:
             case QueryMessage():
                 await self._query(request.text)
             case ParseMessage():
-                self._parse(request)
+                await self._parse(request)
             case BindMessage():
                 await self._bind(request)
             case ExecuteMessage():
@@ -114,7 +125,7 @@ class MessageLoop:
         self.link.send(replies.error_response(failure.fields()))
 
     async def _query(self, text: str) -> None:
-        statements = cut(text)
+        statements = await asyncio.to_thread(cut, text)  # which takes a while, if it is long
         if not statements:
             self.link.send(replies.EMPTY_QUERY)
         for statement in statements:
@@ -152,11 +163,13 @@ class MessageLoop:
         tag = "DEALLOCATE ALL" if words == ["ALL"] else "DEALLOCATE"
         self.link.send(replies.command_complete(tag))
 
-    def _parse(self, request: ParseMessage) -> None:
-        (statement,) = cut(request.text, single=True)
+    async def _parse(self, request: ParseMessage) -> None:
+        (statement,) = await asyncio.to_thread(cut, request.text, single=True)
         if statement.parameters > _MOST_VALUES or len(request.types) > _MOST_VALUES:
             raise WireFailure("54000", f"a statement has at most {_MOST_VALUES} parameters")
-        types = parameter_types(statement, request.types)
+        types = await asyncio.to_thread(
+            parameter_types, questioned(statement) or statement, request.types
+        )
         self._shelf.keep(request.name, PreparedStatement(statement=statement, types=types))
         self.link.send(replies.PARSE_COMPLETE)
 
@@ -186,9 +199,9 @@ class MessageLoop:
         statement, asked = prepared.statement, None
         self.link.send(replies.parameter_description(prepared.types))
         if statement.is_question:
-            asked = shape_question(statement, prepared.types, self.session.dataset)
-        is_plain = statement.first == "EXPLAIN"
-        asked = await asked_of(statement, (), self.session) if is_plain else asked
+            asked = await asyncio.to_thread(
+                shape_question, statement, prepared.types, self.session.dataset
+            )
         prepared.fields = await fields_of(statement, asked, self.session)
         self.link.send(
             replies.NO_DATA if prepared.fields is None else described(prepared.fields, ())
@@ -208,8 +221,9 @@ class MessageLoop:
         statement, asked = portal.statement, portal.asked
         if not portal.is_described and asked is not None and asked.tree is not None:
             # Free, so it may as well be answered at once: that takes no longer.
-            portal.outcome = await execute(statement, asked, self.session)
-            portal.describe(portal.outcome.fields)
+            outcome = await execute(statement, asked, self.session)
+            portal.describe(outcome.fields)
+            self._shelf.keep_rows(portal, outcome)
         elif not portal.is_described:
             portal.describe(await fields_of(statement, asked, self.session))
         if len(portal.formats) not in (0, 1, len(portal.fields or ())):
@@ -225,11 +239,10 @@ class MessageLoop:
             self._deallocate(portal.statement)
             return
         await self._know_fields(portal)  # before anything is paid
-        if portal.outcome is None:
-            portal.outcome = await execute(
-                portal.statement, portal.asked, self.session, portal.fields
-            )
         outcome = portal.outcome
+        if outcome is None:
+            found = await execute(portal.statement, portal.asked, self.session, portal.fields)
+            outcome = self._shelf.keep_rows(portal, found)
         if outcome.fields is None:
             self._complete(outcome)
             return
@@ -242,3 +255,6 @@ class MessageLoop:
         else:
             is_select = outcome.tag.startswith("SELECT")
             self._complete(outcome, f"SELECT {count}" if is_select else None)
+            # Whoever runs it to its end once more gets no rows, nor is anything asked again.
+            portal.outcome, portal.at = replace(outcome, rows=(), notices=()), 0
+            portal.weight = 0

@@ -13,6 +13,7 @@ __all__ = ["Outcome", "OutputField", "described", "rows_of_text", "wire_notice"]
 _BINARY: Final = frozenset({
     "bool", "int2", "int4", "int8", "oid", "float4", "float8", "text", "date", "time", "timestamp",
 })  # fmt: skip
+_CELL: Final = 60  # bytes of one value, besides the letters of a text
 
 
 @final
@@ -38,6 +39,12 @@ class Outcome:
     rows: Sequence[Sequence[Any]] = ()
     notices: tuple[dict[str, str], ...] = ()
     changed: tuple[tuple[str, str], ...] = field(default=())
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes the rows take in memory."""
+        texts = sum(len(v) for row in self.rows for v in row if isinstance(v, str))
+        return texts + _CELL * len(self.rows) * len(self.fields or ())
 
     def row(self, index: int, formats: Sequence[int]) -> bytes:
         """Return one row as a message; see :func:`described` for the formats."""

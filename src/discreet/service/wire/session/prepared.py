@@ -28,7 +28,10 @@ class PreparedStatement:
 @final
 @dataclass(slots=True, kw_only=True)
 class Portal:
-    """A statement with its values: ``outcome`` is there once it ran, ``at`` is the next row."""
+    """A statement with its values: ``outcome`` is there once it ran, ``at`` is the next row.
+
+    ``weight`` is about how many bytes its rows take; all of them are kept until the last is sent.
+    """
 
     prepared: PreparedStatement
     asked: AskedQuestion | None
@@ -37,6 +40,7 @@ class Portal:
     is_described: bool = False
     outcome: Outcome | None = None
     at: int = 0
+    weight: int = 0
 
     @property
     def statement(self) -> ClientStatement:
@@ -94,6 +98,17 @@ class PreparedShelf:
         if len(self._portals) >= self._settings.portals and name not in self._portals:
             raise WireFailure("53400", f"a connection has at most {self._settings.portals} portals")
         self._portals[name] = portal
+
+    def keep_rows(self, portal: Portal, outcome: Outcome) -> Outcome:
+        """Keep what came of a portal, unless others have much to be fetched already."""
+        others = sum(one.weight for one in self._portals.values() if one is not portal)
+        if others and others + outcome.weight > self._settings.portal_bytes:
+            raise WireFailure(
+                "53400", "the rows that this connection has yet to fetch are too many",
+                hint="Fetch or close what was begun before. What was charged is free to ask again.",
+            )  # fmt: skip
+        portal.outcome, portal.weight = outcome, outcome.weight
+        return outcome
 
     def portal(self, name: str) -> Portal:
         """Return a portal."""

@@ -60,7 +60,7 @@ def shape_question(statement: ClientStatement, types: Sequence[int], dataset: st
 
     Conditions that have parameters are left out: they change nothing about the columns.
     """
-    values = [sample(oid) for oid in types]
+    values = [sample(oid, place) for place, oid in enumerate(types)]
     if not statement.parameters:
         return asked_question(statement, (), dataset)
     tree = parsed(statement.text, "postgres")

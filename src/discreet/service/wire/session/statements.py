@@ -1,14 +1,19 @@
 """The text of a client, cut into statements, and what each of them begins with."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final, final
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import SqlglotError
+from sqlglot.parsers.duckdb import DuckDBParser
+from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from discreet._parsing import LimitedSteps
 from discreet.service.wire.protocol.failures import WireFailure
 from discreet.service.wire.settings import LONGEST_STATEMENT
 
@@ -19,6 +24,17 @@ _MOST_TOKENS: Final = 10_000
 _DEEPEST: Final = 200  # brackets in brackets
 _OPENING: Final = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
 _CLOSING: Final = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
+_PARAMETER: Final = re.compile(
+    r"""(?:[eE]'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'?  # what is quoted, to the end if it has none
+    |'[^']*(?:''[^']*)*'?
+    |"[^"]*"?
+    |--[^\n]*
+    |/\*.*?(?:\*/|\Z)
+    |\$([A-Za-z_]\w*|)\$.*?(?:\$\1\$|\Z)
+    |[A-Za-z_][\w$]*)
+    |(\$\d+)(?!\s)""",
+    re.VERBOSE | re.DOTALL,
+)
 
 
 class _Words(Postgres):
@@ -26,6 +42,19 @@ class _Words(Postgres):
 
     class Tokenizer(Postgres.Tokenizer):
         COMMANDS: ClassVar[set[TokenType]] = set()
+
+
+class _LimitedPostgres(Postgres):
+    class Parser(LimitedSteps, PostgresParser):
+        """Reads no text for longer than its length allows."""
+
+
+class _LimitedDuckDB(DuckDB):
+    class Parser(LimitedSteps, DuckDBParser):
+        """Reads no text for longer than its length allows."""
+
+
+_DIALECTS: Final = {"postgres": _LimitedPostgres, "duckdb": _LimitedDuckDB}
 
 
 @final
@@ -60,7 +89,7 @@ class ClientStatement:
     def after(self, words: int) -> "ClientStatement":
         """Return what follows some tokens at the beginning."""
         start = self.tokens[words].start if len(self.tokens) > words else len(self.text)
-        return cut(self.text[start:], single=True)[0]
+        return replace(cut(self.text[start:], single=True)[0], offset=self.offset + start)
 
     @property
     def parameters(self) -> int:
@@ -88,6 +117,7 @@ def cut(text: str, *, single: bool = False) -> list[ClientStatement]:
     """
     if len(text) > LONGEST_STATEMENT:
         raise WireFailure("54000", f"statements may have {LONGEST_STATEMENT} characters at most")
+    text = _spaced(text)
     tokens = _tokens(text)
     found: list[ClientStatement] = []
     start, held, depth = 0, list[Token](), 0
@@ -105,6 +135,13 @@ def cut(text: str, *, single: bool = False) -> list[ClientStatement]:
     if single and len(said) > 1:
         raise WireFailure("42601", "a prepared statement can only be one statement")
     return said if said or not single else [ClientStatement("", ())]
+
+
+def _spaced(text: str) -> str:
+    """Put a blank behind each parameter: the parser takes $1,$ for the beginning of a quote."""
+    if "$" not in text:
+        return text
+    return _PARAMETER.sub(lambda found: f"{found[2]} " if found[2] else found[0], text)
 
 
 def _statement(text: str, start: int, end: int, held: list[Token]) -> ClientStatement:
@@ -151,7 +188,7 @@ def without_public(statement: ClientStatement, dataset: str) -> str:
 def parsed(text: str, dialect: str) -> exp.Expr | None:
     """Return the tree of one statement, None where the dialect does not know it."""
     try:
-        trees = sqlglot.parse(text, read=dialect)
+        trees = sqlglot.parse(text, read=_DIALECTS[dialect])
     except (SqlglotError, ValueError, TypeError, AttributeError, KeyError, IndexError):
         return None
     except RecursionError:

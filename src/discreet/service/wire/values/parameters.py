@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
+from uuid import UUID
 
 from sqlglot import exp
 
@@ -18,6 +19,7 @@ _WHOLE: Final = {"int2": "!h", "int4": "!i", "int8": "!q", "oid": "!I"}
 _TEXTS: Final = frozenset({"text", "varchar", "bpchar", "name", "char", "json", "unknown"})
 _UNKNOWN: Final = (0, 705)
 _LONGEST_NUMBER: Final = 60  # characters
+_SIGNS: Final = {0: 0, 0x4000: 1}
 
 
 def decoded(value: bytes | None, oid: int, *, is_binary: bool) -> Any:
@@ -72,16 +74,21 @@ def literal(value: Any) -> exp.Expr:
     return exp.Neg(this=number) if value < 0 else number
 
 
-def sample(oid: int) -> exp.Expr:
+def sample(oid: int, place: int) -> exp.Expr:
     """Return some value of a type, where only the shape of an answer is asked for.
 
-    >>> sample(23).sql(), sample(25).sql()
-    ('1', "'1'")
+    Later parameters get larger values, as bounds must have them, and fractions are below 1, as
+    quantiles must be.
+
+    >>> sample(23, 0).sql(), sample(25, 0).sql(), sample(701, 1).sql()
+    ('1', "'1'", '0.0002')
     """
     kind = BY_OID[oid].name if oid in BY_OID else "text"
+    day = datetime(2000, 1, 1) + timedelta(days=place)  # noqa: DTZ001
     samples: dict[str, Any] = {
-        "bool": True, "date": date(2000, 1, 1), "timestamp": datetime(2000, 1, 1),  # noqa: DTZ001
-        **dict.fromkeys((*_WHOLE, "float4", "float8", "numeric"), 1),
+        "bool": True, "date": day.date(), "timestamp": day,
+        **dict.fromkeys(_WHOLE, place + 1),
+        **dict.fromkeys(("float4", "float8", "numeric"), Decimal(place + 1) / 10_000),
     }  # fmt: skip
     return literal(samples.get(kind, "1"))
 
@@ -113,6 +120,28 @@ def _moment(text: str) -> datetime:
     return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
 
 
+def _day(text: str) -> date:
+    return date.fromisoformat(text.strip()[:10])  # JDBC's driver writes a zone behind it
+
+
+def _decimal(value: bytes) -> Decimal:
+    """Return a number that comes in groups of four digits: weight is the first one's place."""
+    count, weight, sign, _, *groups = struct.unpack(f"!HhHH{max(0, len(value) - 8) // 2}H", value)
+    if sign not in _SIGNS or count != len(groups) or any(group > 9999 for group in groups):
+        raise ValueError("no finite number")
+    if abs(weight) > 100 or 4 * count > _LONGEST_NUMBER:
+        raise ValueError("no usual number")
+    digits = tuple(int(digit) for group in groups for digit in f"{group:04}")
+    return Decimal((_SIGNS[sign], digits or (0,), 4 * (weight - count + 1)))
+
+
+def _clock(value: bytes) -> str:
+    micros: int = _unpacked("!q")(value)
+    if not 0 <= micros < 86_400 * 10**6:
+        raise ValueError("no time of a day")
+    return (datetime(2000, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)).time().isoformat()
+
+
 def _unpacked(form: str) -> Callable[[bytes], Any]:
     def unpacked(value: bytes) -> Any:
         (found,) = struct.unpack(form, value)
@@ -131,7 +160,8 @@ _FROM_TEXT: Final[dict[str, Callable[[str], Any]]] = {
     "float4": _number(float),
     "float8": _number(float),
     "numeric": _number(Decimal),
-    "date": lambda text: date.fromisoformat(text.strip()),
+    "date": _day,
+    "uuid": lambda text: str(UUID(text.strip())),
     "timestamp": _moment,
     "timestamptz": _moment,
     **dict.fromkeys(_WHOLE, _number(int)),
@@ -143,5 +173,8 @@ _FROM_BINARY: Final[dict[str, Callable[[bytes], Any]]] = {
     "date": lambda value: date(2000, 1, 1) + timedelta(days=_unpacked("!i")(value)),
     "timestamp": _moment_from,
     "timestamptz": _moment_from,
+    "time": _clock,
+    "numeric": _decimal,
+    "uuid": lambda value: str(UUID(bytes=value)),
     **{kind: _unpacked(form) for kind, form in _WHOLE.items()},
 }

@@ -9,6 +9,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token
 
+from discreet._parsing import LimitedSteps
 from discreet.errors import Refused
 from discreet.tables.model.catalog import Catalog, Table
 from discreet.tables.sql.question.positions import Positions
@@ -20,7 +21,7 @@ __all__ = ["DIALECT", "UNWRITTEN", "ReadingContext", "fold", "nearest", "short_s
 class Questions(DuckDB):
     """DuckDB's SQL, but for words that others use and that mean another thing in it."""
 
-    class Parser(DuckDBParser):
+    class Parser(LimitedSteps, DuckDBParser):
         """Reads DECODE(x, 1, 'a', 2, 'b', 'other'), which is short for a CASE."""
 
         FUNCTION_PARSERS = {  # noqa: RUF012
