@@ -113,16 +113,16 @@ async def checkpoint(call: WebCall) -> WebReply:
 
 async def consistency(call: WebCall) -> WebReply:
     """Prove to anybody that the log of an earlier checkpoint was only added to."""
-    ledger, old = call.gateway.shelf.ledger, call.query["old"]
+    ledger, old, new = call.gateway.shelf.ledger, call.query["old"], call.query["new"]
 
     def proven() -> dict[str, Any]:
-        # Entries may come in between; the proof is for the checkpoint of the same moment, so it
-        # is tried again.
+        # Entries may come in between; a proof for now is for the checkpoint of the same moment, so
+        # it is tried again.
         for _ in range(100):
-            note, hashes = ledger.checkpoint(), ledger.consistency(old)
-            if ledger.checkpoint() == note:
+            note, hashes = ledger.checkpoint(), ledger.consistency(old, new or None)
+            if new or ledger.checkpoint() == note:
                 proof = [b64encode(one).decode() for one in hashes]
-                return {"old": old, "checkpoint": note, "proof": proof}
+                return {"old": old, "new": new or None, "checkpoint": note, "proof": proof}
         raise LedgerError("the log grows too fast for a proof just now. Ask again.")
 
     return WebReply(document=await call.gateway.beside(proven))
