@@ -1,7 +1,11 @@
 """Keys, threads, datasets and outages at the desk."""
 
 import asyncio
+import contextlib
 import threading
+import time
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from gateway_sites import people
 
-from discreet.errors import LedgerUnavailable
+from discreet.errors import LedgerUnavailable, Missed, TryLater
 from discreet.service import Gateway, Role
 from discreet.service.desk import shelf
 from discreet.service.desk.desk import _named
@@ -120,3 +124,60 @@ def test_one_dataset_that_is_broken_keeps_no_other_from_being_served(site):
     finally:
         first.close()
         second.close()
+
+
+class Slow:
+    """Tables whose answers are never ready in time."""
+
+    def __init__(self, tables):
+        self._tables, self.charges = tables, 0
+
+    def __getattr__(self, name):
+        return getattr(self._tables, name)
+
+    def sql(self, question, offer, *, on_paid, on_ready):
+        self.charges += 1
+        on_paid(1)
+        time.sleep(0.4)
+        on_ready()
+
+
+@contextlib.contextmanager
+def slow_gateway(site, **more):
+    settings = replace(site.settings, answer_after=0.2, slots=2, waiting=32, **more)
+    gateway = Gateway.open(settings)
+    slow = Slow(gateway.shelf["people"].tables)
+    gateway.shelf._served["people"] = replace(gateway.shelf["people"], tables=slow)
+    try:
+        yield gateway, slow
+    finally:
+        gateway.close()
+
+
+async def each(gateway, times):
+    return await asyncio.gather(
+        *[gateway.desk.answer(login("ana"), "people", COUNT, Offer(epsilon=0.1))
+          for _ in range(times)],
+        return_exceptions=True,
+    )  # fmt: skip
+
+
+@pytest.mark.lengthy
+def test_whoever_waits_behind_the_last_miss_is_refused_for_free(site):
+    with slow_gateway(site, most_misses=3) as (gateway, slow):
+        found = Counter(type(one).__name__ for one in asyncio.run(each(gateway, 12)))
+        gateway.desk._rest.write("people")
+        assert gateway.misses.count("people") == slow.charges == found["Missed"]
+    assert found["Missed"] <= 3 + 1  # what is under way in the other slot
+    assert found["TryLater"] == 12 - found["Missed"]
+
+
+@pytest.mark.lengthy
+def test_a_miss_is_counted_though_the_records_were_away(site, monkeypatch):
+    with slow_gateway(site, most_misses=1) as (gateway, slow):
+        with monkeypatch.context() as broken:
+            broken.setattr(gateway.misses, "add", lambda dataset: 1 / 0)
+            assert isinstance(asyncio.run(each(gateway, 1))[0], Missed)
+            gateway._pool.submit(int).result()
+        assert isinstance(asyncio.run(each(gateway, 1))[0], TryLater)
+        assert gateway.misses.count("people") == slow.charges == 1

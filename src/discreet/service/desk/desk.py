@@ -3,22 +3,21 @@
 import asyncio
 import json
 import logging
-import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
-from time import monotonic
-from typing import Final, Protocol, TypeVar, final
+from typing import Final, TypeVar, final
 
-from discreet.errors import AccountNotFound, BudgetExceeded, DataError, TryLater
+from discreet.errors import AccountNotFound, BudgetExceeded, DataError
 from discreet.service.desk.public_time import OnPaid, OnReady, PublicTime
 from discreet.service.desk.queue import FairQueue
+from discreet.service.desk.rest import MissCounter, Rest
 from discreet.service.desk.shelf import Served, Shelf
 from discreet.service.identity.login import Login, Role
 from discreet.tables import Offer, Protected, Quote, Result, Workload
 
-__all__ = ["PURPOSE", "Desk", "MissCounter"]
+__all__ = ["PURPOSE", "Desk"]
 
 T = TypeVar("T")
 PURPOSE: Final = "analysis"
@@ -26,18 +25,7 @@ _UNREADABLE: Final = (
     "this dataset cannot be read at the moment. Nothing was spent. A custodian finds the reason "
     "in the gateway's log."
 )
-_FRESH: Final = 1.0  # seconds for which a count of misses is believed
 _logger = logging.getLogger("discreet.service")
-
-
-class MissCounter(Protocol):
-    """Counts answers that missed their deadline, for all workers together."""
-
-    def add(self, dataset: str, /) -> int:
-        """Count one more; return how many there were since the dataset was last reopened."""
-
-    def count(self, dataset: str, /) -> int:
-        """Return how many there were since the dataset was last reopened."""
 
 
 @final
@@ -59,10 +47,9 @@ class Desk:
         slots: int,
         waiting: int,
     ) -> None:
-        self.shelf, self.time, self.misses = shelf, time, misses
-        self._pool, self._most_misses = pool, most_misses
+        self.shelf, self.time, self._pool = shelf, time, pool
+        self._rest = Rest(misses, most=most_misses)
         self._free_of_charge = FairQueue(slots=slots, waiting=waiting)
-        self._counted: dict[str, tuple[float, int]] = {}  # misses, as they were a moment ago
 
     def visible(self, login: Login) -> list[str]:
         """Return the names of the datasets that a login may see."""
@@ -171,31 +158,31 @@ class Desk:
 
     async def _in_time(self, work: Callable[[OnPaid, OnReady], T], login: Login, dataset: str) -> T:
         seconds = self.shelf[dataset].seconds
-        if seconds and await self._is_at_rest(dataset):
-            raise TryLater(
-                f"{dataset!r} rests, since {self._most_misses} answers were not ready in time. "
-                "Nothing was spent. A custodian can reopen it."
-            )
+        if seconds and not self._rest.refuse_from_memory(dataset):
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(self._pool, self._rest.refuse, dataset)
+
+        def unless_at_rest(on_paid: OnPaid, on_ready: OnReady) -> T:
+            # Again when its turn has come: those before it in the queue may have missed.
+            if seconds:
+                self._rest.refuse(dataset)
+            return work(on_paid, on_ready)
+
         try:
             return await self.time.run(
-                work, who=login.who, seconds=seconds, on_miss=partial(self._missed, dataset)
+                unless_at_rest,
+                who=login.who,
+                seconds=seconds,
+                on_miss=partial(self._missed, dataset),
             )
         except DataError as error:
             raise self._unreadable(error) from None
 
-    async def _is_at_rest(self, dataset: str) -> bool:
-        at, count = self._counted.get(dataset, (-math.inf, 0))
-        if monotonic() - at > _FRESH:
-            loop = asyncio.get_running_loop()
-            count = await loop.run_in_executor(self._pool, self.misses.count, dataset)
-            self._counted[dataset] = monotonic(), count
-        return count >= self._most_misses
-
     def _missed(self, dataset: str) -> None:
         """Count a miss and alarm the custodian. Which question it was may tell too much."""
         _logger.warning(json.dumps({"event": "missed", "dataset": dataset}, sort_keys=True))
-        self._counted.pop(dataset, None)
-        self._pool.submit(self.misses.add, dataset)
+        self._rest.missed(dataset)
+        self._pool.submit(self._rest.write, dataset)
 
     def _unreadable(self, error: DataError) -> DataError:
         """Keep what a source said, which may name places, for the custodian's log."""
