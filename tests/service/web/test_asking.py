@@ -230,3 +230,32 @@ def test_a_limit_of_one_analyst_binds_that_analyst_only(client, site):
     assert [one["name"] for one in mine] == ["total", "analyst=ana"]
     ben = client.get("/v1/datasets/people/budgets", headers=site.header("ben")).json()["budgets"]
     assert [one["name"] for one in ben] == ["total"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["SELECT COUNT(*) AS n FROM people", "SELECT region, AVG(age) AS n FROM people GROUP BY region",
+     "SELECT MEDIAN(income) AS n FROM people", "SELECT COUNT(DISTINCT region) AS n FROM people"],
+)  # fmt: skip
+@pytest.mark.lengthy
+def test_more_noise_is_charged_once_for_a_key_whichever_worker_is_asked(tmp_path, question):
+    site = make_site(tmp_path, policy="degrade", epsilon=1)
+    header = {**site.header("ana"), "Idempotency-Key": "first"}
+    body = {"question": question, "epsilon": 5, "degrade": True}
+    answers, left = [], []
+    for _ in range(2):
+        with site.served() as client:  # which remembers nothing of the one before
+            answers.append(client.post(QUERY, json=body, headers=header))
+            assert answers[-1].status_code == 200, answers[-1].text
+            left.append(client.get("/v1/datasets/people", headers=header).json()["remaining"])
+    first, again = (one.json() for one in answers)
+    assert (first["document"], left[0]) == (again["document"], left[1])
+    assert again["is_recalled"]
+    with site.served() as client:
+        grant = {"epsilon": 20, "delta": 1e-6, "reason": "board"}
+        client.post("/v1/datasets/people/grants", json=grant, headers=site.header("chris"))
+        after = client.post(QUERY, json=body, headers=header).json()
+        assert after["document"] == first["document"]
+        new = {**body, "question": "SELECT SUM(age) AS n FROM people"}
+        refused = client.post(QUERY, json=new, headers=header)
+        assert (refused.status_code, refused.json()["errors"][0]["where"]) == (422, "key")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar, final
 
-from discreet.errors import AccountNotFound, BudgetExceeded, DataError
+from discreet.errors import AccountNotFound, BudgetExceeded, DataError, ParameterError
 from discreet.service.desk.public_time import OnPaid, OnReady, PublicTime
 from discreet.service.desk.queue import FairQueue
 from discreet.service.desk.rest import MissCounter, Rest
@@ -21,6 +21,7 @@ __all__ = ["PURPOSE", "Desk"]
 
 T = TypeVar("T")
 PURPOSE: Final = "analysis"
+_LEAST: Final = 1e-9  # an epsilon for which any answer on record is exact enough
 _UNREADABLE: Final = (
     "this dataset cannot be read at the moment. Nothing was spent. A custodian finds the reason "
     "in the gateway's log."
@@ -116,6 +117,10 @@ class Desk:
                     raise
                 noisier = _degraded(tables, question, named)
                 return tables.sql(question, noisier, on_paid=on_paid, on_ready=on_ready)
+            except ParameterError as refusal:
+                if not degrade or refusal.parameter != "key":
+                    raise
+                return _recalled(tables, question, named)
 
         return await self._in_time(ask, login, dataset)
 
@@ -200,6 +205,24 @@ def _named(offer: Offer, login: Login) -> Offer:
     if offer.key is not None:
         key = f"request/{len(login.who)}/{login.who}/{offer.key}"
     return replace(offer, who=login.who, purpose=offer.purpose or PURPOSE, key=key)
+
+
+def _recalled(tables: Protected, question: str, offer: Offer) -> Result:
+    """Return what was answered with more noise than was asked for, to a key that has paid for it.
+
+    Nothing is charged, whatever the price: the key was charged another one.
+    """
+    try:
+        return tables.sql(question, replace(offer, epsilon=_LEAST, share=None, within=None))
+    except ParameterError as refusal:
+        if refusal.parameter != "key":
+            raise
+    raise ParameterError(
+        "this key belongs to another request, or to this one, and its answer was lost after the "
+        "charge. Nothing was spent. Use a new key for each request, and the same one only to "
+        "repeat it.",
+        parameter="key",
+    )
 
 
 def _degraded(tables: Protected, question: str, offer: Offer) -> Offer:
