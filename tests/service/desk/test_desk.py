@@ -37,6 +37,15 @@ def test_no_two_logins_have_a_request_in_common():
     assert len(set(offers)) == len(offers)
 
 
+def test_the_longest_name_may_use_the_longest_key(site):
+    gateway = Gateway.open(site.settings)
+    who, offer = f"{60 * 'c'}:{128 * 'é'}", Offer(epsilon=0.1, key=100 * "k")
+    try:
+        assert len(asyncio.run(gateway.desk.answer(login(who), "people", COUNT, offer))) == 1
+    finally:
+        gateway.close()
+
+
 def test_a_login_cannot_take_the_keys_of_the_ledger(site):
     """The entry that puts the answer of charge 3 on record has the key release/3."""
     gateway = Gateway.open(site.settings)

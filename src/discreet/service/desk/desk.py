@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
+from hashlib import sha256
 from typing import Final, TypeVar, final
 
 from discreet.errors import AccountNotFound, BudgetExceeded, DataError, ParameterError
@@ -199,11 +200,13 @@ class Desk:
 def _named(offer: Offer, login: Login) -> Offer:
     """Return an offer in the name of the login; two logins with one key are two requests.
 
-    Whatever names and keys are like: the ledger has keys of its own, such as ``release/7``.
+    Whatever names and keys are like, and however long: the ledger has keys of its own, such as
+    ``release/7``, and none of more than 200 characters.
     """
     key = None
     if offer.key is not None:
-        key = f"request/{len(login.who)}/{login.who}/{offer.key}"
+        told = f"{len(login.who)}/{login.who}/{offer.key}"
+        key = f"request/{sha256(told.encode()).hexdigest()}"
     return replace(offer, who=login.who, purpose=offer.purpose or PURPOSE, key=key)
 
 
