@@ -121,5 +121,7 @@ def _notes(settings: "GatewaySettings", gateway: "Gateway") -> Iterator[str]:
     custodians = [one for one in all_keys(gateway.records) if "custodian" in one.roles]
     if not custodians and not settings.issuers:
         yield "nobody can log in as custodian yet: discreet keys create NAME --role custodian"
+    for name, why in gateway.shelf.unserved.items():
+        yield f"{name}, which was registered over HTTP, cannot be served: {why}"
     if not gateway.shelf.names:
         yield "nothing is served yet."
