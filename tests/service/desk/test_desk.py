@@ -15,9 +15,10 @@ from gateway_sites import people
 
 from discreet.errors import LedgerUnavailable, Missed, TryLater
 from discreet.service import Gateway, Role
-from discreet.service.desk import shelf
+from discreet.service.desk import jobs, shelf
 from discreet.service.desk.desk import _named
 from discreet.service.identity.login import Login
+from discreet.service.records import JobState
 from discreet.service.web.problems import problem_of
 from discreet.service.wire.protocol.failures import failure_of
 from discreet.tables import Offer
@@ -190,3 +191,63 @@ def test_a_miss_is_counted_though_the_records_were_away(site, monkeypatch):
             gateway._pool.submit(int).result()
         assert isinstance(asyncio.run(each(gateway, 1))[0], TryLater)
         assert gateway.misses.count("people") == slow.charges == 1
+
+
+@pytest.mark.lengthy
+def test_a_job_outlasts_an_outage_of_the_records(site, monkeypatch):
+    """It must not seem lost afterwards, nor lose what it has charged for."""
+    is_away, real = threading.Event(), jobs.update_job
+
+    def update(*args):
+        if is_away.is_set():
+            raise LedgerUnavailable("the records are away")
+        return real(*args)
+
+    async def asked(gateway):
+        async def work():
+            is_away.set()
+            await asyncio.sleep(0.3)
+            asyncio.get_running_loop().call_later(0.3, is_away.clear)
+            return b"{}"
+
+        begun = await gateway.jobs.begin(login("ana"), "people", work)
+        while (found := await gateway.jobs.find(login("ana"), begun.id)).outcome is None:
+            await asyncio.sleep(0.02)
+        return found
+
+    monkeypatch.setattr(jobs, "update_job", update)
+    monkeypatch.setattr(jobs, "_ALIVE_EVERY", 0.1)
+    gateway = Gateway.open(site.settings)
+    try:
+        found = asyncio.run(asyncio.wait_for(asked(gateway), 20))
+    finally:
+        gateway.close()
+    assert (found.state, found.outcome) == (JobState.DONE, b"{}")
+
+
+@pytest.mark.lengthy
+def test_a_job_is_not_lost_while_it_goes_on_after_an_outage(site, monkeypatch):
+    times, real = [], jobs.update_job
+
+    def update(*args):
+        times.append(args[2])
+        if len(times) == 1:
+            raise LedgerUnavailable("the records are away")
+        return real(*args)
+
+    async def asked(gateway):
+        async def work():
+            await asyncio.sleep(0.5)
+            return b"{}"
+
+        await gateway.jobs.begin(login("ana"), "people", work)
+        await gateway.jobs.drained()
+
+    monkeypatch.setattr(jobs, "update_job", update)
+    monkeypatch.setattr(jobs, "_ALIVE_EVERY", 0.1)
+    gateway = Gateway.open(site.settings)
+    try:
+        asyncio.run(asked(gateway))
+    finally:
+        gateway.close()
+    assert times.count(JobState.RUNNING) > 2

@@ -1,6 +1,7 @@
 """What a gateway refuses before it serves, and how its workers end that cannot begin."""
 
 import json
+import ssl
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -10,10 +11,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from gateway_sites import make_site
+from typer.testing import CliRunner
 
+from discreet.cli import app
 from discreet.errors import ParameterError
 from discreet.service import GatewaySettings, check_servable
-from discreet.service.running.worker import CONFIG
+from discreet.service.running.worker import CONFIG, _certificate
 
 
 def write_pair(folder, name, *, password=None):
@@ -62,6 +65,28 @@ def test_nothing_and_tokens_in_the_clear_are_refused():
         check_servable(GatewaySettings())
     with pytest.raises(ParameterError, match="in the clear"):
         check_servable(GatewaySettings(datasets=("people.toml",), host="0.0.0.0"))
+
+
+def test_the_data_folder_must_be_one(tmp_path):
+    with pytest.raises(ParameterError, match="data must be a folder"):
+        check_servable(GatewaySettings(data=tmp_path / "none"))
+
+
+def test_a_certificate_may_stand_behind_its_key_in_one_file(tmp_path):
+    certificate, key = write_pair(tmp_path, "good")
+    both = tmp_path / "both.pem"
+    both.write_text("of localhost\n" + key.read_text() + certificate.read_text())
+    found = _certificate(settings((both, both)))
+    assert found == ssl.PEM_cert_to_DER_cert(certificate.read_text())
+
+
+@pytest.mark.parametrize("name", ["LEDGER", "LEDGER_FILE", "RECORDS", "DATASETS"])
+def test_the_demo_touches_nothing_that_the_environment_speaks_of(tmp_path, monkeypatch, name):
+    monkeypatch.setenv(f"DISCREET_SERVE_{name}", str(tmp_path / "real.db"))
+    told = CliRunner().invoke(app, ["serve", "--demo", "--check"])
+    assert told.exit_code == 2
+    assert f"unset DISCREET_SERVE_{name} first" in " ".join(told.stderr.split())
+    assert list(tmp_path.iterdir()) == []
 
 
 def run(site, *words, timeout=120):

@@ -4,7 +4,9 @@ import pyarrow.parquet as pq
 import pytest
 from gateway_sites import COUNT, GRANT, KEY, people
 
+from discreet.errors import ParameterError
 from discreet.ledger import Ledger
+from discreet.service import Records, Role, create
 
 DECLARED = """
 name = "{name}"
@@ -115,3 +117,13 @@ def test_a_declaration_cannot_bring_a_ledger_of_its_own(client, site):
     found = client.post("/v1/datasets", json={"declaration": text}, headers=site.header("chris"))
     assert found.status_code == 422
     assert "one ledger" in found.json()["detail"]
+
+
+@pytest.mark.parametrize("expires", [1e300, 300_000_000_000.0])
+def test_a_key_ends_at_a_time_that_can_be_told(client, site, expires):
+    with Records.open(site.settings.records_location) as records:
+        with pytest.raises(ParameterError, match="before the year 9999"):
+            create(records, who="ana", roles=[Role.ANALYST], expires=expires)
+        create(records, who="ana", roles=[Role.ANALYST], expires=253_000_000_000.0)
+    listed = client.get("/v1/keys", headers=site.header("chris")).json()["keys"]
+    assert "9987-04-02T17:46:40+00:00" in [one["expires"] for one in listed]

@@ -1,6 +1,8 @@
 """``discreet serve``: run a gateway, try one on generated data, or check how one is set up."""
 
 import math
+import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from discreet.service import Demo, Gateway, GatewaySettings
 
 __all__ = ["serve"]
+
+_OF_DATA = re.compile(r"DISCREET_SERVE_(DATA|DATASETS|LEDGER|LEDGER_KEY|RECORDS)(_FILE)?")
 
 
 def serve(
@@ -64,6 +68,13 @@ def _place(config: Path | None, *, demo: bool) -> "Iterator[tuple[Path | None, D
         return
     from discreet.service import make_demo
 
+    # The environment goes before the demo's own settings file: it may speak of a real ledger.
+    told = [name for name in sorted(os.environ) if _OF_DATA.fullmatch(name)]
+    if told:
+        raise ParameterError(
+            f"--demo has data and a ledger of its own: unset {', '.join(told)} first.",
+            parameter="demo",
+        )
     with TemporaryDirectory(prefix="discreet-demo-") as folder:
         made = make_demo(Path(folder))
         yield made.config, made
@@ -116,6 +127,11 @@ def _notes(settings: "GatewaySettings", gateway: "Gateway") -> Iterator[str]:
 
     if any(not served.seconds for served in gateway.shelf):
         yield "answer_after is 0: how long answers take tells about the data."
+    if any(served.seconds > settings.shutdown_seconds for served in gateway.shelf):
+        yield (
+            "shutdown_seconds is less than answer_after: answers under way when it is stopped are "
+            "charged and not given."
+        )
     if settings.certificate is None and settings.public_url is None:
         yield "there is no certificate, so it can be reached from this machine only."
     custodians = [one for one in all_keys(gateway.records) if "custodian" in one.roles]

@@ -77,8 +77,9 @@ def _certificate(settings: GatewaySettings) -> bytes | None:
     """Return the server's own certificate in DER, to which logins are bound."""
     if settings.certificate is None:
         return None
-    first = settings.certificate.read_text().partition("-----END CERTIFICATE-----")
-    return ssl.PEM_cert_to_DER_cert(first[0][first[0].index("-----BEGIN") :] + first[1])
+    text = settings.certificate.read_text()
+    begin = text.index(ssl.PEM_HEADER)  # the key may stand before it, in the same file
+    return ssl.PEM_cert_to_DER_cert(text[begin : text.index(ssl.PEM_FOOTER) + len(ssl.PEM_FOOTER)])
 
 
 def tls_of(settings: GatewaySettings) -> ssl.SSLContext | None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, final
+from urllib.parse import urlsplit
 
 from discreet.errors import ParameterError
 from discreet.service.identity.issuers import Issuer
@@ -96,6 +97,12 @@ class GatewaySettings:
                 "certificate and certificate_key go together: both or neither.",
                 parameter="certificate",
             )
+        if self.public_url is not None and not _is_encrypted(self.public_url):
+            raise ParameterError(
+                "public_url must be the address of what encrypts in front of the gateway, and "
+                "begin with https://.",
+                parameter="public_url",
+            )
         names = [one.name for one in self.issuers]
         if len(set(names)) != len(names):
             raise ParameterError("two issuers have the same name.", parameter="issuers")
@@ -119,3 +126,11 @@ class GatewaySettings:
         0.5
         """
         return float(self.answers_after.get(dataset, self.answer_after))
+
+
+def _is_encrypted(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme == "https" and bool(parts.hostname)
