@@ -4,6 +4,7 @@ import contextlib
 import json
 import shutil
 from base64 import b64encode
+from hashlib import sha256
 from urllib.parse import parse_qsl
 
 import pytest
@@ -12,14 +13,14 @@ from discreet.client.log_watch import LogWatch
 from discreet.client.transport import GatewayCall
 from discreet.errors import DiscreetError, ParameterError, TamperingFound
 from discreet.ledger import Ledger
-from discreet.ledger.verifier import parse_checkpoint
+from discreet.ledger.verifier import check_receipt, parse_checkpoint
 
 COUNT = "SELECT COUNT(*) AS n FROM people"
 
 
-def altered(both, change):
+def altered(both, change, who="ana"):
     """Return tables whose gateway alters its answers on the way."""
-    tables = both.remote()
+    tables = both.remote(who)
     real = tables._wire
 
     class Meddler:
@@ -129,6 +130,32 @@ def test_false_receipts_and_rewritten_logs_are_found_out(both):
 
     with altered(both, forged) as tables, pytest.raises(TamperingFound, match="does not prove"):
         tables.receipt(tables.sql(f"{COUNT} WHERE age > 44", epsilon=1))
+
+
+def test_a_made_up_answer_is_not_proven_by_the_proof_that_it_was_asked_for(both):
+    """Whoever asks again is told of a charge, an answer and his own entry: all are to be proven."""
+    asked = f"{COUNT} WHERE age > 61"
+    with both.remote("ana") as ana:
+        ana.sql(asked, epsilon=1)
+
+    def made_up(call, document):
+        if "/receipts/" in call.path:
+            return {**document, "entries": document["entries"][-1:]}
+        if not call.path.endswith("/query"):
+            return None
+        text = document["document"].replace('"nonce":"', '"nonce":"0')
+        charge, release, reask = document["receipt"]
+        told = {**json.loads(release), "answer": sha256(text.encode()).hexdigest()}
+        return {**document, "document": text, "receipt": [charge, json.dumps(told), reask]}
+
+    with altered(both, made_up, who="ben") as tables:
+        answer = tables.sql(asked, epsilon=1)
+        with pytest.raises(TamperingFound, match="not about this answer"):
+            tables.receipt(answer)
+    with both.remote("ben") as tables:
+        answer = tables.sql(asked, epsilon=1)
+        proof = tables.receipt(answer).to_json()
+        assert check_receipt(proof, tables.vkey, answer=answer.to_json()).answer is not None
 
 
 def test_other_documents_are_checked_too(both):

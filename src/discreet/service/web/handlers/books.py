@@ -97,6 +97,9 @@ def _may_see(found: Receipt, login: Login, shelf: Shelf) -> bool:
         return False
     if login.is_a(*_SEES_ALL):
         return login.datasets is None or bool(accounts)
+    asked_for = found.entries[-1]
+    if asked_for["kind"] == "reask":  # of whoever was given an answer that others had paid for
+        return bool(asked_for["who"] == login.who)
     if found.entries[0].get("who") == login.who:
         return True
     return any(login.who in shelf.ledger[one].askers(found) for one in accounts)
