@@ -1,6 +1,7 @@
 """What a gateway refuses before it serves, and how its workers end that cannot begin."""
 
 import json
+import shlex
 import ssl
 import subprocess
 import sys
@@ -14,8 +15,9 @@ from gateway_sites import make_site
 from typer.testing import CliRunner
 
 from discreet.cli import app
+from discreet.cli.service.serving import _welcome
 from discreet.errors import ParameterError
-from discreet.service import GatewaySettings, check_servable
+from discreet.service import Demo, GatewaySettings, check_servable
 from discreet.service.running.worker import CONFIG, _certificate
 
 
@@ -159,3 +161,28 @@ def test_keys_live_for_a_number_of_days(tmp_path, days):
     done = run(site, "keys", "create", "zoe", "--role", "analyst", "--days", days)
     assert done.returncode == 2
     assert "--days" in done.stderr
+
+
+def test_the_commands_that_the_demo_shows_can_be_copied(tmp_path, monkeypatch, capsys):
+    """From a terminal of 80 columns: a line break inside a header or JSON would break them."""
+    monkeypatch.setenv("COLUMNS", "80")
+    key = f"dk_abcdefghij_{43 * 'x'}"
+    demo = Demo(config=tmp_path, keys=dict.fromkeys(("ana", "chris", "audrey"), key))
+    _welcome(GatewaySettings(pg_port=5433), demo)
+    shown = capsys.readouterr().out
+    curl, psql = (
+        shlex.split(shown[at : shown.index("\n", shown.index("\\\n", at) + 2)])
+        for at in (shown.index("curl"), shown.index("PGPASSWORD"))
+    )
+    assert curl[:4] == ["curl", "http://127.0.0.1:8000/v1/datasets/salaries/query", "-H",
+                        f"Authorization: Bearer {key}"]  # fmt: skip
+    assert json.loads(curl[curl.index("-d") + 1])["epsilon"] == 0.5
+    assert psql[:2] == [f"PGPASSWORD={key}", "psql"]
+    assert psql[-2:] == ["abcdefghij", "salaries"]
+
+
+@pytest.mark.parametrize("group", ["keys", "audit", "attack", "ledger"])
+def test_a_group_of_commands_by_itself_shows_its_help_and_no_mistake(group):
+    told = CliRunner().invoke(app, [group])
+    assert "mistake" not in told.output
+    assert "--help" in told.output

@@ -13,7 +13,7 @@ import typer
 
 from discreet.cli.ledger.opening import place
 from discreet.cli.numbers import shown
-from discreet.cli.output import tell
+from discreet.cli.output import tell, tell_command
 from discreet.cli.service.options import ConfigOption, place_of
 from discreet.errors import ParameterError
 
@@ -87,14 +87,16 @@ def _welcome(settings: "GatewaySettings", demo: "Demo") -> None:
         tell(f"  {who:7} {role:10} {demo.keys[who]}")
     tell("Ask it from another terminal:")
     body = '{"question": "SELECT AVG(salary) AS pay FROM salaries", "epsilon": 0.5}'
-    tell(
+    tell_command(
         f"  curl {url}/v1/datasets/salaries/query -H 'Authorization: Bearer {demo.keys['ana']}' \\"
     )
-    tell(f"    -H 'Content-Type: application/json' -d '{body}'")
+    tell_command(f"    -H 'Content-Type: application/json' -d '{body}'")
     if settings.pg_port is not None:
         user = demo.keys["ana"].split("_")[1]
-        tell(f"  PGPASSWORD={demo.keys['ana']} psql -h {settings.host} -p {settings.pg_port} \\")
-        tell(f"    -U {user} salaries")
+        tell_command(
+            f"  PGPASSWORD={demo.keys['ana']} psql -h {settings.host} -p {settings.pg_port} \\"
+        )
+        tell_command(f"    -U {user} salaries")
     tell("It ends with Ctrl-C, and its folder is gone then.")
 
 
