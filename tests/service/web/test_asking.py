@@ -171,6 +171,17 @@ def test_a_plan_is_priced_together_and_answered_on_request(client, site):
     assert [one["columns"] for one in answered["answers"]] == [["n"], ["region", "n", "pay"]]
 
 
+def test_a_plan_is_charged_once_for_a_key(client, site):
+    header = {**site.header("ana"), "Idempotency-Key": "both"}
+    body = {"questions": [COUNT["question"], BY_REGION["question"]], "epsilon": 1, "release": True}
+    assert client.post("/v1/datasets/people/plan", json=body, headers=header).status_code == 200
+    left = client.get("/v1/datasets/people", headers=header).json()["remaining"]
+    again = client.post("/v1/datasets/people/plan", json=body, headers=header)
+    assert again.json()["type"].endswith("already-charged")
+    assert "part of a plan" in again.json()["detail"]
+    assert client.get("/v1/datasets/people", headers=header).json()["remaining"] == left
+
+
 def test_a_job_is_answered_in_the_background_and_fetched_by_its_owner_only(client, site):
     begun = client.post("/v1/datasets/people/jobs", json=COUNT, headers=site.header("ana"))
     assert begun.status_code == 202
