@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import socket
 import ssl
 import subprocess
 import sys
@@ -186,3 +187,19 @@ def test_a_group_of_commands_by_itself_shows_its_help_and_no_mistake(group):
     told = CliRunner().invoke(app, [group])
     assert "mistake" not in told.output
     assert "--help" in told.output
+
+
+@pytest.mark.lengthy
+def test_a_port_for_postgresql_that_is_taken_is_told_in_a_line_and_without_a_traceback(tmp_path):
+    site = make_site(tmp_path)
+    config = site.folder / "gateway.toml"
+    config.write_text('ledger = "budget.db"\ndatasets = ["people.toml"]\n')
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run(site, "serve", "--port", "0", "--pg-port", str(port))
+    assert done.returncode != 0
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    (told,) = [one["why"] for one in lines if one.get("event") == "not started"]
+    assert told == f"nothing can listen on pg_port {port} of 127.0.0.1: Address already in use."
+    assert "Traceback" not in done.stderr
+    assert "OSError" in [one.get("error") for one in lines]

@@ -81,6 +81,7 @@ def test_a_secret_may_come_from_a_file_and_is_not_shown(tmp_path):
         ("public_url = 'http://gateway.example'", "begin with https://"),
         ("public_url = 'gateway.example'", "begin with https://"),
         ("public_url = 'https://'", "begin with https://"),
+        ("port = 5433\npg_port = 5433", "must be two"),
         ("= 3", "is no TOML"),
     ],
 )

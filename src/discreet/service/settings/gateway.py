@@ -76,6 +76,8 @@ class GatewaySettings:
             port = getattr(self, name)
             if port is not None and port not in _PORTS:
                 raise ParameterError(f"{name} must be from 0 to 65535, got {port}.", parameter=name)
+        if self.port and self.port == self.pg_port:
+            raise ParameterError("port and pg_port must be two.", parameter="pg_port")
         for name in _AT_LEAST_1:
             if getattr(self, name) < 1:
                 raise ParameterError(f"{name} must be at least 1.", parameter=name)
