@@ -190,22 +190,23 @@ def _refused(code: str, line: int, column: int, reason: str, remedy: str) -> Ref
 
 
 class AlreadyCharged(DiscreetError):
-    """A request was charged before under the same key, and its answer is not on record.
+    """A request was charged before under the same key, and its answer cannot be given again.
 
-    It is under way still, or was lost after the charge. ``entry`` is the charge. Nothing was spent
-    again.
+    It is under way still, was lost after the charge, or is part of a plan, whose releases commit to
+    what questions have in common. ``entry`` is the charge. Nothing was spent again.
 
     >>> print(AlreadyCharged(entry=7))
-    this request was charged before, as entry 7, and has no answer on record: it is under way, or
-    was lost after the charge. Nothing was spent again. To pay anew, ask with another key.
+    this request was charged before, as entry 7, and its answer cannot be given again: it is under
+    way, was lost after the charge, or is part of a plan. Nothing was spent again. To pay anew, ask
+    with another key.
     """
 
     def __init__(self, *, entry: int) -> None:
         self.entry = entry
         super().__init__(
-            f"this request was charged before, as entry {entry}, and has no answer on record: it "
-            "is under way, or was lost after the charge. Nothing was spent again. To pay anew, "
-            "ask with another key."
+            f"this request was charged before, as entry {entry}, and its answer cannot be given "
+            "again: it is under way, was lost after the charge, or is part of a plan. Nothing was "
+            "spent again. To pay anew, ask with another key."
         )
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -138,7 +138,9 @@ def test_receipts_are_for_those_who_were_given_the_answer(both):
         assert same.is_recalled
         assert same.value == first.value
         mine = ben.receipt(same)  # that ben asked
-        assert [one["kind"] for one in mine.entries] == ["reask"]
+        assert [one["kind"] for one in mine.entries] == ["charge", "release", "reask"]
+        with pytest.raises(AccountNotFound):  # who else was given an answer is nobody's business
+            ana.receipt(mine.entries[-1]["index"])
         assert ben.receipt(first).is_proven  # and what came of it: it was given to ben as well
         assert audrey.receipt(first.receipt.index).is_proven
         with pytest.raises(AccountNotFound):

@@ -67,6 +67,8 @@ class OneLineErrors(TyperGroup):
             )
             sys.exit(NOT_PROVEN if isinstance(error, TamperingFound) else BAD_INPUT)
         except Exception as error:
+            if type(error).__name__ == "NoArgsIsHelpError":  # which has shown the help
+                sys.exit(BAD_INPUT)
             message = _told(error, sys.argv[1:] if args is None else args)
             if message is None and os.environ.get("DISCREET_DEBUG"):
                 raise

@@ -32,6 +32,16 @@ def tell(text: str, *, console: Console | None = None, bold: bool = False) -> No
     console.print(Text(shown, style="bold" if bold else ""), soft_wrap=True)
 
 
+def tell_command(text: str) -> None:
+    """Print a line to be copied into a shell: whole, since a line break would be part of it.
+
+    >>> tell_command("curl http://127.0.0.1:8000/healthz")
+    curl http://127.0.0.1:8000/healthz
+    """
+    console = Console()
+    console.print(Text(readable(text, console)), soft_wrap=True)
+
+
 def fitted(text: str, console: Console) -> str:
     """Return lines that fit the terminal; a program that reads them gets them whole.
 

@@ -14,7 +14,9 @@ from discreet.tables import Result
 
 __all__ = ["answered_release", "read_answer", "read_proof"]
 
-_MALFORMED: Final = (KeyError, TypeError, ValueError, IndexError, AttributeError)
+_MALFORMED: Final = (
+    KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError,
+)  # fmt: skip
 
 
 def read_answer(document: Mapping[str, Any], *, is_view: bool = False) -> Result:
@@ -30,6 +32,7 @@ def read_answer(document: Mapping[str, Any], *, is_view: bool = False) -> Result
     """
     try:
         receipt = Receipt(bodies=tuple(document["receipt"]))
+        _ = receipt.index  # it shows an entry at least
         left = document["left"]
         result = Result.from_json(
             document["document"],
@@ -93,9 +96,11 @@ def read_proof(
     try:
         bodies = tuple(str(one["body"]) for one in document["entries"])
         receipt = Receipt(bodies=bodies, proof=dict(document))
+        proof = receipt.to_json()
         answer = None
         if result is not None:
-            release = answered_release(receipt)
+            # What was said with the answer, since a proof may be silent about it.
+            release = answered_release(result.receipt)
             if release is not None and release["answer"] == sha256(result.to_json()).hexdigest():
                 answer = result.to_json()
     except _MALFORMED:
@@ -105,12 +110,12 @@ def read_proof(
             "the entries that the gateway proves are not those that it gave with the answer."
         )
     try:
-        return receipt, check_receipt(receipt.to_json(), vkey, answer=answer)
+        return receipt, check_receipt(proof, vkey, answer=answer)
     except NotProven as refusal:
         raise TamperingFound(f"the receipt does not prove what it says: {refusal}.") from None
 
 
 def _number(value: Any) -> float | None:
-    if value is None or isinstance(value, int | float):
-        return value
+    if value is None or (type(value) in (int, float) and math.isfinite(value)):
+        return value  # type: ignore[no-any-return]
     raise TypeError

@@ -40,7 +40,7 @@ def read_budgets(document: Mapping[str, Any]) -> list[RemoteBudget]:
     """
     try:
         return [_budget(one) for one in document["budgets"]]
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise DiscreetError("the gateway sent something that is no list of budgets.") from None
 
 

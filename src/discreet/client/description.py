@@ -45,7 +45,7 @@ def read_description(document: dict[str, Any]) -> Description:
             remaining=float(document["remaining"]),
             document=document,
         )
-    except (KeyError, TypeError, ValueError, IndexError):
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError):
         raise DiscreetError("the gateway sent something that describes no dataset.") from None
 
 

@@ -82,7 +82,7 @@ class ExampleGateway:
             "plan": lambda: self._planned(call),
             "jobs": lambda: self._begun(call),
             "checkpoint": self._checkpoint,
-            "consistency": lambda: self._consistency(int(query.partition("=")[2])),
+            "consistency": lambda: self._consistency(**_numbers(query)),
         }
         if before == "jobs":
             return self._jobs[int(last)]
@@ -139,10 +139,14 @@ class ExampleGateway:
         ledger = self._tables.account.ledger
         return {"checkpoint": ledger.checkpoint(), "vkey": ledger.vkey}
 
-    def _consistency(self, old: int) -> dict[str, Any]:
+    def _consistency(self, old: int, new: int) -> dict[str, Any]:
         ledger = self._tables.account.ledger
-        proof = [b64encode(one).decode() for one in ledger.consistency(old)]
+        proof = [b64encode(one).decode() for one in ledger.consistency(old, new)]
         return {"checkpoint": ledger.checkpoint(), "proof": proof}
+
+
+def _numbers(query: str) -> dict[str, int]:
+    return {name: int(one) for name, one in (part.split("=") for part in query.split("&"))}
 
 
 def _answered(result: Result) -> dict[str, Any]:

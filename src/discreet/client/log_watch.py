@@ -2,6 +2,7 @@
 
 from base64 import b64decode
 from collections.abc import Mapping
+from itertools import pairwise
 from threading import Lock
 from typing import Any, final
 
@@ -69,6 +70,9 @@ class LogWatch:
     def verify(self, since: str | None = None) -> Checkpoint:
         """Return the log's checkpoint, proven to continue all that were remembered.
 
+        Each is proven to continue the one before, and the newest the last of them: that one log
+        continues each of them by itself would not show that they are of one.
+
         >>> from discreet.client.example import ExampleGateway
         >>> with ExampleGateway() as gateway:
         ...     watch = LogWatch(gateway)
@@ -81,11 +85,13 @@ class LogWatch:
             self.checkpoint()
         with self._lock:
             before = sorted(self._seen.values(), key=lambda one: one.size)
-        for old in before:
-            newest = self._continued(old)
-            self._remember(newest)
+        newest = self.checked(self.checkpoint())
+        for old, new in pairwise([*before, newest]):
+            self._prove(old, new)
         with self._lock:  # what the newest one continues it vouches for
-            self._seen = {s: one for s, one in self._seen.items() if s >= newest.size}
+            for old in before:
+                if old.size < newest.size:
+                    self._seen.pop(old.size, None)
         return newest
 
     def checked(self, note: str) -> Checkpoint:
@@ -106,31 +112,32 @@ class LogWatch:
                 "for one, and then again."
             ) from None
 
-    def _continued(self, old: Checkpoint) -> Checkpoint:
-        if old.size == 0:
-            return self.checked(self.checkpoint())
-        path = f"/v1/ledger/consistency?old={old.size}"
-        try:
-            document = self._wire.call(GatewayCall("GET", path))
-        except ParameterError as refusal:  # the log is shorter
-            raise TamperingFound(
-                f"the ledger was rolled back: it once had {old.size} entries, and the gateway "
-                f"knows nothing of so many. It says: {refusal}"
-            ) from None
-        new = self.checked(_text(document, "checkpoint"))
-        try:
-            proof = [b64decode(one, validate=True) for one in document["proof"]]
-        except (KeyError, TypeError, ValueError):
-            raise DiscreetError("the gateway sent something that is no proof.") from None
+    def _prove(self, old: Checkpoint, new: Checkpoint) -> None:
+        """Have it proven that the log of one checkpoint is the beginning of another one's."""
         if new.origin != old.origin:
             raise TamperingFound(f"the log is that of {new.origin!r}, and was of {old.origin!r}.")
+        proof: list[bytes] = []
+        if old.size:
+            proof = self._hashes(f"/v1/ledger/consistency?old={old.size}&new={new.size}", old)
         try:
             check_consistency(old.size, old.root, new.size, new.root, proof)
         except NotProven as refusal:
             raise TamperingFound(
                 f"the ledger was rewritten, rolled back or forked: {refusal}."
             ) from None
-        return new
+
+    def _hashes(self, path: str, old: Checkpoint) -> list[bytes]:
+        try:
+            document = self._wire.call(GatewayCall("GET", path))
+        except ParameterError as refusal:  # the log is shorter
+            raise TamperingFound(
+                f"the ledger was rolled back: it once had {old.size} entries, and the gateway "
+                f"cannot prove that they are still there. It says: {refusal}"
+            ) from None
+        try:
+            return [b64decode(one, validate=True) for one in document["proof"]]
+        except (KeyError, TypeError, ValueError):
+            raise DiscreetError("the gateway sent something that is no proof.") from None
 
     def _remember(self, seen: Checkpoint) -> None:
         with self._lock:

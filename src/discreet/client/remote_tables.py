@@ -31,7 +31,8 @@ class RemoteTables:
     :func:`connect` makes one. Answers, quotes and errors are those of local use. What a gateway
     decides cannot be said here: who asks, and where noise comes from.
 
-    Threads may share one. Every answer is held against the digest in the ledger's entry;
+    Threads may share one. Every answer is held against the digest in the ledger's entry, but for
+    those of a workload, where the ledger commits to what several have in common;
     :meth:`receipt` and :meth:`verify_log` check proofs of what the gateway says.
 
     >>> from discreet.client.example import ExampleGateway

@@ -107,7 +107,7 @@ def read_workload(
             call=call,
             wire=wire,
         )
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise _no_plan() from None
 
 

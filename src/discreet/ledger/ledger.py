@@ -257,8 +257,10 @@ class Ledger(LedgerCustody):
             found = [log.entry(index) for index in log.witnessed()]
             return [(str(entry["note"]), str(entry["vkey"])) for entry in found]
 
-    def consistency(self, old: int) -> list[bytes]:
+    def consistency(self, old: int, new: int | None = None) -> list[bytes]:
         """Return the proof that the first ``old`` entries are still what they were.
+
+        It is for the log as it is now, or as it was with ``new`` entries.
 
         >>> from discreet.testing import temporary_ledger
         >>> with temporary_ledger() as ledger:
@@ -266,9 +268,10 @@ class Ledger(LedgerCustody):
         []
         """
         old = whole(old, name="old", minimum=0)
+        new = None if new is None else whole(new, name="new", minimum=0)
         with self._session.read() as snapshot:
             log = Log(snapshot)
-            return log.consistency(old, log.head().size)
+            return log.consistency(old, log.head().size if new is None else new)
 
     def verify(
         self,

@@ -1,7 +1,11 @@
 """Keys, threads, datasets and outages at the desk."""
 
 import asyncio
+import contextlib
 import threading
+import time
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -9,11 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 from gateway_sites import people
 
-from discreet.errors import LedgerUnavailable
+from discreet.errors import LedgerUnavailable, Missed, TryLater
 from discreet.service import Gateway, Role
-from discreet.service.desk import shelf
+from discreet.service.desk import jobs, shelf
 from discreet.service.desk.desk import _named
 from discreet.service.identity.login import Login
+from discreet.service.records import JobState
 from discreet.service.web.problems import problem_of
 from discreet.service.wire.protocol.failures import failure_of
 from discreet.tables import Offer
@@ -31,6 +36,15 @@ def test_no_two_logins_have_a_request_in_common():
         for who, key in [("ana", "b/c"), ("ana/b", "c"), ("release", "2"), ("a", "na/b/c")]
     ]
     assert len(set(offers)) == len(offers)
+
+
+def test_the_longest_name_may_use_the_longest_key(site):
+    gateway = Gateway.open(site.settings)
+    who, offer = f"{60 * 'c'}:{128 * 'é'}", Offer(epsilon=0.1, key=100 * "k")
+    try:
+        assert len(asyncio.run(gateway.desk.answer(login(who), "people", COUNT, offer))) == 1
+    finally:
+        gateway.close()
 
 
 def test_a_login_cannot_take_the_keys_of_the_ledger(site):
@@ -120,3 +134,120 @@ def test_one_dataset_that_is_broken_keeps_no_other_from_being_served(site):
     finally:
         first.close()
         second.close()
+
+
+class Slow:
+    """Tables whose answers are never ready in time."""
+
+    def __init__(self, tables):
+        self._tables, self.charges = tables, 0
+
+    def __getattr__(self, name):
+        return getattr(self._tables, name)
+
+    def sql(self, question, offer, *, on_paid, on_ready):
+        self.charges += 1
+        on_paid(1)
+        time.sleep(0.4)
+        on_ready()
+
+
+@contextlib.contextmanager
+def slow_gateway(site, **more):
+    settings = replace(site.settings, answer_after=0.2, slots=2, waiting=32, **more)
+    gateway = Gateway.open(settings)
+    slow = Slow(gateway.shelf["people"].tables)
+    gateway.shelf._served["people"] = replace(gateway.shelf["people"], tables=slow)
+    try:
+        yield gateway, slow
+    finally:
+        gateway.close()
+
+
+async def each(gateway, times):
+    return await asyncio.gather(
+        *[gateway.desk.answer(login("ana"), "people", COUNT, Offer(epsilon=0.1))
+          for _ in range(times)],
+        return_exceptions=True,
+    )  # fmt: skip
+
+
+@pytest.mark.lengthy
+def test_whoever_waits_behind_the_last_miss_is_refused_for_free(site):
+    with slow_gateway(site, most_misses=3) as (gateway, slow):
+        found = Counter(type(one).__name__ for one in asyncio.run(each(gateway, 12)))
+        gateway.desk._rest.write("people")
+        assert gateway.misses.count("people") == slow.charges == found["Missed"]
+    assert found["Missed"] <= 3 + 1  # what is under way in the other slot
+    assert found["TryLater"] == 12 - found["Missed"]
+
+
+@pytest.mark.lengthy
+def test_a_miss_is_counted_though_the_records_were_away(site, monkeypatch):
+    with slow_gateway(site, most_misses=1) as (gateway, slow):
+        with monkeypatch.context() as broken:
+            broken.setattr(gateway.misses, "add", lambda dataset: 1 / 0)
+            assert isinstance(asyncio.run(each(gateway, 1))[0], Missed)
+            gateway._pool.submit(int).result()
+        assert isinstance(asyncio.run(each(gateway, 1))[0], TryLater)
+        assert gateway.misses.count("people") == slow.charges == 1
+
+
+@pytest.mark.lengthy
+def test_a_job_outlasts_an_outage_of_the_records(site, monkeypatch):
+    """It must not seem lost afterwards, nor lose what it has charged for."""
+    is_away, real = threading.Event(), jobs.update_job
+
+    def update(*args):
+        if is_away.is_set():
+            raise LedgerUnavailable("the records are away")
+        return real(*args)
+
+    async def asked(gateway):
+        async def work():
+            is_away.set()
+            await asyncio.sleep(0.3)
+            asyncio.get_running_loop().call_later(0.3, is_away.clear)
+            return b"{}"
+
+        begun = await gateway.jobs.begin(login("ana"), "people", work)
+        while (found := await gateway.jobs.find(login("ana"), begun.id)).outcome is None:
+            await asyncio.sleep(0.02)
+        return found
+
+    monkeypatch.setattr(jobs, "update_job", update)
+    monkeypatch.setattr(jobs, "_ALIVE_EVERY", 0.1)
+    gateway = Gateway.open(site.settings)
+    try:
+        found = asyncio.run(asyncio.wait_for(asked(gateway), 20))
+    finally:
+        gateway.close()
+    assert (found.state, found.outcome) == (JobState.DONE, b"{}")
+
+
+@pytest.mark.lengthy
+def test_a_job_is_not_lost_while_it_goes_on_after_an_outage(site, monkeypatch):
+    times, real = [], jobs.update_job
+
+    def update(*args):
+        times.append(args[2])
+        if len(times) == 1:
+            raise LedgerUnavailable("the records are away")
+        return real(*args)
+
+    async def asked(gateway):
+        async def work():
+            await asyncio.sleep(0.5)
+            return b"{}"
+
+        await gateway.jobs.begin(login("ana"), "people", work)
+        await gateway.jobs.drained()
+
+    monkeypatch.setattr(jobs, "update_job", update)
+    monkeypatch.setattr(jobs, "_ALIVE_EVERY", 0.1)
+    gateway = Gateway.open(site.settings)
+    try:
+        asyncio.run(asked(gateway))
+    finally:
+        gateway.close()
+    assert times.count(JobState.RUNNING) > 2

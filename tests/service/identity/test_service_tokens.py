@@ -119,6 +119,14 @@ def test_claims_that_let_nobody_in(issuer, keeper, claims):
     assert refused(keeper, token(issuer, **claims))
 
 
+@pytest.mark.parametrize("kind", ["logout+jwt", "secevent+jwt", "application/dpop+JWT"])
+def test_other_tokens_of_the_issuer_for_this_audience_are_no_logins(issuer, keeper, kind):
+    assert refused(keeper, token(issuer, header={"kid": "a", "typ": kind}))
+    assert refused(keeper, token(issuer, events={"http://schemas.openid.net/event/logout": {}}))
+    for good in ("JWT", "at+jwt", "application/at+jwt", "jwt", None):
+        keeper.login(token(issuer, header={"kid": "a", "typ": good}))
+
+
 def test_an_issuer_is_meant_to_the_letter(issuer, keeper):
     assert refused(keeper, token(issuer, iss=f"{issuer.url}/"))
 

@@ -1,6 +1,9 @@
 """What a gateway refuses before it serves, and how its workers end that cannot begin."""
 
 import json
+import shlex
+import socket
+import ssl
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -10,10 +13,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from gateway_sites import make_site
+from typer.testing import CliRunner
 
+from discreet.cli import app
+from discreet.cli.service.serving import _welcome
 from discreet.errors import ParameterError
-from discreet.service import GatewaySettings, check_servable
-from discreet.service.running.worker import CONFIG
+from discreet.service import Demo, GatewaySettings, check_servable
+from discreet.service.running.worker import CONFIG, _certificate
 
 
 def write_pair(folder, name, *, password=None):
@@ -62,6 +68,28 @@ def test_nothing_and_tokens_in_the_clear_are_refused():
         check_servable(GatewaySettings())
     with pytest.raises(ParameterError, match="in the clear"):
         check_servable(GatewaySettings(datasets=("people.toml",), host="0.0.0.0"))
+
+
+def test_the_data_folder_must_be_one(tmp_path):
+    with pytest.raises(ParameterError, match="data must be a folder"):
+        check_servable(GatewaySettings(data=tmp_path / "none"))
+
+
+def test_a_certificate_may_stand_behind_its_key_in_one_file(tmp_path):
+    certificate, key = write_pair(tmp_path, "good")
+    both = tmp_path / "both.pem"
+    both.write_text("of localhost\n" + key.read_text() + certificate.read_text())
+    found = _certificate(settings((both, both)))
+    assert found == ssl.PEM_cert_to_DER_cert(certificate.read_text())
+
+
+@pytest.mark.parametrize("name", ["LEDGER", "LEDGER_FILE", "RECORDS", "DATASETS"])
+def test_the_demo_touches_nothing_that_the_environment_speaks_of(tmp_path, monkeypatch, name):
+    monkeypatch.setenv(f"DISCREET_SERVE_{name}", str(tmp_path / "real.db"))
+    told = CliRunner().invoke(app, ["serve", "--demo", "--check"])
+    assert told.exit_code == 2
+    assert f"unset DISCREET_SERVE_{name} first" in " ".join(told.stderr.split())
+    assert list(tmp_path.iterdir()) == []
 
 
 def run(site, *words, timeout=120):
@@ -134,3 +162,44 @@ def test_keys_live_for_a_number_of_days(tmp_path, days):
     done = run(site, "keys", "create", "zoe", "--role", "analyst", "--days", days)
     assert done.returncode == 2
     assert "--days" in done.stderr
+
+
+def test_the_commands_that_the_demo_shows_can_be_copied(tmp_path, monkeypatch, capsys):
+    """From a terminal of 80 columns: a line break inside a header or JSON would break them."""
+    monkeypatch.setenv("COLUMNS", "80")
+    key = f"dk_abcdefghij_{43 * 'x'}"
+    demo = Demo(config=tmp_path, keys=dict.fromkeys(("ana", "chris", "audrey"), key))
+    _welcome(GatewaySettings(pg_port=5433), demo)
+    shown = capsys.readouterr().out
+    curl, psql = (
+        shlex.split(shown[at : shown.index("\n", shown.index("\\\n", at) + 2)])
+        for at in (shown.index("curl"), shown.index("PGPASSWORD"))
+    )
+    assert curl[:4] == ["curl", "http://127.0.0.1:8000/v1/datasets/salaries/query", "-H",
+                        f"Authorization: Bearer {key}"]  # fmt: skip
+    assert json.loads(curl[curl.index("-d") + 1])["epsilon"] == 0.5
+    assert psql[:2] == [f"PGPASSWORD={key}", "psql"]
+    assert psql[-2:] == ["abcdefghij", "salaries"]
+
+
+@pytest.mark.parametrize("group", ["keys", "audit", "attack", "ledger"])
+def test_a_group_of_commands_by_itself_shows_its_help_and_no_mistake(group):
+    told = CliRunner().invoke(app, [group])
+    assert "mistake" not in told.output
+    assert "--help" in told.output
+
+
+@pytest.mark.lengthy
+def test_a_port_for_postgresql_that_is_taken_is_told_in_a_line_and_without_a_traceback(tmp_path):
+    site = make_site(tmp_path)
+    config = site.folder / "gateway.toml"
+    config.write_text('ledger = "budget.db"\ndatasets = ["people.toml"]\n')
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run(site, "serve", "--port", "0", "--pg-port", str(port))
+    assert done.returncode != 0
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    (told,) = [one["why"] for one in lines if one.get("event") == "not started"]
+    assert told == f"nothing can listen on pg_port {port} of 127.0.0.1: Address already in use."
+    assert "Traceback" not in done.stderr
+    assert "OSError" in [one.get("error") for one in lines]

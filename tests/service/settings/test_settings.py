@@ -78,6 +78,10 @@ def test_a_secret_may_come_from_a_file_and_is_not_shown(tmp_path):
         ("[issuers.corp]\nurl = 'https://x'\naudience = 'y'\nroles = 1", "must be a table"),
         ("[issuers.corp]\nurl = 'https://x'\naudience = 'y'\ndefault_roles = ['boss']", "among"),
         ("[issuers.corp]\nurl = 'https://x'\naudience = 'y'\nalgorithms = ['HS256']", "among"),
+        ("public_url = 'http://gateway.example'", "begin with https://"),
+        ("public_url = 'gateway.example'", "begin with https://"),
+        ("public_url = 'https://'", "begin with https://"),
+        ("port = 5433\npg_port = 5433", "must be two"),
         ("= 3", "is no TOML"),
     ],
 )
@@ -100,6 +104,16 @@ def test_what_is_wrong_in_a_file_is_said(tmp_path, text, told):
 def test_what_is_wrong_in_the_environment_is_said(variable, value, told):
     with pytest.raises(ParameterError, match=told):
         read_settings(None, environment={variable: value})
+
+
+def test_a_value_and_a_file_with_one_are_not_said_together(tmp_path):
+    (tmp_path / "ledger").write_text("postgresql://db/budget")
+    told = {
+        "DISCREET_SERVE_LEDGER_FILE": str(tmp_path / "ledger"),
+        "DISCREET_SERVE_LEDGER": "other.db",
+    }
+    with pytest.raises(ParameterError, match="not both"):
+        read_settings(None, environment=told)
 
 
 def test_a_file_that_is_not_there_is_said(tmp_path):

@@ -171,6 +171,17 @@ def test_a_plan_is_priced_together_and_answered_on_request(client, site):
     assert [one["columns"] for one in answered["answers"]] == [["n"], ["region", "n", "pay"]]
 
 
+def test_a_plan_is_charged_once_for_a_key(client, site):
+    header = {**site.header("ana"), "Idempotency-Key": "both"}
+    body = {"questions": [COUNT["question"], BY_REGION["question"]], "epsilon": 1, "release": True}
+    assert client.post("/v1/datasets/people/plan", json=body, headers=header).status_code == 200
+    left = client.get("/v1/datasets/people", headers=header).json()["remaining"]
+    again = client.post("/v1/datasets/people/plan", json=body, headers=header)
+    assert again.json()["type"].endswith("already-charged")
+    assert "part of a plan" in again.json()["detail"]
+    assert client.get("/v1/datasets/people", headers=header).json()["remaining"] == left
+
+
 def test_a_job_is_answered_in_the_background_and_fetched_by_its_owner_only(client, site):
     begun = client.post("/v1/datasets/people/jobs", json=COUNT, headers=site.header("ana"))
     assert begun.status_code == 202
@@ -230,3 +241,32 @@ def test_a_limit_of_one_analyst_binds_that_analyst_only(client, site):
     assert [one["name"] for one in mine] == ["total", "analyst=ana"]
     ben = client.get("/v1/datasets/people/budgets", headers=site.header("ben")).json()["budgets"]
     assert [one["name"] for one in ben] == ["total"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["SELECT COUNT(*) AS n FROM people", "SELECT region, AVG(age) AS n FROM people GROUP BY region",
+     "SELECT MEDIAN(income) AS n FROM people", "SELECT COUNT(DISTINCT region) AS n FROM people"],
+)  # fmt: skip
+@pytest.mark.lengthy
+def test_more_noise_is_charged_once_for_a_key_whichever_worker_is_asked(tmp_path, question):
+    site = make_site(tmp_path, policy="degrade", epsilon=1)
+    header = {**site.header("ana"), "Idempotency-Key": "first"}
+    body = {"question": question, "epsilon": 5, "degrade": True}
+    answers, left = [], []
+    for _ in range(2):
+        with site.served() as client:  # which remembers nothing of the one before
+            answers.append(client.post(QUERY, json=body, headers=header))
+            assert answers[-1].status_code == 200, answers[-1].text
+            left.append(client.get("/v1/datasets/people", headers=header).json()["remaining"])
+    first, again = (one.json() for one in answers)
+    assert (first["document"], left[0]) == (again["document"], left[1])
+    assert again["is_recalled"]
+    with site.served() as client:
+        grant = {"epsilon": 20, "delta": 1e-6, "reason": "board"}
+        client.post("/v1/datasets/people/grants", json=grant, headers=site.header("chris"))
+        after = client.post(QUERY, json=body, headers=header).json()
+        assert after["document"] == first["document"]
+        new = {**body, "question": "SELECT SUM(age) AS n FROM people"}
+        refused = client.post(QUERY, json=new, headers=header)
+        assert (refused.status_code, refused.json()["errors"][0]["where"]) == (422, "key")

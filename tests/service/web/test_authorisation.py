@@ -185,3 +185,14 @@ def test_a_custodian_of_some_datasets_gives_no_more_than_that(client, site):
     assert client.delete(f"/v1/keys/{beyond}", headers=header).status_code == 404
     declared = {"declaration": "name = 'x'"}
     assert client.post("/v1/datasets", json=declared, headers=header).status_code == 403
+
+
+def test_what_is_told_of_all_datasets_is_not_for_logins_of_some(client, site):
+    """Whoever sees the others only does not learn that there are people."""
+    header = site.header("scoped custodian")
+    for method, path, body, roles in MATRIX:
+        if "custodian" in roles and "people" not in path and method == "GET":
+            found = client.request(method, path, json=body, headers=header)
+            assert "people" not in found.text or path.endswith("openapi.json"), path
+    assert client.get("/metrics", headers=header).status_code == 403
+    assert client.get("/metrics", headers=site.header("chris")).status_code == 200

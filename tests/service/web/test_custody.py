@@ -4,7 +4,9 @@ import pyarrow.parquet as pq
 import pytest
 from gateway_sites import COUNT, GRANT, KEY, people
 
+from discreet.errors import ParameterError
 from discreet.ledger import Ledger
+from discreet.service import Records, Role, create
 
 DECLARED = """
 name = "{name}"
@@ -65,7 +67,7 @@ def test_the_policy_that_a_custodian_sets_is_what_happens(client, site):
     assert shown["policy"] == "degrade"
 
 
-def test_a_table_in_the_data_folder_can_be_registered_and_asked(client, site):
+def test_a_table_in_the_data_folder_can_be_registered_and_asked(client, site, caplog):
     pq.write_table(people(), site.folder / "data" / "more.parquet")
     body = {"declaration": DECLARED.format(name="more", source="more.parquet")}
     found = client.post("/v1/datasets", json=body, headers=site.header("chris"))
@@ -76,6 +78,8 @@ def test_a_table_in_the_data_folder_can_be_registered_and_asked(client, site):
     found = client.post("/v1/datasets", json=body, headers=site.header("chris"))
     assert found.status_code == 201, found.text
     assert found.json()["name"] == "more"
+    act = {"kind": "act", "act": "dataset.registered", "subject": "more", "account": "more"}
+    assert last(site).items() >= {**act, "who": "chris"}.items()
     asked = {**COUNT, "question": "SELECT COUNT(*) AS n FROM more"}
     answer = client.post("/v1/datasets/more/query", json=asked, headers=site.header("ana"))
     assert answer.status_code == 200
@@ -84,14 +88,24 @@ def test_a_table_in_the_data_folder_can_be_registered_and_asked(client, site):
     with site.served() as another:  # another worker, or the same one tomorrow
         listed = another.get("/v1/datasets", headers=site.header("ana")).json()["datasets"]
     assert listed == ["more", "others", "people"]
+    (site.folder / "data" / "more.parquet").unlink()
+    with site.served() as another:
+        listed = another.get("/v1/datasets", headers=site.header("ana")).json()["datasets"]
+    assert listed == ["others", "people"]
+    assert "data folder" in caplog.text  # for the custodian, who finds what is missing
 
 
 @pytest.mark.parametrize(
     "source",
     ["../budget.db", "/etc/passwd", "", ".", "data/../../x.parquet", "https://x/y.parquet",
-     "s3://x/y.parquet", "postgresql://x/y"],
+     "s3://x/y.parquet", "postgresql://x/y", "link.parquet", "l*.parquet", "**/*.parquet", "sub",
+     "sub/link.parquet", "~/x.parquet", "none.parquet", "a\\u0000b.parquet", 5000 * "x"],
 )  # fmt: skip
 def test_nothing_outside_the_data_folder_can_be_registered(client, site, source):
+    pq.write_table(people(seed=3), site.folder / "secret.parquet")
+    (site.folder / "data" / "sub").mkdir()
+    for link in ("link.parquet", "sub/link.parquet"):
+        (site.folder / "data" / link).symlink_to(site.folder / "secret.parquet")
     body = {"declaration": DECLARED.format(name="more", source=source)}
     found = client.post("/v1/datasets", json=body, headers=site.header("chris"))
     assert found.status_code == 422, found.text
@@ -103,3 +117,13 @@ def test_a_declaration_cannot_bring_a_ledger_of_its_own(client, site):
     found = client.post("/v1/datasets", json={"declaration": text}, headers=site.header("chris"))
     assert found.status_code == 422
     assert "one ledger" in found.json()["detail"]
+
+
+@pytest.mark.parametrize("expires", [1e300, 300_000_000_000.0])
+def test_a_key_ends_at_a_time_that_can_be_told(client, site, expires):
+    with Records.open(site.settings.records_location) as records:
+        with pytest.raises(ParameterError, match="before the year 9999"):
+            create(records, who="ana", roles=[Role.ANALYST], expires=expires)
+        create(records, who="ana", roles=[Role.ANALYST], expires=253_000_000_000.0)
+    listed = client.get("/v1/keys", headers=site.header("chris")).json()["keys"]
+    assert "9987-04-02T17:46:40+00:00" in [one["expires"] for one in listed]

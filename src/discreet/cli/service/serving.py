@@ -1,6 +1,8 @@
 """``discreet serve``: run a gateway, try one on generated data, or check how one is set up."""
 
 import math
+import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +13,7 @@ import typer
 
 from discreet.cli.ledger.opening import place
 from discreet.cli.numbers import shown
-from discreet.cli.output import tell
+from discreet.cli.output import tell, tell_command
 from discreet.cli.service.options import ConfigOption, place_of
 from discreet.errors import ParameterError
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from discreet.service import Demo, Gateway, GatewaySettings
 
 __all__ = ["serve"]
+
+_OF_DATA = re.compile(r"DISCREET_SERVE_(DATA|DATASETS|LEDGER|LEDGER_KEY|RECORDS)(_FILE)?")
 
 
 def serve(
@@ -64,6 +68,13 @@ def _place(config: Path | None, *, demo: bool) -> "Iterator[tuple[Path | None, D
         return
     from discreet.service import make_demo
 
+    # The environment goes before the demo's own settings file: it may speak of a real ledger.
+    told = [name for name in sorted(os.environ) if _OF_DATA.fullmatch(name)]
+    if told:
+        raise ParameterError(
+            f"--demo has data and a ledger of its own: unset {', '.join(told)} first.",
+            parameter="demo",
+        )
     with TemporaryDirectory(prefix="discreet-demo-") as folder:
         made = make_demo(Path(folder))
         yield made.config, made
@@ -76,14 +87,16 @@ def _welcome(settings: "GatewaySettings", demo: "Demo") -> None:
         tell(f"  {who:7} {role:10} {demo.keys[who]}")
     tell("Ask it from another terminal:")
     body = '{"question": "SELECT AVG(salary) AS pay FROM salaries", "epsilon": 0.5}'
-    tell(
+    tell_command(
         f"  curl {url}/v1/datasets/salaries/query -H 'Authorization: Bearer {demo.keys['ana']}' \\"
     )
-    tell(f"    -H 'Content-Type: application/json' -d '{body}'")
+    tell_command(f"    -H 'Content-Type: application/json' -d '{body}'")
     if settings.pg_port is not None:
         user = demo.keys["ana"].split("_")[1]
-        tell(f"  PGPASSWORD={demo.keys['ana']} psql -h {settings.host} -p {settings.pg_port} \\")
-        tell(f"    -U {user} salaries")
+        tell_command(
+            f"  PGPASSWORD={demo.keys['ana']} psql -h {settings.host} -p {settings.pg_port} \\"
+        )
+        tell_command(f"    -U {user} salaries")
     tell("It ends with Ctrl-C, and its folder is gone then.")
 
 
@@ -116,10 +129,17 @@ def _notes(settings: "GatewaySettings", gateway: "Gateway") -> Iterator[str]:
 
     if any(not served.seconds for served in gateway.shelf):
         yield "answer_after is 0: how long answers take tells about the data."
+    if any(served.seconds > settings.shutdown_seconds for served in gateway.shelf):
+        yield (
+            "shutdown_seconds is less than answer_after: answers under way when it is stopped are "
+            "charged and not given."
+        )
     if settings.certificate is None and settings.public_url is None:
         yield "there is no certificate, so it can be reached from this machine only."
     custodians = [one for one in all_keys(gateway.records) if "custodian" in one.roles]
     if not custodians and not settings.issuers:
         yield "nobody can log in as custodian yet: discreet keys create NAME --role custodian"
+    for name, why in gateway.shelf.unserved.items():
+        yield f"{name}, which was registered over HTTP, cannot be served: {why}"
     if not gateway.shelf.names:
         yield "nothing is served yet."

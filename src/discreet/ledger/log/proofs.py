@@ -110,10 +110,12 @@ class Log:
         }
 
     def with_its_charge(self, index: int) -> list[int]:
-        """Return the entry itself, and before it the charge that paid for it."""
+        """Return the entry itself, and before it what it hands on and the charge that paid."""
         if type(index) is not int or not 0 <= index < 2**63:
             raise ParameterError("prove a receipt, or the number of an entry.", parameter="receipt")
         entry = self.entry(index)
+        if entry["kind"] == "reask":
+            return [*self.with_its_charge(int(entry["release"])), index]
         return [int(entry["charge"]), index] if entry["kind"] == "release" else [index]
 
     def rotations(self) -> list[int]:

@@ -3,41 +3,31 @@
 import asyncio
 import json
 import logging
-import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
-from time import monotonic
-from typing import Final, Protocol, TypeVar, final
+from hashlib import sha256
+from typing import Final, TypeVar, final
 
-from discreet.errors import AccountNotFound, BudgetExceeded, DataError, TryLater
+from discreet.errors import AccountNotFound, BudgetExceeded, DataError, ParameterError
 from discreet.service.desk.public_time import OnPaid, OnReady, PublicTime
 from discreet.service.desk.queue import FairQueue
+from discreet.service.desk.rest import MissCounter, Rest
 from discreet.service.desk.shelf import Served, Shelf
 from discreet.service.identity.login import Login, Role
 from discreet.tables import Offer, Protected, Quote, Result, Workload
 
-__all__ = ["PURPOSE", "Desk", "MissCounter"]
+__all__ = ["PURPOSE", "Desk"]
 
 T = TypeVar("T")
 PURPOSE: Final = "analysis"
+_LEAST: Final = 1e-9  # an epsilon for which any answer on record is exact enough
 _UNREADABLE: Final = (
     "this dataset cannot be read at the moment. Nothing was spent. A custodian finds the reason "
     "in the gateway's log."
 )
-_FRESH: Final = 1.0  # seconds for which a count of misses is believed
 _logger = logging.getLogger("discreet.service")
-
-
-class MissCounter(Protocol):
-    """Counts answers that missed their deadline, for all workers together."""
-
-    def add(self, dataset: str, /) -> int:
-        """Count one more; return how many there were since the dataset was last reopened."""
-
-    def count(self, dataset: str, /) -> int:
-        """Return how many there were since the dataset was last reopened."""
 
 
 @final
@@ -59,10 +49,9 @@ class Desk:
         slots: int,
         waiting: int,
     ) -> None:
-        self.shelf, self.time, self.misses = shelf, time, misses
-        self._pool, self._most_misses = pool, most_misses
+        self.shelf, self.time, self._pool = shelf, time, pool
+        self._rest = Rest(misses, most=most_misses)
         self._free_of_charge = FairQueue(slots=slots, waiting=waiting)
-        self._counted: dict[str, tuple[float, int]] = {}  # misses, as they were a moment ago
 
     def visible(self, login: Login) -> list[str]:
         """Return the names of the datasets that a login may see."""
@@ -129,6 +118,10 @@ class Desk:
                     raise
                 noisier = _degraded(tables, question, named)
                 return tables.sql(question, noisier, on_paid=on_paid, on_ready=on_ready)
+            except ParameterError as refusal:
+                if not degrade or refusal.parameter != "key":
+                    raise
+                return _recalled(tables, question, named)
 
         return await self._in_time(ask, login, dataset)
 
@@ -171,31 +164,31 @@ class Desk:
 
     async def _in_time(self, work: Callable[[OnPaid, OnReady], T], login: Login, dataset: str) -> T:
         seconds = self.shelf[dataset].seconds
-        if seconds and await self._is_at_rest(dataset):
-            raise TryLater(
-                f"{dataset!r} rests, since {self._most_misses} answers were not ready in time. "
-                "Nothing was spent. A custodian can reopen it."
-            )
+        if seconds and not self._rest.refuse_from_memory(dataset):
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(self._pool, self._rest.refuse, dataset)
+
+        def unless_at_rest(on_paid: OnPaid, on_ready: OnReady) -> T:
+            # Again when its turn has come: those before it in the queue may have missed.
+            if seconds:
+                self._rest.refuse(dataset)
+            return work(on_paid, on_ready)
+
         try:
             return await self.time.run(
-                work, who=login.who, seconds=seconds, on_miss=partial(self._missed, dataset)
+                unless_at_rest,
+                who=login.who,
+                seconds=seconds,
+                on_miss=partial(self._missed, dataset),
             )
         except DataError as error:
             raise self._unreadable(error) from None
 
-    async def _is_at_rest(self, dataset: str) -> bool:
-        at, count = self._counted.get(dataset, (-math.inf, 0))
-        if monotonic() - at > _FRESH:
-            loop = asyncio.get_running_loop()
-            count = await loop.run_in_executor(self._pool, self.misses.count, dataset)
-            self._counted[dataset] = monotonic(), count
-        return count >= self._most_misses
-
     def _missed(self, dataset: str) -> None:
         """Count a miss and alarm the custodian. Which question it was may tell too much."""
         _logger.warning(json.dumps({"event": "missed", "dataset": dataset}, sort_keys=True))
-        self._counted.pop(dataset, None)
-        self._pool.submit(self.misses.add, dataset)
+        self._rest.missed(dataset)
+        self._pool.submit(self._rest.write, dataset)
 
     def _unreadable(self, error: DataError) -> DataError:
         """Keep what a source said, which may name places, for the custodian's log."""
@@ -207,12 +200,32 @@ class Desk:
 def _named(offer: Offer, login: Login) -> Offer:
     """Return an offer in the name of the login; two logins with one key are two requests.
 
-    Whatever names and keys are like: the ledger has keys of its own, such as ``release/7``.
+    Whatever names and keys are like, and however long: the ledger has keys of its own, such as
+    ``release/7``, and none of more than 200 characters.
     """
     key = None
     if offer.key is not None:
-        key = f"request/{len(login.who)}/{login.who}/{offer.key}"
+        told = f"{len(login.who)}/{login.who}/{offer.key}"
+        key = f"request/{sha256(told.encode()).hexdigest()}"
     return replace(offer, who=login.who, purpose=offer.purpose or PURPOSE, key=key)
+
+
+def _recalled(tables: Protected, question: str, offer: Offer) -> Result:
+    """Return what was answered with more noise than was asked for, to a key that has paid for it.
+
+    Nothing is charged, whatever the price: the key was charged another one.
+    """
+    try:
+        return tables.sql(question, replace(offer, epsilon=_LEAST, share=None, within=None))
+    except ParameterError as refusal:
+        if refusal.parameter != "key":
+            raise
+    raise ParameterError(
+        "this key belongs to another request, or to this one, and its answer was lost after the "
+        "charge. Nothing was spent. Use a new key for each request, and the same one only to "
+        "repeat it.",
+        parameter="key",
+    )
 
 
 def _degraded(tables: Protected, question: str, offer: Offer) -> Offer:

@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
+from contextlib import suppress
 from functools import partial
 from typing import Final, TypeVar, final
 
 from discreet._json import read_json
-from discreet.errors import AccountNotFound, TryLater
+from discreet.errors import AccountNotFound, LedgerUnavailable, TryLater
 from discreet.service.desk.desk import Desk
 from discreet.service.identity.login import Login
 from discreet.service.records.jobs import (
@@ -24,6 +25,7 @@ __all__ = ["JobDesk"]
 
 T = TypeVar("T")
 _ALIVE_EVERY: Final = 5.0  # seconds; a job that is silent for thirty is lost
+_PAUSES: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 10.0)  # seconds between attempts to write
 _KEPT: Final = 7 * 86_400.0  # seconds
 _MOST: Final = 1000  # of one worker, under way
 
@@ -71,11 +73,16 @@ class JobDesk:
             state = JobState.FAILED if "status" in read_json(outcome) else JobState.DONE
         finally:
             alive.cancel()
-        await self._beside(partial(update_job, self._records, job_id, state, outcome))
+        for pause in _PAUSES:
+            with suppress(LedgerUnavailable):  # told to whoever asks for the job meanwhile
+                await self._beside(partial(update_job, self._records, job_id, state, outcome))
+                return
+            await asyncio.sleep(pause)
 
     async def _stay_alive(self, job_id: str) -> None:
         while True:
-            await self._beside(partial(update_job, self._records, job_id, JobState.RUNNING))
+            with suppress(LedgerUnavailable):  # or a job would seem lost after an outage
+                await self._beside(partial(update_job, self._records, job_id, JobState.RUNNING))
             await asyncio.sleep(_ALIVE_EVERY)
 
     async def _beside(self, work: Callable[[], T]) -> T:

@@ -1,5 +1,7 @@
 """The datasets that a gateway serves: protected tables on one ledger, opened by name."""
 
+import json
+import logging
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -8,7 +10,13 @@ from pathlib import Path
 from threading import Lock
 from typing import final
 
-from discreet.errors import AccountNotFound, NotAllowed, ParameterError
+from discreet.errors import (
+    AccountNotFound,
+    DiscreetError,
+    LedgerUnavailable,
+    NotAllowed,
+    ParameterError,
+)
 from discreet.ledger import Ledger
 from discreet.service.records.declarations import add_declaration, find_declarations
 from discreet.service.records.records import Records
@@ -16,6 +24,8 @@ from discreet.service.settings.gateway import GatewaySettings
 from discreet.tables import Declaration, Protected, load, open_tables
 
 __all__ = ["Served", "Shelf"]
+
+_logger = logging.getLogger("discreet.service")
 
 
 @final
@@ -35,11 +45,15 @@ class Shelf:
         self.ledger = ledger
         self._settings, self._records = settings, records
         self._served: dict[str, Served] = {}
+        self._unserved: dict[str, str] = {}
         self._lock = Lock()
 
     @classmethod
     def open(cls, settings: GatewaySettings, records: Records) -> "Shelf":
-        """Open the ledger and all datasets, or nothing."""
+        """Open the ledger and all datasets that the settings name, or nothing.
+
+        What custodians registered since is opened if it can be: :attr:`unserved` is the rest.
+        """
         with ExitStack() as stack:
             ledger = stack.enter_context(
                 Ledger.open(settings.ledger, key=settings.ledger_key, create=not _is_told(settings))
@@ -48,8 +62,8 @@ class Shelf:
             stack.callback(shelf._close_tables)
             for path in settings.datasets:
                 shelf.add(path)
-            shelf.catch_up()
-            unknown = sorted(set(settings.answers_after) - set(shelf.names))
+            shelf.catch_up(on_error=_unless_outage)
+            unknown = sorted(set(settings.answers_after) - set(shelf.names) - set(shelf.unserved))
             if unknown:
                 raise ParameterError(
                     f"answers_after speaks of {unknown[0]!r}, which is not served.",
@@ -77,7 +91,11 @@ class Shelf:
                     f"a dataset {declaration.name!r} is served already.", parameter="name"
                 )
             served = self.add(path, self._sources(declaration))
+        account = served.tables.account.name
         try:
+            self.ledger.act(
+                "dataset.registered", who=who, subject=declaration.name, account=account
+            )
             add_declaration(self._records, declaration.name, text, who=who)
         except BaseException:
             self._withdraw(served)  # or this worker alone would serve it, until it ends
@@ -87,7 +105,8 @@ class Shelf:
     def catch_up(self, *, on_error: Callable[[Exception], None] | None = None) -> None:
         """Serve what was registered with other workers meanwhile.
 
-        What cannot be served keeps nothing else from being served where ``on_error`` is given.
+        What cannot be served keeps nothing else from being served where ``on_error`` is given. It
+        is called once, until something else is wrong.
         """
         for name, text in find_declarations(self._records).items():
             if name in self._served:
@@ -97,10 +116,13 @@ class Shelf:
                     path = Path(folder) / "declaration.toml"
                     path.write_text(text, encoding="utf-8")
                     self.add(path, self._sources(load(path)))
+                self._unserved.pop(name, None)
             except Exception as error:
                 if on_error is None:
                     raise
-                on_error(error)
+                before, self._unserved[name] = self._unserved.get(name), str(error)
+                if before != str(error):
+                    on_error(error)
 
     def _sources(self, declaration: Declaration) -> dict[str, object]:
         """Return where the tables of a declaration are: in the data folder, nowhere else."""
@@ -114,14 +136,13 @@ class Shelf:
             raise ParameterError("a gateway has one ledger: leave it out.", parameter="ledger")
         found: dict[str, object] = {}
         for name, table in {**declaration.tables, **declaration.public}.items():
-            place = (folder / (table.source or "")).resolve()
-            is_inside = place != folder.resolve() and place.is_relative_to(folder.resolve())
-            if table.source is None or "://" in table.source or not is_inside:
+            place = _inside(folder, table.source or "")
+            if place is None:
                 raise ParameterError(
                     f"the source of {name!r} must be a file in the gateway's data folder.",
                     parameter="source",
                 )
-            found[name] = str(place)
+            found[name] = place
         return found
 
     def put(self, tables: Protected) -> Served:
@@ -140,6 +161,11 @@ class Shelf:
         with self._lock:
             del self._served[served.tables.name]
         served.tables.close()
+
+    @property
+    def unserved(self) -> dict[str, str]:
+        """What was registered and cannot be served, with the reasons."""
+        return dict(self._unserved)
 
     @property
     def names(self) -> list[str]:
@@ -165,6 +191,28 @@ class Shelf:
     def _close_tables(self) -> None:
         for one in self:
             one.tables.close()
+
+
+def _inside(folder: Path, source: str) -> str | None:
+    """Return the place of a file, or of a table in one, if the file is in a folder.
+
+    Patterns and folders of files are refused: they may lead to a link that leads elsewhere.
+    """
+    file, mark, table = source.partition("::")
+    try:
+        root = folder.resolve()
+        place = (root / file).resolve()
+        is_file = place.is_relative_to(root) and place.is_file()
+    except (OSError, ValueError):  # no path at all
+        return None
+    return f"{place}{mark}{table}" if is_file else None
+
+
+def _unless_outage(error: Exception) -> None:
+    """Go on without a dataset, and tell the custodian; without the ledger nobody can go on."""
+    if not isinstance(error, DiscreetError) or isinstance(error, LedgerUnavailable):
+        raise error
+    _logger.error(json.dumps({"event": "unreadable", "why": str(error)}, sort_keys=True))
 
 
 def _is_told(settings: GatewaySettings) -> bool:

@@ -28,6 +28,7 @@ __all__ = ["PREFIX", "ApiKey", "all_keys", "create", "digest_of", "id_of", "logi
 
 PREFIX: Final = "dk_"
 LONGEST_NAME: Final = 128
+_LATEST: Final = 253_370_764_800.0  # 9999-01-01, the last year that dates can be written of
 _ID_LETTERS: Final = ascii_lowercase + "234567"
 _KEY: Final = re.compile(r"dk_([a-z2-7]{10})_[A-Za-z0-9]{43}")
 
@@ -135,9 +136,10 @@ def _check(who: object, expires: float | None, now: float) -> None:
             "without blanks at its ends, and not just *.",
             parameter="who",
         )
-    if expires is not None and not now < expires < float("inf"):
+    if expires is not None and not now < expires < _LATEST:
         raise ParameterError(
-            "expires must be a time to come, in seconds of the Unix clock.", parameter="expires"
+            "expires must be a time to come before the year 9999, in seconds of the Unix clock.",
+            parameter="expires",
         )
 
 

@@ -54,17 +54,26 @@ class TokenReader:
         return Login(who=who, roles=issuer.roles_of(claims), expires=float(claims["exp"]))
 
 
+def _lets_in(header: Mapping[str, Any]) -> bool:
+    """Say whether a token is of a kind that is for logging in.
+
+    Issuers sign others for the same audience, such as logout+jwt, which every client may receive.
+    """
+    kind = str(header.get("typ") or "JWT").lower().removeprefix("application/")
+    return kind in ("jwt", "at+jwt", "id+jwt") or not kind.endswith("+jwt")
+
+
 def _verified(
     token: str, header: Mapping[str, Any], issuer: Issuer, keys: IssuerKeys
 ) -> dict[str, Any]:
     """Return the claims of a token whose signature, issuer, audience and times are right."""
     algorithm = header["alg"]
-    if algorithm not in issuer.algorithms:
+    if algorithm not in issuer.algorithms or not _lets_in(header):
         raise Unauthenticated
     for offer in keys.offers(header.get("kid"), algorithm):
         for key in offer:
             with suppress(jwt.InvalidSignatureError):
-                return jwt.decode(
+                claims: dict[str, Any] = jwt.decode(
                     token,
                     key,
                     algorithms=[algorithm],
@@ -73,4 +82,7 @@ def _verified(
                     leeway=issuer.leeway,
                     options={"require": ["iss", "aud", "exp", issuer.who_claim]},
                 )
+                if "events" in claims:  # a security event, which tells about a login and is none
+                    raise Unauthenticated
+                return claims
     raise Unauthenticated

@@ -18,6 +18,7 @@ from typing import Any, Final, final
 __all__ = ["LogLine", "place_of", "quiet_loop", "set_up_logs"]
 
 _OURS: Final = "discreet"
+_TRACEBACK: Final = "Traceback (most recent call last):"
 
 
 @final
@@ -41,8 +42,11 @@ class LogLine(logging.Formatter):
             line |= {"event": "error", **place_of(error)}
         elif record.name.startswith(_OURS) and (told := record.getMessage()).startswith('{"'):
             return f"{json.dumps(line)[:-1]}, {told[1:]}"  # JSON already
+        elif (told := record.getMessage()).startswith(_TRACEBACK):  # as text, of whoever served
+            last = told.strip().rpartition("\n")[2]
+            line |= {"event": "error", "error": last.partition(":")[0]}
         else:
-            line["message"] = record.getMessage()
+            line["message"] = told
         return json.dumps(line)
 
 

@@ -11,7 +11,7 @@ from discreet.service.desk.gateway import Gateway
 from discreet.service.running.logs import LogLine
 from discreet.service.running.worker import CONFIG, tls_of
 from discreet.service.settings.gateway import GatewaySettings
-from discreet.service.settings.reading import PREFIX
+from discreet.service.settings.reading import FROM_FILE, PREFIX
 
 __all__ = ["check_servable", "serve"]
 
@@ -33,7 +33,9 @@ def serve(settings: GatewaySettings, *, config: Path | None, flags: Mapping[str,
         Gateway.open(settings).close()
     if config is not None:
         os.environ[CONFIG] = str(config.absolute())
-    os.environ |= {PREFIX + name.upper(): _text(value) for name, value in flags.items()}
+    for name, value in flags.items():
+        os.environ.pop(f"{PREFIX}{name.upper()}{FROM_FILE}", None)
+        os.environ[PREFIX + name.upper()] = _text(value)
     with tempfile.TemporaryDirectory(prefix="discreet-metrics-") as folder:
         if settings.workers > 1:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
@@ -73,6 +75,10 @@ def check_servable(settings: GatewaySettings) -> None:
             "there is nothing to serve. Name declarations with datasets = [...] in a settings "
             "file, or try: discreet serve --demo",
             parameter="datasets",
+        )
+    if settings.data is not None and not settings.data.is_dir():
+        raise ParameterError(
+            f"data must be a folder, and {settings.data} is none.", parameter="data"
         )
     tls_of(settings)
     if not settings.is_local and settings.certificate is None and settings.public_url is None:

@@ -43,9 +43,13 @@ def app() -> ASGIApp:
             raise
         # Python would end the process with a traceback, and with the words of the error.
         told = {"why": str(error)} if isinstance(error, DiscreetError) else place_of(error)
-        line = json.dumps({"event": "not started", **told}, sort_keys=True)
-        logging.getLogger("discreet.service").error(line)
+        _tell_not_started(**told)
         raise SystemExit(1) from None
+
+
+def _tell_not_started(**told: object) -> None:
+    line = json.dumps({"event": "not started", **told}, sort_keys=True)
+    logging.getLogger("discreet.service").error(line)
 
 
 @contextlib.asynccontextmanager
@@ -58,15 +62,22 @@ async def _beside(gateway: Gateway) -> AsyncIterator[None]:
         return
     from discreet.service.wire import WireSettings, serve_wire
 
-    served = await serve_wire(
-        gateway.desk,
-        gateway.door,
-        host=settings.host,
-        port=settings.pg_port,
-        tls=tls_of(settings),
-        settings=WireSettings(certificate=_certificate(settings)),
-        reuse_port=settings.workers > 1,
-    )
+    try:
+        served = await serve_wire(
+            gateway.desk,
+            gateway.door,
+            host=settings.host,
+            port=settings.pg_port,
+            tls=tls_of(settings),
+            settings=WireSettings(certificate=_certificate(settings)),
+            reuse_port=settings.workers > 1,
+        )
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else type(error).__name__
+        _tell_not_started(
+            why=f"nothing can listen on pg_port {settings.pg_port} of {settings.host}: {reason}."
+        )
+        raise
     try:
         yield
     finally:
@@ -77,8 +88,9 @@ def _certificate(settings: GatewaySettings) -> bytes | None:
     """Return the server's own certificate in DER, to which logins are bound."""
     if settings.certificate is None:
         return None
-    first = settings.certificate.read_text().partition("-----END CERTIFICATE-----")
-    return ssl.PEM_cert_to_DER_cert(first[0][first[0].index("-----BEGIN") :] + first[1])
+    text = settings.certificate.read_text()
+    begin = text.index(ssl.PEM_HEADER)  # the key may stand before it, in the same file
+    return ssl.PEM_cert_to_DER_cert(text[begin : text.index(ssl.PEM_FOOTER) + len(ssl.PEM_FOOTER)])
 
 
 def tls_of(settings: GatewaySettings) -> ssl.SSLContext | None:

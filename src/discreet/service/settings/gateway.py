@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, final
+from urllib.parse import urlsplit
 
 from discreet.errors import ParameterError
 from discreet.service.identity.issuers import Issuer
@@ -75,6 +76,8 @@ class GatewaySettings:
             port = getattr(self, name)
             if port is not None and port not in _PORTS:
                 raise ParameterError(f"{name} must be from 0 to 65535, got {port}.", parameter=name)
+        if self.port and self.port == self.pg_port:
+            raise ParameterError("port and pg_port must be two.", parameter="pg_port")
         for name in _AT_LEAST_1:
             if getattr(self, name) < 1:
                 raise ParameterError(f"{name} must be at least 1.", parameter=name)
@@ -95,6 +98,12 @@ class GatewaySettings:
             raise ParameterError(
                 "certificate and certificate_key go together: both or neither.",
                 parameter="certificate",
+            )
+        if self.public_url is not None and not _is_encrypted(self.public_url):
+            raise ParameterError(
+                "public_url must be the address of what encrypts in front of the gateway, and "
+                "begin with https://.",
+                parameter="public_url",
             )
         names = [one.name for one in self.issuers]
         if len(set(names)) != len(names):
@@ -119,3 +128,11 @@ class GatewaySettings:
         0.5
         """
         return float(self.answers_after.get(dataset, self.answer_after))
+
+
+def _is_encrypted(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme == "https" and bool(parts.hostname)

@@ -16,10 +16,10 @@ from discreet.service.identity.issuers import Issuer
 from discreet.service.identity.login import Role
 from discreet.service.settings.gateway import GatewaySettings
 
-__all__ = ["PREFIX", "SETTINGS", "read_settings"]
+__all__ = ["FROM_FILE", "PREFIX", "SETTINGS", "read_settings"]
 
 PREFIX: Final = "DISCREET_SERVE_"
-_FROM_FILE: Final = "_FILE"  # DISCREET_SERVE_LEDGER_FILE names a file that holds the value
+FROM_FILE: Final = "_FILE"  # DISCREET_SERVE_LEDGER_FILE names a file that holds the value
 _TABLES: Final = {"answers_after", "issuers"}  # too much for a variable
 
 
@@ -70,8 +70,11 @@ def _in_environment(environment: Mapping[str, str]) -> dict[str, Any]:
         if not variable.startswith(PREFIX):
             continue
         name = variable.removeprefix(PREFIX).lower()
-        if variable.endswith(_FROM_FILE) and name not in SETTINGS:
-            name, text = name.removesuffix(_FROM_FILE.lower()), _contents(variable, Path(text))
+        if variable.endswith(FROM_FILE) and name not in SETTINGS:
+            name, plain = name.removesuffix(FROM_FILE.lower()), variable.removesuffix(FROM_FILE)
+            if plain in environment:
+                raise ParameterError(f"say {plain} or {variable}, not both.", parameter=variable)
+            text = _contents(variable, Path(text))
         _check_known(name, SETTINGS - _TABLES, of="the environment", shown=variable)
         try:
             found[name] = _typed(name, text, folder=Path())

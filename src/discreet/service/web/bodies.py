@@ -372,9 +372,13 @@ class CheckpointBody(_Told):
 
 
 class ConsistencyBody(_Told):
-    """Hashes which prove that the first ``old`` entries are still what they were."""
+    """Hashes which prove that the first ``old`` of ``new`` entries are what they were.
+
+    ``new`` null is as many as ``checkpoint`` has, which is the latest one in any case.
+    """
 
     old: int
+    new: int | None
     checkpoint: str
     proof: list[str]
 

@@ -99,7 +99,10 @@ def _books() -> list[Route]:
             method="GET", path="/v1/ledger/consistency", name="consistency", roles=None,
             summary="The proof that the ledger of an earlier checkpoint was only added to",
             handler=books.consistency, answer=bodies.ConsistencyBody,
-            numbers=(Number(name="old", summary="Entries of the earlier checkpoint.", default=1),),
+            numbers=(
+                Number(name="old", summary="Entries of the earlier checkpoint.", default=1),
+                Number(name="new", summary="Entries of the later one; 0: as it is now.", default=0),
+            ),
             problems=("unavailable", "conflict"),
         ),
     ]  # fmt: skip

@@ -53,7 +53,7 @@ def read_quote(document: Mapping[str, Any]) -> Quote:
     """
     try:
         offer = document["offer"]
-        return Quote(
+        quote = Quote(
             **{name: document[name] for name in _PLAIN},
             loss=from_json(document["loss"]),
             budgets=AccountQuote(
@@ -69,7 +69,9 @@ def read_quote(document: Mapping[str, Any]) -> Quote:
             expected=tuple(Expected(**one) for one in document["expected"]),
             notes=tuple(document["notes"]),
         )
-    except (KeyError, TypeError, ValueError, AttributeError):
+        str(quote)  # what cannot be shown is none
+        return quote
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise DataError("this is no quote.") from None
 
 

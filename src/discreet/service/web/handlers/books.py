@@ -97,6 +97,9 @@ def _may_see(found: Receipt, login: Login, shelf: Shelf) -> bool:
         return False
     if login.is_a(*_SEES_ALL):
         return login.datasets is None or bool(accounts)
+    asked_for = found.entries[-1]
+    if asked_for["kind"] == "reask":  # of whoever was given an answer that others had paid for
+        return bool(asked_for["who"] == login.who)
     if found.entries[0].get("who") == login.who:
         return True
     return any(login.who in shelf.ledger[one].askers(found) for one in accounts)
@@ -113,16 +116,16 @@ async def checkpoint(call: WebCall) -> WebReply:
 
 async def consistency(call: WebCall) -> WebReply:
     """Prove to anybody that the log of an earlier checkpoint was only added to."""
-    ledger, old = call.gateway.shelf.ledger, call.query["old"]
+    ledger, old, new = call.gateway.shelf.ledger, call.query["old"], call.query["new"]
 
     def proven() -> dict[str, Any]:
-        # Entries may come in between; the proof is for the checkpoint of the same moment, so it
-        # is tried again.
+        # Entries may come in between; a proof for now is for the checkpoint of the same moment, so
+        # it is tried again.
         for _ in range(100):
-            note, hashes = ledger.checkpoint(), ledger.consistency(old)
-            if ledger.checkpoint() == note:
+            note, hashes = ledger.checkpoint(), ledger.consistency(old, new or None)
+            if new or ledger.checkpoint() == note:
                 proof = [b64encode(one).decode() for one in hashes]
-                return {"old": old, "checkpoint": note, "proof": proof}
+                return {"old": old, "new": new or None, "checkpoint": note, "proof": proof}
         raise LedgerError("the log grows too fast for a proof just now. Ask again.")
 
     return WebReply(document=await call.gateway.beside(proven))

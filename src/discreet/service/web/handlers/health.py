@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, NotAllowed
 from discreet.service.web.metrics import MEDIA_TYPE, Metrics
 from discreet.service.web.route import Handler, WebCall, WebReply
 
@@ -34,6 +34,8 @@ def metrics_page(metrics: Metrics) -> Handler:
     """Return what serves the page that Prometheus reads."""
 
     async def page(call: WebCall) -> WebReply:
+        if call.login is not None and call.login.datasets is not None:
+            raise NotAllowed("the metrics are of all datasets, and this login is for some.")
         raw = await call.gateway.beside(partial(metrics.page, call.gateway))
         return WebReply(raw=raw, media_type=MEDIA_TYPE)
 
