@@ -181,3 +181,36 @@ def test_wrong_passwords_all_look_alike(wire):
             psycopg.connect(wire.url(user=user, password=password))
         told.add(str(caught.value).partition("FATAL:")[2])
     assert len(told) == 1
+
+
+def _first_refusal(connection, *, of):
+    for _ in range(of):
+        try:
+            connection.execute("SELECT 1")
+        except psycopg.Error as refused:
+            return refused
+    return None
+
+
+def test_a_login_that_asks_too_often_waits_and_others_do_not(wire):
+    with (
+        running_wire(wire.desk, logins=60) as limited,
+        psycopg.connect(limited.url(), autocommit=True) as ana,
+        psycopg.connect(limited.url(user="dk_bob"), autocommit=True) as bob,
+    ):
+        refused = _first_refusal(ana, of=20)
+        assert "too many requests" in str(refused)
+        assert refused.sqlstate == "53300"
+        assert bob.execute("SELECT 1").fetchone() == (1,)
+        time.sleep(3)
+        assert ana.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_an_address_that_guesses_too_often_is_told_to_wait(wire):
+    with running_wire(wire.desk, strangers=6) as limited:
+        with pytest.raises(psycopg.OperationalError, match="needs a login"):
+            psycopg.connect(limited.url(password="wrong"))
+        with pytest.raises(psycopg.OperationalError, match="too many requests"):
+            psycopg.connect(limited.url(user="dk_nobody"))
+        with psycopg.connect(limited.url()) as known:
+            assert known.execute("SELECT 1").fetchone() == (1,)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from discreet.errors import NotAllowed, Unauthenticated
+from discreet.service.identity.limits import RequestLimit, RequestLimits
 from discreet.service.identity.login import Login, Role
 from discreet.service.wire import WireSettings, serve_wire
 
@@ -115,7 +116,7 @@ class RunningWire:
 
 
 @contextmanager
-def running_wire(desk, *, door=None, tls=None, **settings):
+def running_wire(desk, *, door=None, tls=None, logins=6000, strangers=6000, **settings):
     """Serve a desk on a free port of the loopback."""
     started, loop = threading.Event(), asyncio.new_event_loop()
 
@@ -128,7 +129,8 @@ def running_wire(desk, *, door=None, tls=None, **settings):
     thread.start()
     started.wait(30)
     rules = WireSettings(**{"catalogue_seconds": 30.0, **settings})
-    made = serve_wire(desk, door or SmallDoor(), port=0, tls=tls, settings=rules)
+    limits = RequestLimits(RequestLimit(per_minute=logins), RequestLimit(per_minute=strangers))
+    made = serve_wire(desk, door or SmallDoor(), limits=limits, port=0, tls=tls, settings=rules)
     server = asyncio.run_coroutine_threadsafe(made, loop).result(60)
     wire = RunningWire(desk, server, loop)
     try:

@@ -13,6 +13,7 @@ from discreet.service.desk.public_time import PublicTime
 from discreet.service.desk.queue import FairQueue
 from discreet.service.desk.shelf import Shelf
 from discreet.service.identity.doorkeeper import Doorkeeper
+from discreet.service.identity.limits import RequestLimit, RequestLimits
 from discreet.service.identity.login import Login
 from discreet.service.records.misses import add_miss, count_misses, reopen
 from discreet.service.records.records import Records
@@ -59,6 +60,10 @@ class Gateway:
         self.settings, self.shelf, self.records = settings, shelf, records
         self.misses = Misses(records)
         self.door = Doorkeeper(records, settings.issuers)
+        self.limits = RequestLimits(
+            RequestLimit(per_minute=settings.requests_per_minute),
+            RequestLimit(per_minute=settings.failed_logins_per_minute),
+        )
         # What is free, and what strangers ask, never takes a thread from what is paid for: an
         # answer that has to wait for one is late, and stays charged.
         self._pool = ThreadPoolExecutor(settings.slots + 8, thread_name_prefix="discreet")

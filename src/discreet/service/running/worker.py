@@ -66,6 +66,7 @@ async def _beside(gateway: Gateway) -> AsyncIterator[None]:
         served = await serve_wire(
             gateway.desk,
             gateway.door,
+            limits=gateway.limits,
             host=settings.host,
             port=settings.pg_port,
             tls=tls_of(settings),

@@ -12,7 +12,6 @@ from starlette.types import Message, Receive, Scope, Send
 from discreet.errors import DiscreetError, ParameterError, Unauthenticated
 from discreet.service.desk.gateway import Gateway
 from discreet.service.identity.login import Login
-from discreet.service.web.limits import RequestLimit
 from discreet.service.web.memory import AnswerMemory
 from discreet.service.web.metrics import Metrics
 from discreet.service.web.problems import (
@@ -51,8 +50,6 @@ class Surroundings:
     def __init__(self, gateway: Gateway, metrics: Metrics) -> None:
         self.gateway, self.metrics = gateway, metrics
         self.memory = AnswerMemory()
-        self.of_logins = RequestLimit(per_minute=gateway.settings.requests_per_minute)
-        self.of_strangers = RequestLimit(per_minute=gateway.settings.failed_logins_per_minute)
 
 
 @final
@@ -99,9 +96,9 @@ class Resource:
                 raise Unauthenticated
             login = await self._around.gateway.login(token.decode("latin-1").strip())
         except Unauthenticated:
-            self._around.of_strangers.take(client)
+            self._around.gateway.limits.of_strangers.take(client)
             raise
-        self._around.of_logins.take(login.who)
+        self._around.gateway.limits.of_logins.take(login.who)
         login.needs(route.roles)
         return login
 

@@ -9,6 +9,7 @@ import ssl
 from dataclasses import dataclass, field
 from typing import Final, final
 
+from discreet.service.identity.limits import RequestLimits
 from discreet.service.identity.login import Login
 from discreet.service.wire.auth.conversation import authenticated
 from discreet.service.wire.catalogue.clerks import CatalogueClerk
@@ -46,6 +47,7 @@ class WireHouse:
 
     desk: WireDesk
     door: WireDoor
+    limits: RequestLimits
     settings: WireSettings
     tls: ssl.SSLContext | None
     clerk: CatalogueClerk
@@ -90,7 +92,9 @@ async def attend(house: WireHouse, link: WireLink) -> None:
         except TimeoutError:
             return  # whoever does not say who it is gets no answer either
         if session is not None:
-            await MessageLoop(link, session, house.door, house.settings).run()
+            await MessageLoop(
+                link, session, house.door, house.settings, house.limits.of_logins
+            ).run()
     except (OSError, ssl.SSLError, EOFError):
         pass  # the client has gone
     except asyncio.CancelledError:
@@ -120,7 +124,7 @@ async def _begun(house: WireHouse, link: WireLink) -> SessionState | None:
     user = packet.parameters.get("user", "")
     if not user:
         raise WireFailure("28000", "no user is named", is_fatal=True)
-    login = await authenticated(link, user, house.door, house.settings)
+    login = await authenticated(link, user, house.door, house.settings, house.limits.of_strangers)
     dataset = await _dataset(house, login, packet.parameters.get("database"))
     session = SessionState(
         login=login, dataset=dataset, desk=house.desk, clerk=house.clerk,

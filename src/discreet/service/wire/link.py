@@ -31,6 +31,12 @@ class WireLink:
         self.is_tls = False
 
     @property
+    def address(self) -> str:
+        """Where the client is."""
+        peer = self._writer.get_extra_info("peername")
+        return str(peer[0]) if isinstance(peer, tuple) else "unknown"
+
+    @property
     def is_loopback(self) -> bool:
         """Whether the client is on this machine."""
         peer = self._writer.get_extra_info("peername")

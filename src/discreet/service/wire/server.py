@@ -5,6 +5,7 @@ import ssl
 from typing import final
 
 from discreet._version import __version__
+from discreet.service.identity.limits import RequestLimits
 from discreet.service.wire.catalogue.clerks import CatalogueClerk
 from discreet.service.wire.connection import WireHouse, attend
 from discreet.service.wire.interfaces import WireDesk, WireDoor
@@ -62,6 +63,7 @@ async def serve_wire(
     desk: WireDesk,
     door: WireDoor,
     *,
+    limits: RequestLimits,
     host: str = "127.0.0.1",
     port: int = 5432,
     tls: ssl.SSLContext | None = None,
@@ -78,7 +80,13 @@ async def serve_wire(
     rules = settings or WireSettings()
     clerk = CatalogueClerk(seconds=rules.catalogue_seconds, rows=rules.catalogue_rows)
     house = WireHouse(
-        desk=desk, door=door, settings=rules, tls=tls, clerk=clerk, version=__version__
+        desk=desk,
+        door=door,
+        limits=limits,
+        settings=rules,
+        tls=tls,
+        clerk=clerk,
+        version=__version__,
     )
     server = WireServer(house)
     await server.listen(host, port, reuse_port=reuse_port)

@@ -4,6 +4,7 @@ import asyncio
 import time
 
 from discreet.errors import Unauthenticated
+from discreet.service.identity.limits import RequestLimit
 from discreet.service.identity.login import Login
 from discreet.service.wire.auth.scram import ScramExchange, channel_binding, mechanisms
 from discreet.service.wire.interfaces import WireDoor
@@ -19,8 +20,10 @@ TOKEN_USERS = ("token", "oidc")
 _LARGEST = 32 * 1024  # bytes of a message with a token
 
 
-async def authenticated(link: WireLink, user: str, door: WireDoor, settings: WireSettings) -> Login:
-    """Return whose connection it is.
+async def authenticated(
+    link: WireLink, user: str, door: WireDoor, settings: WireSettings, strangers: RequestLimit
+) -> Login:
+    """Return whose connection it is; ``strangers`` counts those that are nobody's.
 
     The user of the connection is ``token``, and the password an API key or a token of an issuer; or
     it is the id of an API key, and its secret is shown to be known without being sent.
@@ -31,6 +34,7 @@ async def authenticated(link: WireLink, user: str, door: WireDoor, settings: Wir
         else:
             login = await _by_scram(link, user, door, settings)
     except Unauthenticated as error:
+        strangers.take(link.address)
         raise WireFailure("28P01", str(error), is_fatal=True) from None
     check_expiry(login)
     return login

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, final
 
+from discreet.service.identity.limits import RequestLimit
 from discreet.service.wire.auth.conversation import renewed
 from discreet.service.wire.interfaces import WireDoor
 from discreet.service.wire.link import WireLink
@@ -46,9 +47,14 @@ class MessageLoop:
     """Reads messages and answers them until the client goes."""
 
     def __init__(
-        self, link: WireLink, session: SessionState, door: WireDoor, settings: WireSettings
+        self,
+        link: WireLink,
+        session: SessionState,
+        door: WireDoor,
+        settings: WireSettings,
+        limit: RequestLimit,
     ) -> None:
-        self.link, self.session, self._door = link, session, door
+        self.link, self.session, self._door, self._limit = link, session, door, limit
         self._shelf = PreparedShelf(settings)
         self._skips = False  # until the next Sync, after an error
 
@@ -82,6 +88,7 @@ class MessageLoop:
             request = read_request(kind, body)
             if kind in b"QDE":  # of the others, none asks anybody for anything
                 self.session.login = await renewed(self.session.login, self._door)
+                self._limit.take(self.session.login.who)
             await self._do(request)
         except Exception as error:  # a mistake of ours must not end the worker
             self._fail(error)

@@ -1,12 +1,13 @@
 """How often one may knock: a bucket of requests for each name, refilled as time goes by."""
 
 from collections import OrderedDict
+from dataclasses import dataclass
 from time import monotonic
 from typing import Final, final
 
 from discreet.errors import TryLater
 
-__all__ = ["RequestLimit"]
+__all__ = ["RequestLimit", "RequestLimits"]
 
 _MOST: Final = 10_000  # names that are remembered
 
@@ -42,3 +43,12 @@ class RequestLimit:
                 "too many requests. Nothing was spent. Wait a little.",
                 seconds=(level + 1 - self._room) / self._rate,
             )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RequestLimits:
+    """How often a login may ask, and how often an address may fail to log in, by any protocol."""
+
+    of_logins: RequestLimit
+    of_strangers: RequestLimit
