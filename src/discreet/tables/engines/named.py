@@ -16,7 +16,7 @@ def engine_named(name: str) -> EngineFactory:
     """Return an engine with its usual settings.
 
     >>> engine_named("duckdb")
-    DuckDB(memory_limit=None, threads=None, spill=None, spill_limit=None)
+    DuckDB(memory_limit=None, threads=None, spill=None, spill_limit=None, portable=False)
     >>> engine_named("abacus")
     Traceback (most recent call last):
         ...

@@ -101,7 +101,7 @@ def limited(engine: EngineFactory, resources: Resources) -> EngineFactory:
 
     >>> from discreet.tables.engines.duckdb.factory import DuckDB
     >>> limited(DuckDB(), Resources(disk="9GB"))
-    DuckDB(memory_limit=None, threads=None, spill=None, spill_limit='9GB')
+    DuckDB(memory_limit=None, threads=None, spill=None, spill_limit='9GB', portable=False)
     """
     if resources.memory is None and resources.disk is None:
         return engine

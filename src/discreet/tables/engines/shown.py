@@ -10,7 +10,9 @@ from discreet.tables.model.relation import Rows
 
 __all__ = ["plan_sql"]
 
-_SHOWN: Final = replace(DUCKDB, hash=lambda columns: f"HASH({column_list(columns)})")
+_SHOWN: Final = replace(
+    DUCKDB, hash=lambda columns: f"HASH({column_list(one.text for one in columns)})"
+)
 
 
 def plan_sql(rows: Rows) -> str:

@@ -4,7 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from discreet.tables.engines.compile.dialect import Dialect
+from discreet.tables.engines.compile.column_types import Scope
+from discreet.tables.engines.compile.dialect import Dialect, Hashed
 from discreet.tables.engines.compile.scalars import scalar_sql
 from discreet.tables.engines.compile.text import column_list, identifier, number, quoted
 from discreet.tables.model.relation import UNIT, Joined, Rows, Scan, Select, UnionRows, partner_keys
@@ -21,11 +22,11 @@ _COUNT: Final = "CAST(COUNT(*) AS DOUBLE) AS n"
 
 
 def cut(
-    parts: tuple[Joined, ...], texts: Sequence[str], most: int, dialect: Dialect
+    parts: tuple[Joined, ...], texts: Sequence[str], most: int, dialect: Dialect, scope: Scope
 ) -> tuple[str, list[str]]:
     """Return a WITH clause, and SELECTs of the parts in which no unit is too crowded.
 
-    ``texts`` are the parts' own SELECTs.
+    ``texts`` are the parts' own SELECTs, and ``scope`` has the types of their columns.
     """
     steps, whole = [], list(texts)
     most = max(1, most >> sum(part.kind == "full" for part in parts))
@@ -37,17 +38,20 @@ def cut(
             whole[index] = f"SELECT * FROM {name}"  # noqa: S608
     units = [index for index, part in enumerate(parts) if UNIT in part.rows.names]
     public = {
-        index: _partners(parts, whole, index, dialect)
+        index: _partners(parts, whole, index, dialect, scope)
         for index in range(len(parts))
         if index not in units
     }
     # Rows before a right or full join are not needed for a row of it.
     ids = "FULL" if any(part.kind in ("right", "full") for part in parts) else "LEFT"
-    own = (whole, units, public, ids, most, dialect)
+    # All parts have it in one form, or it could not be compared.
+    unit = Hashed("r.unit", scope[parts[units[0]].alias][UNIT])
+    bucket = _bucket(most, dialect.hash([unit]))
+    own = (whole, units, public, ids, most, bucket)
     steps.append(f"{_BUSY} AS MATERIALIZED ({_busy(*own)})")
     steps.append(f"{_CROWDS} AS MATERIALIZED ({_crowds(*own)})")
     for index in units:
-        whole[index] = _kept(whole[index], parts[index].rows.names, index, dialect)
+        whole[index] = _kept(whole[index], scope[parts[index].alias], index, dialect)
     return f"WITH {', '.join(steps)} ", whole
 
 
@@ -68,13 +72,12 @@ def _busy(
     public: Mapping[int, str],
     ids: str,
     most: int,
-    dialect: Dialect,
+    bucket: str,
 ) -> str:
     """Write the buckets of units that could have too many rows together: nearly always none.
 
     Counting a few buckets takes much less than counting the rows of every unit.
     """
-    bucket = _bucket(most, dialect)
     counts = {
         index: f"SELECT {bucket} AS id, {_COUNT} FROM ({texts[index]}) AS r GROUP BY 1"  # noqa: S608
         for index in units
@@ -89,10 +92,10 @@ def _crowds(
     public: Mapping[int, str],
     ids: str,
     most: int,
-    dialect: Dialect,
+    bucket: str,
 ) -> str:
     """Write the units that could have too many rows, with how many to keep in each part."""
-    busy = f"WHERE {_bucket(most, dialect)} IN (SELECT id FROM {_BUSY})"  # noqa: S608
+    busy = f"WHERE {bucket} IN (SELECT id FROM {_BUSY})"  # noqa: S608
     counts = {
         index: f"SELECT unit AS id, {_COUNT} FROM ({texts[index]}) AS r {busy} GROUP BY unit"  # noqa: S608
         for index in units
@@ -110,10 +113,10 @@ def _crowds(
     )
 
 
-def _bucket(most: int, dialect: Dialect) -> str:
+def _bucket(most: int, rank: str) -> str:
     """Write the bucket of a unit: the first bits of a hash of 64."""
     width = 2.0**64 / (_FEW if most >= _FEW_DO else _MANY)
-    return f"CAST(FLOOR({dialect.hash(['r.unit'])} / {number(width)}) AS INTEGER)"
+    return f"CAST(FLOOR({rank} / {number(width)}) AS INTEGER)"
 
 
 def _sizes(
@@ -139,9 +142,11 @@ def _sizes(
     return " ".join(items), id_, sizes
 
 
-def _partners(parts: tuple[Joined, ...], texts: Sequence[str], index: int, dialect: Dialect) -> str:
+def _partners(
+    parts: tuple[Joined, ...], texts: Sequence[str], index: int, dialect: Dialect, scope: Scope
+) -> str:
     """Write how many partners rows can have in a public part, NULL if none."""
-    keys = [scalar_sql(node, dialect) for node in partner_keys(parts, index)]
+    keys = [scalar_sql(node, dialect, scope) for node in partner_keys(parts, index)]
     by = f" GROUP BY {column_list(keys)}" if keys else ""
     count = f"SELECT COUNT(*) AS n FROM ({texts[index]}) AS {parts[index].alias}{by}"  # noqa: S608
     most = "CAST(NULLIF(MAX(n), 0) AS DOUBLE)"
@@ -156,7 +161,7 @@ def _root(most: int, public: Sequence[str], count: int) -> str:
     return f"GREATEST(1e0, FLOOR(POWER({left}, {number(1 / count)}) * {number(_ROUNDING)}))"
 
 
-def _kept(text: str, names: Sequence[str], index: int, dialect: Dialect) -> str:
+def _kept(text: str, types: Mapping[str, str], index: int, dialect: Dialect) -> str:
     """Write the rows that are joined: all of most units, some of each crowded one.
 
     Rows of the same hash are told apart by their columns, and rows that are the same are the same.
@@ -164,8 +169,9 @@ def _kept(text: str, names: Sequence[str], index: int, dialect: Dialect) -> str:
     # A planner that takes crowds to be many may turn an outer join around, and look up each of the
     # crowds among all rows; this question it can only ask of each row.
     others = f"NOT EXISTS (SELECT 1 FROM {_CROWDS} AS c WHERE c.unit = r.unit)"  # noqa: S608
-    columns = [f"r.{identifier(name)}" for name in names]
-    rank = column_list([dialect.hash(columns), *columns])
+    hashed = [Hashed(f"r.{identifier(name)}", type_) for name, type_ in types.items()]
+    columns = [one.text for one in hashed]
+    rank = column_list([dialect.hash(hashed), *columns])
     rows = f"SELECT {column_list(columns)} FROM ({text}) AS r"  # noqa: S608
     return (
         f"{rows} WHERE {others} UNION ALL "

@@ -1,13 +1,14 @@
 """The words of SQL that engines do not agree on: an engine that speaks SQL brings its own."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, final
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, final
 
+from discreet.tables.engines.compile.column_types import Tables
 from discreet.tables.model.scalar import Function, Scalar
 from discreet.tables.model.types import Type
 
-__all__ = ["SALT", "Dialect", "Template"]
+__all__ = ["SALT", "Dialect", "Hashed", "Template"]
 
 SALT: Final = "$salt"
 
@@ -15,15 +16,25 @@ Template = str | Callable[[Sequence[Scalar], Sequence[str]], str]
 """The text of a call: with {0}, {1}, ... for its arguments, or made of their nodes and texts."""
 
 
+class Hashed(NamedTuple):
+    """An expression that a hash depends on, and its type; see ``column_types``."""
+
+    text: str
+    type: str
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """How an engine writes types, functions and two aggregates.
+    """How an engine writes types, functions, casts and two aggregates.
 
     ``functions`` has the whole vocabulary of :mod:`discreet.tables.model.scalar`; ``wide`` is the
-    type that holds the square of any count. ``hash`` writes a number that depends on the salt and
-    on the columns, NULLs included, and ``lowest`` the aggregate that is the n-th lowest value, NULL
-    if there are fewer. Whatever else differs is left to rewriting the finished text.
+    type that holds the square of any count. ``hash`` writes a double from 0 to 2**64 that depends
+    on the salt and on the columns, NULLs included, and ``lowest`` the aggregate that is the n-th
+    lowest value, NULL if there are fewer. ``cast`` writes an expression of a type (as ``types_of``
+    names it) in another one, NULL where it does not fit, which cannot be if it widens.
+    ``tables`` are those that are written about. Whatever else differs is left to rewriting the
+    finished text.
 
     >>> from discreet.tables.engines.duckdb.dialect import DUCKDB
     >>> DUCKDB.lowest("x", 3), DUCKDB.types["text"]
@@ -33,5 +44,7 @@ class Dialect:
     types: Mapping[Type, str]
     functions: Mapping[Function, Template]
     wide: str
-    hash: Callable[[Sequence[str]], str]
+    hash: Callable[[Sequence[Hashed]], str]
     lowest: Callable[[str, int], str]
+    cast: Callable[[str, str, Type, bool], str]
+    tables: Tables = field(default_factory=dict)

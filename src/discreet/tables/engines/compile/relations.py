@@ -2,6 +2,7 @@
 
 from itertools import repeat
 
+from discreet.tables.engines.compile.column_types import Scope, scope_of, types_of
 from discreet.tables.engines.compile.crowds import cut
 from discreet.tables.engines.compile.dialect import Dialect
 from discreet.tables.engines.compile.scalars import scalar_sql
@@ -25,10 +26,14 @@ def rows_sql(rows: Rows, dialect: Dialect) -> str:
         names = ", ".join(map(identifier, rows.names)) or "1 AS one"
         texts = [rows_sql(part, dialect) for part in rows.parts]
         return " UNION ALL ".join(f"SELECT {names} FROM ({text}) AS r" for text in texts)  # noqa: S608
-    columns = ", ".join(_named(name, node, dialect) for name, node in rows.columns) or "1 AS one"
+    if isinstance(rows, GroupedRows):
+        scope: Scope = {"": types_of(rows.rows, dialect.tables)}
+    else:
+        scope = scope_of(rows, dialect.tables)
+    columns = ", ".join(_named(*one, dialect, scope) for one in rows.columns) or "1 AS one"
     if isinstance(rows, GroupedRows):
         by = f" GROUP BY {', '.join(map(identifier, rows.by))}" if rows.by else ""
-        having = "" if rows.having is None else f" HAVING {scalar_sql(rows.having, dialect)}"
+        having = "" if rows.having is None else f" HAVING {scalar_sql(rows.having, dialect, scope)}"
         return f"SELECT {columns} FROM ({rows_sql(rows.rows, dialect)}) AS r{by}{having}"  # noqa: S608
     before = ""
     if isinstance(rows.source, Scan):
@@ -36,19 +41,19 @@ def rows_sql(rows: Rows, dialect: Dialect) -> str:
     else:
         texts = [rows_sql(one.rows, dialect) for one in rows.source]
         if rows.most is not None:
-            before, texts = cut(rows.source, texts, rows.most, dialect)
+            before, texts = cut(rows.source, texts, rows.most, dialect, scope)
         items = [f"({text}) AS {one.alias}" for one, text in zip(rows.source, texts, strict=True)]
         conditions = _conditions(rows.source)[1:]
-        joins = map(_join, rows.source[1:], conditions, items[1:], repeat(dialect))
+        joins = map(_join, rows.source[1:], conditions, items[1:], repeat(dialect), repeat(scope))
         source = " ".join([items[0], *joins])
-    where = " AND ".join(scalar_sql(node, dialect) for node in rows.where)
+    where = " AND ".join(scalar_sql(node, dialect, scope) for node in rows.where)
     return f"{before}SELECT {columns} FROM {source}" + (f" WHERE {where}" if where else "")  # noqa: S608
 
 
-def _named(name: str, node: Scalar, dialect: Dialect) -> str:
+def _named(name: str, node: Scalar, dialect: Dialect, scope: Scope) -> str:
     if node == ColumnRef(name):
         return identifier(name)
-    return f"{scalar_sql(node, dialect)} AS {identifier(name)}"
+    return f"{scalar_sql(node, dialect, scope)} AS {identifier(name)}"
 
 
 def _conditions(parts: tuple[Joined, ...]) -> list[list[Scalar]]:
@@ -78,11 +83,11 @@ def _told(node: Scalar) -> object:
     return frozenset(node.arguments) if is_equality else node  # type: ignore[union-attr]
 
 
-def _join(one: Joined, on: list[Scalar], item: str, dialect: Dialect) -> str:
+def _join(one: Joined, on: list[Scalar], item: str, dialect: Dialect, scope: Scope) -> str:
     if not on and one.kind == "inner":
         return f"CROSS JOIN {item}"
     word = "JOIN" if one.kind == "inner" else f"{one.kind.upper()} JOIN"
-    condition = " AND ".join(scalar_sql(node, dialect) for node in on) or "TRUE"
+    condition = " AND ".join(scalar_sql(node, dialect, scope) for node in on) or "TRUE"
     return f"{word} {item} ON {condition}"
 
 

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, final
 
-from discreet.tables.engines.compile.dialect import Dialect
+from discreet.tables.engines.compile.column_types import types_of
+from discreet.tables.engines.compile.dialect import Dialect, Hashed
 from discreet.tables.engines.compile.keys import KeyTable, clean_key, listed
 from discreet.tables.engines.compile.relations import rows_sql
 from discreet.tables.engines.compile.text import column_list, quoted
@@ -31,6 +32,12 @@ class Chain:
     keys: list[str] = field(default_factory=list)  # the keys, in terms of the lists below
     lists: dict[str, str] = field(default_factory=dict)  # public lists of keys, and their codes
     tables: list[KeyTable] = field(default_factory=list)  # what these lists are read from
+    types: dict[str, str] = field(default_factory=dict)  # of unit, keys and values
+
+    def hashed(self, columns: Sequence[str], source: str = "") -> list[Hashed]:
+        """Return columns, of a step if it is named, with their types; codes are whole numbers."""
+        before = f"{source}." if source else ""
+        return [Hashed(f"{before}{name}", self.types.get(name, "int64")) for name in columns]
 
     def add(self, name: str, text: str, *, keep: bool = False) -> None:
         """Add one SELECT. ``keep`` computes it once although it is read twice."""
@@ -74,7 +81,7 @@ def start(
 
     ``extra`` are expressions and names of further columns; ``conditions`` must hold too.
     """
-    chain = Chain()
+    chain = Chain(types=types_of(query.rows, dialect.tables))
     chain.add("source", rows_sql(query.rows, dialect))
     units = () if query.unit_is_row else ("unit",)
     values = tuple(f"value_{i}" for i in range(len(query.values)))

@@ -1,5 +1,6 @@
 """Scalar expressions as SQL."""
 
+from discreet.tables.engines.compile.column_types import Scope, type_of
 from discreet.tables.engines.compile.dialect import Dialect
 from discreet.tables.engines.compile.text import identifier, number, text
 from discreet.tables.model.scalar import (
@@ -26,8 +27,8 @@ _FOLDS = {
 }
 
 
-def scalar_sql(node: Scalar, dialect: Dialect) -> str:
-    """Return an expression as SQL.
+def scalar_sql(node: Scalar, dialect: Dialect, scope: Scope | None = None) -> str:
+    """Return an expression as SQL; ``scope`` has the types of what it names.
 
     >>> from discreet.tables.engines.duckdb.dialect import DUCKDB
     >>> scalar_sql(Call("divide", (ColumnRef("x", "s0"), ColumnRef("n"))), DUCKDB)
@@ -41,24 +42,24 @@ def scalar_sql(node: Scalar, dialect: Dialect) -> str:
         case Literal():
             return _literal(node, dialect)
         case Call():
-            texts = [scalar_sql(argument, dialect) for argument in node.arguments]
+            texts = [scalar_sql(argument, dialect, scope) for argument in node.arguments]
             template = dialect.functions[node.function]
             if isinstance(template, str):
                 return template.format(*texts)
             return template(node.arguments, texts)
         case Case():
             whens = [
-                f"WHEN {scalar_sql(when, dialect)} THEN {scalar_sql(then, dialect)}"
+                f"WHEN {scalar_sql(when, dialect, scope)} THEN {scalar_sql(then, dialect, scope)}"
                 for when, then in node.branches
             ]
             is_null = isinstance(node.otherwise, Literal) and node.otherwise.value is None
-            ending = "" if is_null else f" ELSE {scalar_sql(node.otherwise, dialect)}"
+            ending = "" if is_null else f" ELSE {scalar_sql(node.otherwise, dialect, scope)}"
             return f"CASE {' '.join(whens)}{ending} END"
         case Cast():
-            word = "CAST" if node.widens else "TRY_CAST"
-            return f"{word}({scalar_sql(node.value, dialect)} AS {dialect.types[node.type]})"
+            value, given = scalar_sql(node.value, dialect, scope), type_of(node.value, scope or {})
+            return dialect.cast(value, given, node.type, node.widens)
         case Fold():
-            inner = "*" if node.value is None else scalar_sql(node.value, dialect)
+            inner = "*" if node.value is None else scalar_sql(node.value, dialect, scope)
             return _FOLDS[node.function].format(inner)
         case ReleasedKey():
             return f"released.key_{node.index}"

@@ -230,7 +230,7 @@ def keep_lowest(chain: Chain, columns: list[str], most: int, dialect: Dialect) -
     """
     most = min(most, MOST_KEPT)  # fewer than asked for is bounded all the more
     whole = chain.last
-    rank = dialect.hash(columns)
+    rank = dialect.hash(chain.hashed(columns))
     chain.add(
         "cuts",
         f"SELECT unit, {dialect.lowest(rank, most + 1)} AS cut\nFROM {whole}\nGROUP BY unit",
@@ -239,7 +239,7 @@ def keep_lowest(chain: Chain, columns: list[str], most: int, dialect: Dialect) -
         "kept",
         f"SELECT {whole}.*\nFROM {whole}\nJOIN cuts ON {whole}.unit = cuts.unit\n"
         f"WHERE cuts.cut IS NULL OR "
-        f"{dialect.hash([f'{whole}.{column}' for column in columns])} < cuts.cut",
+        f"{dialect.hash(chain.hashed(columns, whole))} < cuts.cut",
     )
 
 

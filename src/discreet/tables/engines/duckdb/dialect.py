@@ -1,14 +1,16 @@
 """DuckDB's words. Guards stand where DuckDB would raise an error, and only there."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
-from discreet.tables.engines.compile.dialect import SALT, Dialect, Template
+from discreet.tables.engines.compile.dialect import SALT, Dialect, Hashed, Template
+from discreet.tables.engines.compile.portable import portable_hash
 from discreet.tables.engines.compile.text import column_list
 from discreet.tables.model.scalar import LONGEST_TEXT, Call, Function, Literal, Scalar
-from discreet.tables.model.types import SQL_NAMES
+from discreet.tables.model.types import SQL_NAMES, Type
 
-__all__ = ["DUCKDB"]
+__all__ = ["DUCKDB", "PORTABLE"]
 
 _FORMATS: Final = {
     "day": ("%Y-%m-%d", 10), "week": ("%G-W%V", 8), "month": ("%Y-%m", 7), "year": ("%Y", 4),
@@ -163,10 +165,14 @@ _FUNCTIONS: Final[dict[Function, Template]] = {
 }  # fmt: skip
 
 
-def _hash(columns: Sequence[str]) -> str:
+def _cast(text: str, given: str, wanted: Type, widens: bool) -> str:
+    return f"{'CAST' if widens else 'TRY_CAST'}({text} AS {SQL_NAMES[wanted]})"
+
+
+def _hash(columns: Sequence[Hashed]) -> str:
     # The lowest of doubles are found much faster than those of DuckDB's UBIGINT; 53 bits do.
     # The hash of several columns is a mere XOR of theirs: hashed once more, it is a fair rank.
-    return f"CAST(HASH(HASH({SALT}, {column_list(columns)})) AS DOUBLE)"
+    return f"CAST(HASH(HASH({SALT}, {column_list(one.text for one in columns)})) AS DOUBLE)"
 
 
 def _lowest(expression: str, rank: int) -> str:
@@ -174,5 +180,14 @@ def _lowest(expression: str, rank: int) -> str:
 
 
 DUCKDB: Final = Dialect(
-    types=SQL_NAMES, functions=_FUNCTIONS, wide="HUGEINT", hash=_hash, lowest=_lowest
+    types=SQL_NAMES,
+    functions=_FUNCTIONS,
+    wide="HUGEINT",
+    hash=_hash,
+    lowest=_lowest,
+    cast=_cast,
+)
+PORTABLE: Final = replace(
+    DUCKDB,
+    hash=portable_hash(_FUNCTIONS, "CAST(CAST('0x' || LEFT(SHA256({0}), 13) AS BIGINT) AS DOUBLE)"),
 )

@@ -6,6 +6,7 @@ import time
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -20,7 +21,7 @@ from discreet.tables.engines.compile.statement import compile  # noqa: A004
 from discreet.tables.engines.compile.text import quoted, text
 from discreet.tables.engines.duckdb import sampling
 from discreet.tables.engines.duckdb.databases import HeldDatabases, attach
-from discreet.tables.engines.duckdb.dialect import DUCKDB
+from discreet.tables.engines.duckdb.dialect import DUCKDB, PORTABLE
 from discreet.tables.engines.duckdb.folders import PrivateFolder
 from discreet.tables.engines.duckdb.looking import look, reading_of
 from discreet.tables.engines.progress import run
@@ -70,6 +71,7 @@ class DuckDBEngine:
         threads: int | None = None,
         spill: str | PathLike[str] | None = None,
         spill_limit: str | None = None,
+        portable: bool = False,
     ) -> None:
         sources = {
             name: one if isinstance(one, DataSource) else look(name, one)
@@ -79,6 +81,8 @@ class DuckDBEngine:
             whole(threads, name="threads")
         self._folder = PrivateFolder(spill)
         self._columns = {name: source.columns for name, source in sources.items()}
+        declared = {name: dict(columns) for name, columns in self._columns.items()}
+        self._dialect = replace(PORTABLE if portable else DUCKDB, tables=declared)
         readings = [reading_of(source) for source in sources.values()]
         self._frames = {one.alias: one.frame for one in readings if one.frame is not None}
         self._files = [one.files for one in readings if one.files]
@@ -99,16 +103,16 @@ class DuckDBEngine:
 
     def sql(self, statement: Statement, /) -> str:
         """Return the text that :meth:`aggregate` would run, its salt left out."""
-        return compile(statement, dialect=DUCKDB).text
+        return compile(statement, dialect=self._dialect).text
 
     def aggregate(self, statement: Statement, /) -> "Sensitive[pa.Table]":
         """Run one statement. An error's message is the same whatever the data."""
-        made = compile(statement, dialect=DUCKDB)
+        made = compile(statement, dialect=self._dialect)
         return Sensitive(self._run(made.text, statement.salt, made.keys))
 
     def rows(self, select: Select, /) -> "Sensitive[pa.Table]":
         """Return rows as they are."""
-        return Sensitive(self._run(rows_sql(select, DUCKDB), ""))
+        return Sensitive(self._run(rows_sql(select, self._dialect), ""))
 
     def holding(self) -> AbstractContextManager[None]:
         """Keep databases open until the end of the block: in between, others may write to them."""

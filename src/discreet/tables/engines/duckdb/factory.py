@@ -51,6 +51,10 @@ class DuckDB:
     ``spill_limit`` at most, half of what is free there if None. ``threads`` are as many as there
     are cores, if None.
 
+    Which rows of a unit count, where there are too many, is chosen by hashes. With ``portable``
+    they are those of all engines, so that the same salt gives the same integers everywhere; they
+    take longer than DuckDB's own.
+
     >>> from discreet.testing import temporary_tables
     >>> with temporary_tables(epsilon=3, engine=DuckDB(memory_limit="1GB", threads=2)) as T:
     ...     T.sql("SELECT COUNT(*) AS n FROM people", epsilon=1).columns
@@ -62,6 +66,7 @@ class DuckDB:
     threads: int | None = None
     spill: str | PathLike[str] | None = None
     spill_limit: str | None = None
+    portable: bool = False
 
     def limited(self, resources: Resources, /) -> "DuckDB":
         """Return the same settings with other limits, where these are given.
@@ -118,4 +123,5 @@ class DuckDB:
             threads=self.threads,
             spill=self.spill,
             spill_limit=self.spill_limit,
+            portable=self.portable,
         )
