@@ -13,7 +13,7 @@ from discreet.service.identity.login import Login, Role
 from discreet.service.records.api_keys import ApiKey
 from discreet.service.records.records import Records
 from discreet.service.running.demo import Demo, make_demo
-from discreet.service.running.serving import check_servable, serve
+from discreet.service.running.serving import check_ports, check_servable, serve
 from discreet.service.settings.gateway import GatewaySettings
 from discreet.service.settings.reading import read_settings
 from discreet.service.web.app import create_app
@@ -28,6 +28,7 @@ __all__ = [
     "Records",
     "Role",
     "all_keys",
+    "check_ports",
     "check_servable",
     "create",
     "create_app",

@@ -1,11 +1,13 @@
 """What a gateway refuses before it serves, and how its workers end that cannot begin."""
 
+import asyncio
 import json
 import shlex
 import socket
 import ssl
 import subprocess
 import sys
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -18,8 +20,10 @@ from typer.testing import CliRunner
 from discreet.cli import app
 from discreet.cli.service.serving import _welcome
 from discreet.errors import ParameterError
-from discreet.service import Demo, GatewaySettings, check_servable
-from discreet.service.running.worker import CONFIG, _certificate
+from discreet.service import Demo, Gateway, GatewaySettings, check_servable
+from discreet.service.running.worker import CONFIG, _beside, _certificate
+
+IN_USE = "Address already in use"
 
 
 def write_pair(folder, name, *, password=None):
@@ -190,16 +194,33 @@ def test_a_group_of_commands_by_itself_shows_its_help_and_no_mistake(group):
 
 
 @pytest.mark.lengthy
-def test_a_port_for_postgresql_that_is_taken_is_told_in_a_line_and_without_a_traceback(tmp_path):
-    site = make_site(tmp_path)
-    config = site.folder / "gateway.toml"
-    config.write_text('ledger = "budget.db"\ndatasets = ["people.toml"]\n')
+@pytest.mark.parametrize("option", ["--port", "--pg-port"])
+def test_a_port_that_is_taken_is_told_and_no_demo_is_announced(tmp_path, option):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = run(site, "serve", "--port", "0", "--pg-port", str(port))
-    assert done.returncode != 0
-    lines = [json.loads(line) for line in done.stderr.splitlines()]
-    (told,) = [one["why"] for one in lines if one.get("event") == "not started"]
-    assert told == f"nothing can listen on pg_port {port} of 127.0.0.1: Address already in use."
-    assert "Traceback" not in done.stderr
-    assert "OSError" in [one.get("error") for one in lines]
+        ports = {"--port": "0", "--pg-port": "0", option: str(port)}
+        flags = [word for pair in ports.items() for word in pair]
+        done = CliRunner().invoke(app, ["serve", "--demo", *flags])
+    assert done.exit_code != 0
+    told = " ".join(done.output.split())
+    name = option.strip("-").replace("-", "_")
+    assert f"nothing can listen on {name} {port} of 127.0.0.1: Address already in use" in told
+    assert "The gateway is at" not in told
+
+
+def test_a_worker_whose_port_for_postgresql_is_taken_says_so_in_a_line(tmp_path, caplog):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        site = make_site(tmp_path, pg_port=port)
+
+        async def begin(gateway):
+            async with _beside(gateway):
+                pass
+
+        with (
+            closing(Gateway.open(site.settings)) as gateway,
+            pytest.raises(OSError, match="in use"),
+        ):
+            asyncio.run(begin(gateway))
+    (line,) = [json.loads(one.message) for one in caplog.records if "not started" in one.message]
+    assert line["why"] == f"nothing can listen on pg_port {port} of 127.0.0.1: {IN_USE}."

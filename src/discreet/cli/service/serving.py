@@ -44,7 +44,7 @@ def serve(
 
     Example: [bold]discreet serve --demo[/bold]
     """
-    from discreet.service import read_settings
+    from discreet.service import check_ports, read_settings
     from discreet.service import serve as run
 
     given: dict[str, Any] = {"host": host, "port": port, "pg_port": pg_port, "workers": workers}
@@ -56,6 +56,7 @@ def serve(
         if check:
             _check(settings)
             return
+        check_ports(settings)
         if made is not None:
             _welcome(settings, made)
         run(settings, config=place, flags=flags)

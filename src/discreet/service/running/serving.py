@@ -1,6 +1,7 @@
 """Run a gateway: as many workers as the settings say, until somebody stops them."""
 
 import os
+import socket
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from discreet.service.running.worker import CONFIG, tls_of
 from discreet.service.settings.gateway import GatewaySettings
 from discreet.service.settings.reading import FROM_FILE, PREFIX
 
-__all__ = ["check_servable", "serve"]
+__all__ = ["check_ports", "check_servable", "serve"]
 
 
 def serve(settings: GatewaySettings, *, config: Path | None, flags: Mapping[str, object]) -> None:
@@ -88,6 +89,32 @@ def check_servable(settings: GatewaySettings) -> None:
             "127.0.0.1 only.",
             parameter="certificate",
         )
+
+
+def check_ports(settings: GatewaySettings) -> None:
+    """Refuse ports that nothing can listen on, before anybody is told of a gateway there.
+
+    >>> with socket.create_server(("127.0.0.1", 0)) as taken:
+    ...     check_ports(GatewaySettings(port=taken.getsockname()[1]))
+    Traceback (most recent call last):
+        ...
+    discreet.errors.ParameterError: nothing can listen on port ... of 127.0.0.1: Address already...
+    """
+    for name in ("port", "pg_port"):
+        port = getattr(settings, name)
+        if port is None:
+            continue
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        try:
+            socket.create_server((settings.host, port), family=family).close()
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else type(error).__name__
+            option = f"--{name.replace('_', '-')}"
+            raise ParameterError(
+                f"nothing can listen on {name} {port} of {settings.host}: {reason}. Choose another "
+                f"one with {option}, or end what listens there.",
+                parameter=name,
+            ) from None
 
 
 def _text(value: object) -> str:
