@@ -152,8 +152,8 @@ def accuracy(folder: Path, rows: int, only: str | None = None) -> dict[str, Any]
     plain = connected(path)
     found: dict[str, Any] = {}
     with protected(path) as table:
-        engine = Remembering(table._opened.engine)
-        table._opened = table._opened._replace(engine=engine)
+        engine = Remembering(table._opened.connection)
+        table._opened = table._opened._replace(connection=engine)
         for case in CASES:
             if only in (None, case.name):
                 found[case.name] = _compared(case, path, rows, plain, table)
@@ -194,7 +194,7 @@ def _drawn(
     for _ in range(times):
         released = run(
             prepared,
-            engine=table._opened.engine,
+            connection=table._opened.connection,
             catalog=table.catalog,
             confidence=asker.confidence,
             source=SYSTEM,

@@ -14,7 +14,7 @@ from scipy.stats import norm
 from discreet.accounting import epsilon as certified_epsilon
 from discreet.noise import SYSTEM
 from discreet.tables.algorithms import limit_choice as limits
-from discreet.tables.engines import DuckDBEngine, open_sources
+from discreet.tables.engines import DuckDBConnection, open_sources
 from discreet.tables.release.answer import fingerprinted
 from discreet.tables.release.columns import columns_of
 from discreet.tables.release.execution.run import run
@@ -31,7 +31,7 @@ def types():
 @pytest.fixture(scope="module")
 def engine():
     private, public = oracle.tables()
-    with DuckDBEngine(open_sources(private, public=public), threads=2) as opened:
+    with DuckDBConnection(open_sources(private, public=public), threads=2) as opened:
         yield opened
 
 
@@ -129,7 +129,7 @@ def test_answer(case, types, engine, monkeypatch):
     one = oracle.without_noise(oracle.prepared(case, catalog))
     # An extreme may lie beyond the data with the rest of it.
     confidence = 1 - Fraction(1, 10**12)
-    released = run(one, engine=engine, catalog=catalog, confidence=confidence, source=SYSTEM)
+    released = run(one, connection=engine, catalog=catalog, confidence=confidence, source=SYSTEM)
     if len(one.layout.families) > len(one.layout.totals):
         wanted = case.bounding
         got = released.bounding

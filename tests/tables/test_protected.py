@@ -127,7 +127,7 @@ def test_bad_terms_are_refused_before_anything_is_spent(people, terms, words):
 
 def test_what_does_not_fit_is_refused_and_no_data_is_read(people, monkeypatch):
     monkeypatch.setattr(
-        people._opened.engine, "aggregate", lambda statement: pytest.fail("data was read")
+        people._opened.connection, "aggregate", lambda statement: pytest.fail("data was read")
     )
     assert not people.quote(COUNT, epsilon=4)
     with pytest.raises(BudgetExceeded, match="Nothing was spent"):

@@ -18,7 +18,7 @@ from pyarrow import csv
 from discreet import Guarantee
 from discreet.errors import DataError
 from discreet.tables import Protected, protect
-from discreet.tables.engines.duckdb import engine, pinning
+from discreet.tables.engines.duckdb import connection, pinning
 from discreet.tables.release import answer as answering
 
 COUNT = "SELECT COUNT(*) AS n FROM people"
@@ -163,7 +163,7 @@ def test_a_file_written_in_its_place_is_read_again_when_it_is_whole(
 
     with _protected(place) as T:
         monkeypatch.setattr(answering, "run", run_late)
-        monkeypatch.setattr(engine.time, "sleep", mend)
+        monkeypatch.setattr(connection.time, "sleep", mend)
         if is_mended:
             assert T.sql(COUNT, epsilon=5).value == pytest.approx(1000, abs=20)
         else:
@@ -195,10 +195,10 @@ def test_more_files_than_can_be_held_open_are_read_by_their_paths(tmp_path: Path
 def test_tables_are_read_though_somebody_cleans_up_temporary_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "_PAUSES", (0,))
+    monkeypatch.setattr(connection, "_PAUSES", (0,))
     place = tmp_path / "people.parquet"
     _replace(place, 1000)
     with _protected(place) as T:
-        for folder in (T._opened.engine._folder, T._opened.engine._files[0].folder):  # type: ignore[attr-defined]
+        for folder in (T._opened.connection._folder, T._opened.connection._files[0].folder):  # type: ignore[attr-defined]
             shutil.rmtree(folder.path)
         assert T.sql(COUNT, epsilon=5).value == pytest.approx(1000, abs=20)

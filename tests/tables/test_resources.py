@@ -10,8 +10,8 @@ import pytest
 from discreet.errors import DataError, ParameterError
 from discreet.ledger import Ledger
 from discreet.privacy import Guarantee
-from discreet.tables import DuckDB, Resources, load, open_tables, protect
-from discreet.tables.engines import DuckDBEngine
+from discreet.tables import DuckDBEngine, Resources, load, open_tables, protect
+from discreet.tables.engines import DuckDBConnection
 from discreet.tables.engines.progress import time_limit
 from discreet.tables.model.bounds import Norm
 from discreet.tables.model.query import Key, Query
@@ -41,7 +41,7 @@ def workers():
 
 
 def test_a_statement_that_is_stopped_leaves_the_engine_as_it_was():
-    with DuckDBEngine({"people": PEOPLE}) as engine:
+    with DuckDBConnection({"people": PEOPLE}) as engine:
         for _ in range(3):
             with time_limit(1e-6), pytest.raises(DataError, match="took longer than it may"):
                 engine.aggregate(COUNT)
@@ -52,7 +52,7 @@ def test_a_statement_that_is_stopped_leaves_the_engine_as_it_was():
 
 
 def test_the_statements_of_a_question_share_its_time():
-    with DuckDBEngine({"people": PEOPLE}) as engine, time_limit(1e-6):
+    with DuckDBConnection({"people": PEOPLE}) as engine, time_limit(1e-6):
         for _ in range(2):
             with pytest.raises(DataError, match="took longer"):
                 engine.aggregate(COUNT)
@@ -64,7 +64,7 @@ def test_only_the_statement_of_the_one_who_is_late_is_stopped():
     def count(engine):
         found.extend(engine.aggregate(COUNT).reveal_without_noise()["cell_0"].to_pylist())
 
-    with DuckDBEngine({"people": PEOPLE}) as engine:
+    with DuckDBConnection({"people": PEOPLE}) as engine:
         others = [threading.Thread(target=count, args=(engine,)) for _ in range(3)]
         with time_limit(1e-6):
             for other in others:
@@ -113,7 +113,7 @@ def test_no_more_disk_is_used_than_allowed(tmp_path):
         ),
         least=Fraction(2),
     )  # fmt: skip
-    small = DuckDB(memory_limit="30MB", threads=1, spill=tmp_path)
+    small = DuckDBEngine(memory_limit="30MB", threads=1, spill=tmp_path)
     with small.open({"people": small.look("people", people)}) as engine:
         assert engine.aggregate(keyed).reveal_without_noise().num_rows == 0
     smaller = small.limited(Resources(disk="1MB"))
@@ -127,17 +127,17 @@ def test_limits_are_declared_and_read_back(tmp_path):
     limits = Resources(memory="500MB", disk="2 GiB", seconds=90)
     with protected(tmp_path, resources=limits) as T:
         T.save(tmp_path / "people.toml")
-        assert T._sources.engine == DuckDB(memory_limit="500MB", spill_limit="2 GiB")
+        assert T._sources.engine == DuckDBEngine(memory_limit="500MB", spill_limit="2 GiB")
     assert load(tmp_path / "people.toml").resources == limits
     frames = {"people": PEOPLE}
     with open_tables(tmp_path / "people.toml", sources=frames) as T:
         assert T._sources.engine.memory_limit == "500MB"
-        settings = T._opened.engine._connections[0].sql(
+        settings = T._opened.connection._connections[0].sql(
             "SELECT current_setting('memory_limit'), current_setting('max_temp_directory_size')"
         )
         assert settings.fetchall() == [("476.8 MiB", "2.0 GiB")]
     with open_tables(tmp_path / "people.toml", sources=frames, resources=Resources()) as T:
-        assert T._sources.engine == DuckDB()
+        assert T._sources.engine == DuckDBEngine()
 
 
 @pytest.mark.parametrize("seconds", [None, 0.5, 3600])

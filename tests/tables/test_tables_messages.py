@@ -203,7 +203,7 @@ def kinds(protected):
 
 
 def test_a_crash_after_the_charge_keeps_the_charge_and_says_so(fresh):
-    real = fresh._opened.engine
+    real = fresh._opened.connection
     fresh._opened = fresh._opened._replace(
         engine=Broken(real, DataError("the engine could not carry out the statement."))
     )
@@ -212,20 +212,20 @@ def test_a_crash_after_the_charge_keeps_the_charge_and_says_so(fresh):
     assert fresh.account.used == pytest.approx(1 / 3, rel=1e-6)
     assert kinds(fresh) == ["account", "charge"], "charged, and nothing was released"
     assert "charge stands" in words, "whoever paid must be told"
-    fresh._opened = fresh._opened._replace(engine=real)
+    fresh._opened = fresh._opened._replace(connection=real)
     assert fresh.sql(QUESTIONS[0], epsilon=1) is not None
     fresh.account.ledger.verify()
 
 
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt(), MemoryError(), SystemExit(1)])
 def test_an_interrupt_leaves_the_ledger_right(fresh, interrupt):
-    real = fresh._opened.engine
-    fresh._opened = fresh._opened._replace(engine=Broken(real, interrupt))
+    real = fresh._opened.connection
+    fresh._opened = fresh._opened._replace(connection=Broken(real, interrupt))
     with pytest.raises(type(interrupt)):
         fresh.sql(QUESTIONS[0], epsilon=1)
     assert kinds(fresh) == ["account", "charge"]
     fresh.account.ledger.verify()
-    fresh._opened = fresh._opened._replace(engine=real)
+    fresh._opened = fresh._opened._replace(connection=real)
     answer = fresh.sql(QUESTIONS[0], epsilon=1)
     assert not answer.is_recalled
     assert kinds(fresh) == ["account", "charge", "charge", "release"]
@@ -234,8 +234,8 @@ def test_an_interrupt_leaves_the_ledger_right(fresh, interrupt):
 
 
 def test_a_refused_question_charges_nothing(fresh):
-    engine = Broken(fresh._opened.engine, None)
-    fresh._opened = fresh._opened._replace(engine=engine)
+    engine = Broken(fresh._opened.connection, None)
+    fresh._opened = fresh._opened._replace(connection=engine)
     for question in QUESTIONS[17:]:
         with pytest.raises(Refused) as caught:
             fresh.sql(question, epsilon=1)
@@ -245,8 +245,8 @@ def test_a_refused_question_charges_nothing(fresh):
 
 @pytest.mark.lengthy
 def test_a_budget_that_is_too_small_touches_no_data(fresh):
-    engine = Broken(fresh._opened.engine, None)
-    fresh._opened = fresh._opened._replace(engine=engine)
+    engine = Broken(fresh._opened.connection, None)
+    fresh._opened = fresh._opened._replace(connection=engine)
     with pytest.raises(BudgetExceeded) as caught:
         fresh.sql(QUESTIONS[0], epsilon=3.5)
     assert "Nothing was spent" in str(caught.value)
@@ -258,8 +258,8 @@ def test_a_budget_that_is_too_small_touches_no_data(fresh):
 
 
 def test_a_quote_touches_no_data(fresh):
-    engine = Broken(fresh._opened.engine, None)
-    fresh._opened = fresh._opened._replace(engine=engine)
+    engine = Broken(fresh._opened.connection, None)
+    fresh._opened = fresh._opened._replace(connection=engine)
     for question in QUESTIONS[:17]:
         fresh.quote(question, epsilon=1)
     assert (fresh.account.used, engine.calls, kinds(fresh)) == (0, 0, ["account"])
@@ -283,8 +283,8 @@ def test_a_quote_touches_no_data(fresh):
     ids=str,
 )
 def test_impossible_terms_are_refused_before_anything_is_charged(fresh, terms):
-    engine = Broken(fresh._opened.engine, None)
-    fresh._opened = fresh._opened._replace(engine=engine)
+    engine = Broken(fresh._opened.connection, None)
+    fresh._opened = fresh._opened._replace(connection=engine)
     for ask in (fresh.quote, fresh.sql):
         with pytest.raises(ParameterError):
             ask(QUESTIONS[0], **terms)

@@ -19,7 +19,7 @@ from discreet.tables.aggregates import (
 from discreet.tables.declarations.column import DeclaredColumn
 from discreet.tables.declarations.declaration import Declaration, DeclaredTable
 from discreet.tables.declarations.reading import load
-from discreet.tables.engines import DuckDB
+from discreet.tables.engines import DuckDBEngine
 from discreet.tables.model.bounds import Groups, Norm, Totals
 from discreet.tables.model.catalog import Column, ForeignKey, column_kind
 from discreet.tables.model.quotes import Expected, Quote
@@ -44,7 +44,7 @@ __all__ = [
     "Declaration",
     "DeclaredColumn",
     "DeclaredTable",
-    "DuckDB",
+    "DuckDBEngine",
     "Expected",
     "ForeignKey",
     "Groups",

@@ -16,7 +16,7 @@ from discreet.tables.declarations.owners import read_owner
 from discreet.tables.declarations.reading import load
 from discreet.tables.declarations.registration import attached, recalled
 from discreet.tables.engines.named import DEFAULT_ENGINE, engine_named
-from discreet.tables.engines.protocol import EngineFactory, limited
+from discreet.tables.engines.protocol import Engine, limited
 from discreet.tables.engines.sources import Sources, open_sources
 from discreet.tables.model.catalog import ForeignKey
 from discreet.tables.model.resources import Resources
@@ -43,7 +43,7 @@ def protect(
     size: int | None = None,
     who: str | None = None,
     purpose: str = "analysis",
-    engine: EngineFactory = DEFAULT_ENGINE,
+    engine: Engine = DEFAULT_ENGINE,
     account: str | None = None,
     policy: Policy | None = None,
     override: str | None = None,
@@ -199,7 +199,7 @@ def open_tables(
     sources: Mapping[str, object] | None = None,
     who: str | None = None,
     purpose: str = "analysis",
-    engine: EngineFactory | None = None,
+    engine: Engine | None = None,
     override: str | None = None,
     resources: Resources | None = None,
 ) -> Protected:

@@ -20,7 +20,7 @@ from discreet.tables.aggregates import Ask
 from discreet.tables.declarations.declaration import Declaration
 from discreet.tables.declarations.registration import attached
 from discreet.tables.engines.progress import time_limit
-from discreet.tables.engines.protocol import Engine
+from discreet.tables.engines.protocol import Connection
 from discreet.tables.engines.sources import Sources
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import KeyValue
@@ -50,7 +50,7 @@ class _Opened(NamedTuple):
     catalog: Catalog
     account: Account
     sources: Sources
-    engine: Engine
+    connection: Connection
 
 
 @final
@@ -81,14 +81,14 @@ class Protected:
         catalog: Catalog,
         opened: Sources,
         account: Account,
-        engine: Engine,
+        connection: Connection,
         *,
         who: str | None,
         purpose: str,
         owns_ledger: bool,
     ) -> None:
         self.declaration = declaration
-        self._opened = _Opened(catalog, account, opened, engine)
+        self._opened = _Opened(catalog, account, opened, connection)
         self._lock = Lock()
         self._who, self._purpose = who or getpass.getuser(), purpose
         self._owns_ledger = owns_ledger
@@ -175,7 +175,7 @@ class Protected:
         found = parse_question(text, now.catalog, periods=labels)
         seconds = self.declaration.resources.seconds
         with time_limit(None if seconds is None else float(seconds)):
-            return answer_columns(found, now.catalog, now.engine, errors=errors)
+            return answer_columns(found, now.catalog, now.connection, errors=errors)
 
     def sql(
         self,
@@ -266,7 +266,7 @@ class Protected:
         self.refresh()
         return watched(
             _texts(questions), self._asker(said, source), threshold=threshold, positives=positives,
-            engine=self._refreshed_engine,
+            connection=self._refreshed_connection,
         )  # fmt: skip
 
     def where(self, condition: str) -> Question:
@@ -335,17 +335,17 @@ class Protected:
             if self._sources.has_changed():  # still, for of many threads the first one does it
                 before, is_sampled = self._sources, monotonic() - self._sampled > SAMPLE_EVERY
                 reopened = before.reopened()
-                engine = reopened.connected()
-                # The engine before is not closed but let go of: the last question that holds it
+                connection = reopened.connected()
+                # The connection before is not closed but let go of: the last question that holds it
                 # ends it.
                 self._opened = _Opened(
                     self.declaration.catalog(reopened.columns),
                     attached(
-                        self.account.ledger, self.declaration, reopened, engine, before=before,
+                        self.account.ledger, self.declaration, reopened, connection, before=before,
                         is_sampled=is_sampled,
                     ),
                     reopened,
-                    engine,
+                    connection,
                 )  # fmt: skip
                 self._sampled = monotonic() if is_sampled else self._sampled
                 self._counted = defaultdict(dict)  # rows may have come
@@ -367,13 +367,13 @@ class Protected:
         self.declaration.relative_to(Path(path).parent).save(path, self.tables)
 
     def close(self) -> None:
-        """Close the engine, and the ledger if it was opened here.
+        """Close the connection, and the ledger if it was opened here.
 
         >>> from discreet.testing import temporary_tables
         >>> with temporary_tables(epsilon=3) as T:
         ...     T.close()  # as the end of the block does
         """
-        self._opened.engine.close()
+        self._opened.connection.close()
         if self._owns_ledger:
             self.account.ledger.close()
 
@@ -394,9 +394,9 @@ class Protected:
     def _sources(self) -> Sources:
         return self._opened.sources
 
-    def _refreshed_engine(self) -> Engine:
+    def _refreshed_connection(self) -> Connection:
         self.refresh()
-        return self._opened.engine
+        return self._opened.connection
 
     def _asker(self, offer: Offer, source: Source) -> answering.Asker:
         named = replace(offer, who=offer.who or self._who, purpose=offer.purpose or self._purpose)
@@ -405,7 +405,7 @@ class Protected:
         digest = now.account.ledger.fingerprint(now.sources.version, domain="version")
         return answering.Asker(
             account=now.account,
-            engine=now.engine,
+            connection=now.connection,
             catalog=now.catalog,
             version=digest[:32],
             offer=named,

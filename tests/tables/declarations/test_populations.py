@@ -17,7 +17,7 @@ from discreet import Guarantee, Ledger, open_tables, protect
 from discreet.errors import LedgerError, TamperingFound
 from discreet.ledger import Export
 from discreet.tables import protected
-from discreet.tables.engines import DuckDBEngine
+from discreet.tables.engines import DuckDBConnection
 
 TERMS: dict[str, Any] = {"unit": "person", "rows": 1, "guarantee": Guarantee(epsilon=3, delta=1e-6)}
 COUNT = "SELECT COUNT(*) AS n FROM "
@@ -135,7 +135,7 @@ def test_data_that_changes_all_the_time_is_not_sampled_each_time(
 ) -> None:
     with protect(place / "a.parquet", name="a", ledger=ledger, **TERMS) as first:
         monkeypatch.setattr(protected, "SAMPLE_EVERY", 600.0)
-        monkeypatch.setattr(DuckDBEngine, "sample", None)
+        monkeypatch.setattr(DuckDBConnection, "sample", None)
         for seed in (5, 6):
             pq.write_table(table(seed), place / "a.parquet")
             assert first.refresh()
@@ -150,7 +150,7 @@ def test_nothing_is_read_again_while_the_data_stays(
 ) -> None:
     with protect(place / "a.parquet", name="a", ledger=ledger, **TERMS):
         size = ledger.size
-        monkeypatch.setattr(DuckDBEngine, "sample", None)
+        monkeypatch.setattr(DuckDBConnection, "sample", None)
         with protect(place / "a.parquet", name="a", ledger=ledger, **TERMS) as again:
             assert ledger.size == size
             again.sql(COUNT + "a", epsilon=1)
@@ -161,7 +161,7 @@ def test_nothing_of_a_sketch_is_shown(
 ) -> None:
     with protect(place / "a.parquet", name="a", ledger=ledger, **TERMS) as first:
         receipt = ledger.prove(first.sql(COUNT + "a", epsilon=1).receipt)
-        content = first._opened.engine.sample("a", unit="person", salt="s")  # type: ignore[attr-defined]
+        content = first._opened.connection.sample("a", unit="person", salt="s")  # type: ignore[attr-defined]
         shown = [repr(first), repr(content), repr(content.reveal_without_noise())]
         shown += map(repr, content.reveal_without_noise().samples)
     with pytest.raises(LedgerError) as refused:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.tables import protect
-from discreet.tables.engines import DuckDBEngine
+from discreet.tables.engines import DuckDBConnection
 from discreet.tables.engines.compile.relations import rows_sql
 from discreet.tables.engines.duckdb.dialect import DUCKDB
 from discreet.tables.model.bounds import Norm
@@ -75,7 +75,7 @@ def test_no_step_of_a_statement_has_more_rows_than_a_unit_may_make(question):
     query, units, crowd = parse(question, CATALOG), 5, 3000
     # Small units have 27 rows in a join at most, or 180 with public partners.
     most = crowd * (1 + question.count("UNION")) + units * 180 + MOST
-    with DuckDBEngine(tables(units, crowd)) as engine:
+    with DuckDBConnection(tables(units, crowd)) as engine:
         for statement in statements(query):
             assert max(_rows_of_steps(engine, statement)) <= most
 
@@ -107,7 +107,7 @@ def test_where_nobody_is_crowded_few_groups_are_counted_and_rows_are_not_hashed_
     asked = "SELECT COUNT(*) FROM a JOIN b ON a.id = b.id"
     query = parse(asked, replace(CATALOG, joined_rows=None))
     many, fewer = (pa.table({"id": range(n), "x": range(n)}) for n in (100_000, 20_000))
-    with DuckDBEngine({"a": many, "b": fewer}) as engine:
+    with DuckDBConnection({"a": many, "b": fewer}) as engine:
         for statement in statements(query):
             steps = list(_steps(engine, statement))
             groups = [s["intermediate_rows"] for s in steps if s["type"] == "HASH_GROUP_BY"]
@@ -141,7 +141,7 @@ def test_a_crowded_unit_leaves_all_others_as_they_are(question):
     query = parse(question, CATALOG)
     counts = []
     for crowd in (0, 1, 500):
-        with DuckDBEngine(tables(5, crowd)) as engine:
+        with DuckDBConnection(tables(5, crowd)) as engine:
             units = engine.rows(query.rows).reveal_without_noise()["unit"].to_pylist()
         counts.append(Counter(units))
         assert counts[-1].pop(0, 0) <= MOST
@@ -169,7 +169,7 @@ def test_a_unit_has_the_same_rows_alone_as_among_others(people, name, most):
         for i, table in enumerate("ab"):
             rows = [{"id": unit, "x": x} for unit in units for x in people[unit][i]]
             made[table] = pa.Table.from_pylist(rows, schema=schema)
-        with DuckDBEngine(made, threads=2) as engine:
+        with DuckDBConnection(made, threads=2) as engine:
             found = engine.rows(query.rows).reveal_without_noise()
         return Counter(tuple(row.values()) for row in found.to_pylist())
 
@@ -181,7 +181,7 @@ def test_a_unit_has_the_same_rows_alone_as_among_others(people, name, most):
 def test_conditions_come_before_rows_are_left_out():
     question = "SELECT COUNT(*) FROM a JOIN b ON a.id = b.id AND b.x < 5 WHERE a.x = 7"
     for asked in (question, question.replace("JOIN", "LEFT JOIN")):
-        with DuckDBEngine(tables(0, 3000)) as engine:
+        with DuckDBConnection(tables(0, 3000)) as engine:
             rows = engine.rows(parse(asked, CATALOG).rows).reveal_without_noise()
         assert rows.num_rows == 5
 

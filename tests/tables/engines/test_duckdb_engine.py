@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import DataError
-from discreet.tables.engines import DuckDBEngine
+from discreet.tables.engines import DuckDBConnection
 from discreet.tables.engines import progress as _progress
 from discreet.tables.engines.compile.sums import MOST_KEPT
-from discreet.tables.engines.duckdb import engine as engine_module
+from discreet.tables.engines.duckdb import connection as connection_module
 from discreet.tables.engines.duckdb import pinning
 from discreet.tables.engines.shown import plan_sql
 from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm
@@ -30,8 +30,8 @@ from discreet.testing import EngineConformance
 
 @pytest.mark.lengthy
 class TestDuckDB(EngineConformance):
-    def make_engine(self, tables):
-        return DuckDBEngine(tables, threads=2)
+    def connect(self, tables):
+        return DuckDBConnection(tables, threads=2)
 
 
 TABLE = pa.table({"user_id": [1, 2, 2], "text": ["secret-1", "secret-2", "3"]})
@@ -58,7 +58,7 @@ def run_on(engine, rows):
     ],
 )
 def test_errors_show_nothing(rows):
-    with DuckDBEngine({"people": TABLE}) as engine, pytest.raises(DataError) as caught:
+    with DuckDBConnection({"people": TABLE}) as engine, pytest.raises(DataError) as caught:
         run_on(engine, rows)
     assert "secret" not in str(caught.value)
     assert "withheld" in str(caught.value)
@@ -81,7 +81,7 @@ def test_nothing_else_can_be_reached(rows, tmp_path):
     TABLE_IN_PYTHON = TABLE  # noqa: F841 - DuckDB would look for it
     (tmp_path / "other.csv").write_text("a\n1\n")
     pq.write_table(TABLE, tmp_path / "people.parquet")
-    with DuckDBEngine({"people": tmp_path / "people.parquet"}) as engine:
+    with DuckDBConnection({"people": tmp_path / "people.parquet"}) as engine:
         with pytest.raises(DataError):
             run_on(engine, rows.format(tmp_path))
         good = engine.aggregate(COUNT)
@@ -92,10 +92,10 @@ def test_nothing_else_can_be_reached(rows, tmp_path):
 def test_a_file_that_vanished_is_an_error_without_details(tmp_path, monkeypatch):
     """Where files cannot be held open; elsewhere it is still read: tests/tables/test_refreshing."""
     monkeypatch.setattr(pinning, "_MOST", 0)
-    monkeypatch.setattr(engine_module, "_PAUSES", (0,))
+    monkeypatch.setattr(connection_module, "_PAUSES", (0,))
     path = tmp_path / "people.parquet"
     pq.write_table(TABLE, path)
-    with DuckDBEngine({"people": path}) as engine:
+    with DuckDBConnection({"people": path}) as engine:
         path.unlink()
         with pytest.raises(DataError, match="are gone"):
             engine.aggregate(COUNT)
@@ -104,7 +104,7 @@ def test_a_file_that_vanished_is_an_error_without_details(tmp_path, monkeypatch)
 @pytest.mark.lengthy
 def test_too_little_memory_names_the_settings(tmp_path):
     big = "SELECT a.range AS unit FROM range(3000000) AS a, people"
-    with DuckDBEngine({"people": TABLE}, memory_limit="10MB", threads=1) as engine:
+    with DuckDBConnection({"people": TABLE}, memory_limit="10MB", threads=1) as engine:
         with pytest.raises(DataError, match="memory_limit") as caught:
             run_on(engine, f"{big} ORDER BY random()")
         assert caught.value.__context__ is None
@@ -115,13 +115,15 @@ def test_too_little_memory_names_the_settings(tmp_path):
 @pytest.mark.lengthy
 def test_what_does_not_fit_is_spilled(tmp_path):
     big = "SELECT a.range AS unit FROM range(4000000) AS a"
-    with DuckDBEngine({"people": TABLE}, memory_limit="60MB", spill=tmp_path, threads=1) as engine:
+    with DuckDBConnection(
+        {"people": TABLE}, memory_limit="60MB", spill=tmp_path, threads=1
+    ) as engine:
         found = run_on(engine, big)
     assert found["cell_0"].to_pylist() == [4_000_000 * WEIGHT_STEPS]
 
 
 def test_the_spilling_folder_is_removed():
-    engine = DuckDBEngine({"people": TABLE})
+    engine = DuckDBConnection({"people": TABLE})
     folder = engine._folder.path
     assert folder.is_dir()
     assert folder.stat().st_mode & 0o077 == 0
@@ -143,12 +145,12 @@ def test_who_forgets_to_close_sees_nothing(script):
 import threading, time
 import pyarrow as pa
 from discreet.tables.model.bounds import Norm
-from discreet.tables.engines import DuckDBEngine
+from discreet.tables.engines import DuckDBConnection
 from discreet.tables.model.query import Query
 from discreet.tables.model.relation import Select
 from discreet.tables.model.statements import Cells, Sums
 people = Query(rows=Select.of("people", unit="user_id"), tables=("people",))
-engine = DuckDBEngine({{"people": pa.table({{"user_id": [1, 2]}})}})
+engine = DuckDBConnection({{"people": pa.table({{"user_id": [1, 2]}})}})
 count = Sums(query=people, cells=(Cells(kind="rows"),), bounding=Norm(limit=1, order=1), salt="")
 engine.aggregate(count)
 print(engine._folder.path)
@@ -161,7 +163,7 @@ print(engine._folder.path)
 
 @pytest.mark.lengthy
 def test_an_engine_is_closed_when_nobody_holds_it():
-    engine = DuckDBEngine({"people": TABLE})
+    engine = DuckDBConnection({"people": TABLE})
     engine.aggregate(COUNT)
     connections, folder = engine._connections, engine._folder.path
     del engine
@@ -171,7 +173,7 @@ def test_an_engine_is_closed_when_nobody_holds_it():
 
 
 def test_a_closed_engine_says_so():
-    engine = DuckDBEngine({"people": TABLE})
+    engine = DuckDBConnection({"people": TABLE})
     engine.close()
     with pytest.raises(DataError, match="closed"):
         engine.aggregate(COUNT)
@@ -190,7 +192,7 @@ def test_more_groups_than_can_be_ranked():
         values=(Value(text="text", bounds=None),),
     )
     distinct = Distinct(query=values, value=0, most=most, salt="s")
-    with DuckDBEngine({"people": TABLE}) as engine:
+    with DuckDBConnection({"people": TABLE}) as engine:
         for statement in (sums, distinct):
             assert f", {MOST_KEPT + 1})" in engine.sql(statement)
         assert engine.aggregate(sums).reveal_without_noise().num_rows == 3
@@ -210,7 +212,7 @@ def test_files_that_are_damaged_inside_show_nothing(tmp_path, unit):
     asked = replace(PEOPLE, rows=Select.of("people", unit="user_id", key_0="text"), keys=keys)
     bounding = Norm(limit=9, order=1)
     statement = Sums(query=asked, cells=(Cells(kind="rows"),), bounding=bounding, salt="s")
-    with DuckDBEngine({"people": path}) as engine, pytest.raises(DataError) as caught:
+    with DuckDBConnection({"people": path}) as engine, pytest.raises(DataError) as caught:
         engine.aggregate(statement)
     assert "secret" not in str(caught.value)
     assert caught.value.__context__ is None
@@ -218,7 +220,7 @@ def test_files_that_are_damaged_inside_show_nothing(tmp_path, unit):
 
 
 def test_threads_share_an_engine():
-    with DuckDBEngine({"people": TABLE}) as engine, ThreadPoolExecutor(4) as pool:
+    with DuckDBConnection({"people": TABLE}) as engine, ThreadPoolExecutor(4) as pool:
         statement = COUNT
         found = [pool.submit(engine.aggregate, statement) for _ in range(20)]
         totals = {f.result().reveal_without_noise()["cell_0"].to_pylist()[0] for f in found}
@@ -236,7 +238,7 @@ def interruptible():
 @pytest.mark.lengthy
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_stops_the_query():
-    with DuckDBEngine({"people": TABLE}) as engine:
+    with DuckDBConnection({"people": TABLE}) as engine:
         endless = "SELECT a.range % 7 AS unit FROM range(10000000000) AS a, range(1000) AS b"
         timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
         timer.start()

@@ -8,8 +8,8 @@ import pytest
 
 from discreet import Guarantee, open_tables, protect
 from discreet.errors import DataError, ParameterError
-from discreet.tables import DuckDB, load
-from discreet.tables.engines import DuckDBEngine, engine_named, open_sources
+from discreet.tables import DuckDBEngine, load
+from discreet.tables.engines import DuckDBConnection, engine_named, open_sources
 from discreet.tables.rows import read_public, read_rows
 from discreet.tables.sources.source import DataSource
 
@@ -25,14 +25,14 @@ class Abacus:
 
     def look(self, name, given, /, *, is_public=False, types=None):
         self.asked.append("look")
-        return DuckDB().look(name, given, is_public=is_public, types=types)
+        return DuckDBEngine().look(name, given, is_public=is_public, types=types)
 
     def version(self, source, /):
-        return DuckDB().version(source)
+        return DuckDBEngine().version(source)
 
     def open(self, sources, /):
         self.asked.append("open")
-        return DuckDB(threads=1).open(sources)
+        return DuckDBEngine(threads=1).open(sources)
 
 
 @pytest.fixture
@@ -79,14 +79,16 @@ def test_a_declaration_says_which_engine(place):
 
 
 def test_the_usual_engine_is_not_written_down(place):
-    with protected(place, engine=DuckDB(memory_limit="1GB", threads=1, spill=place)) as tables:
+    with protected(
+        place, engine=DuckDBEngine(memory_limit="1GB", threads=1, spill=place)
+    ) as tables:
         tables.save(place / "people.toml")
     assert "engine" not in (place / "people.toml").read_text()
-    assert engine_named(load(place / "people.toml").engine) == DuckDB()
+    assert engine_named(load(place / "people.toml").engine) == DuckDBEngine()
 
 
 def test_settings_reach_the_engine(place):
-    opened = DuckDB(spill=place, threads=3).open(open_sources({"people": TABLE}))
+    opened = DuckDBEngine(spill=place, threads=3).open(open_sources({"people": TABLE}))
     with opened as engine:
         found = engine._run("SELECT current_setting('threads') AS n, COUNT(*) AS m FROM people", "")
         assert found.to_pylist() == [{"n": 3, "m": 500}]
@@ -96,4 +98,4 @@ def test_settings_reach_the_engine(place):
 def test_sources_of_another_engine_are_refused():
     other = DataSource(name="people", kind="beads", columns=(), version="", identities=())
     with pytest.raises(DataError, match="opened for another engine"):
-        DuckDBEngine({"people": other})
+        DuckDBConnection({"people": other})

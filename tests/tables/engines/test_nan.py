@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.privacy import Neighbours, Unit
-from discreet.tables.engines import DuckDBEngine
+from discreet.tables.engines import DuckDBConnection
 from discreet.tables.model.bounds import WEIGHT_STEPS, Norm
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.model.relation import Select
@@ -72,7 +72,7 @@ def engine(request, tmp_path):
     write, name = WRITERS[request.param]
     write(tmp_path / name)
     source = f"{tmp_path / name}::t" if name.endswith("duckdb") else tmp_path / name
-    with DuckDBEngine({"t": source}, threads=2) as made:
+    with DuckDBConnection({"t": source}, threads=2) as made:
         yield made
 
 

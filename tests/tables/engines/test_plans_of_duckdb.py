@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.privacy import Neighbours, Unit
-from discreet.tables.engines import DuckDBEngine
+from discreet.tables.engines import DuckDBConnection
 from discreet.tables.model.bounds import Norm
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.model.statements import Cells, Sums
@@ -37,7 +37,7 @@ def test_conditions_of_joins_stay_in_joins(question):
     statement = Sums(
         query=query, cells=(Cells(kind="rows"),), bounding=Norm(limit=9, order=1), salt=""
     )
-    with DuckDBEngine({"t": TABLE, "u": TABLE}) as engine:
+    with DuckDBConnection({"t": TABLE, "u": TABLE}) as engine:
         plan = _plan(engine, replace(statement, groups=groups))
     assert "Hash Join" in plan
     assert "Cross Product" not in plan

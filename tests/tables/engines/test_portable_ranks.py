@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from discreet.tables.engines import DuckDBEngine
+from discreet.tables.engines import DuckDBConnection
 from discreet.tables.engines.compile.dialect import Hashed
 from discreet.tables.engines.duckdb.dialect import PORTABLE
 from discreet.testing import EngineConformance
@@ -91,5 +91,5 @@ def test_ranks_are_below_two_to_the_64th_and_fill_the_range():
 
 
 class TestPortableDuckDB(EngineConformance):
-    def make_engine(self, tables: dict[str, pa.Table]) -> DuckDBEngine:
-        return DuckDBEngine(tables, portable=True)
+    def connect(self, tables: dict[str, pa.Table]) -> DuckDBConnection:
+        return DuckDBConnection(tables, portable=True)

@@ -9,7 +9,7 @@ from datetime import date
 import pyarrow as pa
 import pytest
 
-from discreet.tables.engines import DuckDBEngine
+from discreet.tables.engines import DuckDBConnection
 from discreet.tables.model.bounds import WEIGHT_STEPS, Norm
 from discreet.tables.model.query import Key, Query
 from discreet.tables.model.relation import Select
@@ -29,7 +29,7 @@ def _counts(engine, statement):
 def test_questions_at_once_see_their_own_keys():
     places = [f"place {i}" for i in range(40)]
     table = pa.table({"unit": range(40), "place": places})
-    with DuckDBEngine({"t": table}, threads=2) as engine, ThreadPoolExecutor(8) as pool:
+    with DuckDBConnection({"t": table}, threads=2) as engine, ThreadPoolExecutor(8) as pool:
         asked = [replace(SUMS, groups=((place,),)) for place in places]
         found = list(pool.map(lambda one: _counts(engine, one), asked))
     assert found == [{place: 1} for place in places]
@@ -39,7 +39,7 @@ def test_questions_at_once_see_their_own_keys():
 def test_a_table_of_any_name_is_not_taken_for_the_keys(name):
     query = replace(QUERY, rows=Select.of(name, unit="unit", key_0="place"), tables=(name,))
     table = pa.table({"unit": [1, 2, 3], "place": ["a", "a", "b"], "code_0": [7, 8, 9]})
-    with DuckDBEngine({name: table}) as engine:
+    with DuckDBConnection({name: table}) as engine:
         assert _counts(engine, replace(SUMS, query=query, groups=(("a",), ("c",)))) == {"a": 2}
 
 
@@ -58,7 +58,7 @@ def test_a_table_of_any_name_is_not_taken_for_the_keys(name):
 )
 def test_keys_of_all_types_find_their_rows(type_, column, groups):
     query = replace(QUERY, keys=(Key(name="place", type=type_, values=None),))
-    with DuckDBEngine({"t": pa.table({"unit": range(3), "place": column})}) as engine:
+    with DuckDBConnection({"t": pa.table({"unit": range(3), "place": column})}) as engine:
         found = _counts(engine, replace(SUMS, query=query, groups=tuple((g,) for g in groups)))
     shown = {str(key) if isinstance(key, date) else key for key in found}
     assert shown == {None if g != g else g for g in groups}  # NaN is no key

@@ -6,7 +6,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from discreet.tables.engines import DuckDBEngine
+from discreet.tables.engines import DuckDBConnection
 
 ODD = """
     'infinity'::TIMESTAMPTZ; '290000-01-01'::TIMESTAMP; '5881580-07-10'::DATE; 'nan'::DOUBLE;
@@ -21,7 +21,7 @@ def sampled(place: Path, select: str, unit: str):
     place.unlink(missing_ok=True)
     with closing(duckdb.connect(place)) as made:
         made.execute(f"CREATE TABLE t AS {select}")
-    with DuckDBEngine({"t": f"{place}::t"}) as engine:
+    with DuckDBConnection({"t": f"{place}::t"}) as engine:
         return engine.sample("t", unit=unit, salt="s").reveal_without_noise()
 
 
@@ -57,7 +57,7 @@ def test_the_same_values_are_sampled_from_every_type(tmp_path, forms, value):
 
 
 def test_the_salt_decides_which_values_those_are(tmp_path):
-    with DuckDBEngine({"t": {"x": list(range(3000))}}) as engine:
+    with DuckDBConnection({"t": {"x": list(range(3000))}}) as engine:
         first, again, other = (
             engine.sample("t", unit="x", salt=salt).reveal_without_noise().samples[0]
             for salt in ("a", "a", "b")

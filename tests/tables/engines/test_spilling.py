@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.errors import ParameterError
-from discreet.tables.engines import DuckDBEngine
+from discreet.tables.engines import DuckDBConnection
 from discreet.tables.engines.duckdb import folders
 from discreet.tables.engines.duckdb.folders import PrivateFolder
 
@@ -22,8 +22,8 @@ MARK = b"SECRETMARKER"
 SPILLING = f"""
 import sys
 import pyarrow as pa
-from discreet.tables.engines import DuckDBEngine
-engine = DuckDBEngine(
+from discreet.tables.engines import DuckDBConnection
+engine = DuckDBConnection(
     {{"people": pa.table({{"x": [1]}})}}, memory_limit="60MB", threads=1, spill=sys.argv[1]
 )
 print("ready", flush=True)
@@ -57,7 +57,7 @@ def test_spill_of_a_killed_process_is_unreadable_and_removed_by_the_next(tmp_pat
     with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
         child.stdout.readline()
         assert _wait_for(lambda: sum(p.stat().st_size for p in _spilled(tmp_path)) > 10_000_000)
-        with DuckDBEngine({"people": TABLE}, spill=tmp_path):
+        with DuckDBConnection({"people": TABLE}, spill=tmp_path):
             assert _spilled(tmp_path)  # of a process that lives
         child.send_signal(how)
         child.wait()
@@ -66,7 +66,7 @@ def test_spill_of_a_killed_process_is_unreadable_and_removed_by_the_next(tmp_pat
     assert _spilled(tmp_path)
     assert not any(MARK in path.read_bytes() for path in _spilled(tmp_path))
     folders._SWEPT.clear()
-    with DuckDBEngine({"people": TABLE}, spill=tmp_path) as engine:
+    with DuckDBConnection({"people": TABLE}, spill=tmp_path) as engine:
         assert list(tmp_path.iterdir()) == [Path(engine._folder.path)]
     assert not list(tmp_path.iterdir())
 
@@ -127,7 +127,7 @@ def test_another_process_may_sweep_while_a_folder_is_made(tmp_path, monkeypatch,
 def test_a_place_that_is_no_folder_is_refused(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(ParameterError, match="spill must be a folder"):
-        DuckDBEngine({"people": TABLE}, spill=tmp_path / "file")
+        DuckDBConnection({"people": TABLE}, spill=tmp_path / "file")
 
 
 def test_a_folder_outlives_a_fork(tmp_path):
@@ -143,7 +143,9 @@ def test_a_folder_outlives_a_fork(tmp_path):
 
 @pytest.mark.lengthy
 def test_what_is_spilled_comes_back_as_it_was(tmp_path):
-    with DuckDBEngine({"people": TABLE}, memory_limit="60MB", spill=tmp_path, threads=1) as engine:
+    with DuckDBConnection(
+        {"people": TABLE}, memory_limit="60MB", spill=tmp_path, threads=1
+    ) as engine:
         asked = (
             "SELECT COUNT(*) AS n, SUM(x) AS x FROM (SELECT range AS x FROM range({}) GROUP BY x)"
         )
@@ -156,13 +158,13 @@ import resource, sys
 import numpy as np
 from discreet import Guarantee
 from discreet.errors import DataError
-from discreet.tables import DuckDB, protect
+from discreet.tables import DuckDBEngine, protect
 resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 20, resource.RLIM_INFINITY))  # bytes of a file
 n = 3_000_000
 with protect(
     {"person": np.arange(n) * 7919 % n}, name="people", unit="person", rows=1,
     guarantee=Guarantee(epsilon=3, delta=1e-6), ledger=sys.argv[1] + "/budget.db",
-    engine=DuckDB(memory_limit="40MB", threads=1, spill=sys.argv[1]),
+    engine=DuckDBEngine(memory_limit="40MB", threads=1, spill=sys.argv[1]),
 ) as T:
     try:
         T.sql("SELECT COUNT(DISTINCT person) AS n FROM people WHERE person >= 0", epsilon=1)

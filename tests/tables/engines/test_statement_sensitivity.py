@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from discreet.privacy import Neighbours
-from discreet.tables.engines import DuckDBEngine
+from discreet.tables.engines import DuckDBConnection
 from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm, squared_sensitivity
 from discreet.tables.model.query import Key, Query, Value
 from discreet.tables.model.relation import Scan, Select
@@ -117,7 +117,7 @@ def table(rest, rows, unit=1):
 
 
 def answer(source, statement):
-    with DuckDBEngine({"t": source}, threads=2) as engine:
+    with DuckDBConnection({"t": source}, threads=2) as engine:
         return as_cells(engine.aggregate(statement).reveal_without_noise())
 
 
@@ -126,7 +126,7 @@ def answers(worlds, *statements):
     marked = [
         t.append_column("world", pa.array([i] * len(t), pa.int64())) for i, t in enumerate(worlds)
     ]
-    with DuckDBEngine({"t": pa.concat_tables(marked)}, threads=2) as engine:
+    with DuckDBConnection({"t": pa.concat_tables(marked)}, threads=2) as engine:
         for statement in statements:
             found = []
             for world in range(len(worlds)):

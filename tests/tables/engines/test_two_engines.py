@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.privacy import Neighbours, Unit
-from discreet.tables.engines import DuckDBEngine
+from discreet.tables.engines import DuckDBConnection
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.sql.parse import parse
 
@@ -108,8 +108,8 @@ def engines():
     spec = importlib.util.spec_from_file_location("plain_python", file)
     plain = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(plain)
-    with DuckDBEngine(TABLES, threads=1) as duckdb:
-        yield plain.PlainPythonEngine(TABLES), duckdb
+    with DuckDBConnection(TABLES, threads=1) as duckdb:
+        yield plain.PlainPythonConnection(TABLES), duckdb
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

@@ -13,7 +13,7 @@ from scipy.stats import binom
 from discreet.noise import SYSTEM
 from discreet.privacy import Guarantee, Neighbours, Unit
 from discreet.tables import count, mean, open_tables, protect
-from discreet.tables.engines import DuckDBEngine
+from discreet.tables.engines import DuckDBConnection
 from discreet.tables.model.bounds import Groups, Norm
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.pricing.cell_layout import lay_out
@@ -35,7 +35,7 @@ class Kept:
     """An engine that computes each exact table once; salts decide nothing here."""
 
     def __init__(self, table):
-        self.inner, self.known = DuckDBEngine({"t": table}, threads=2), {}
+        self.inner, self.known = DuckDBConnection({"t": table}, threads=2), {}
 
     def sql(self, statement, /):
         return ""
@@ -110,7 +110,9 @@ def prepared_for(expression, *, bounding, epsilon):
 
 
 def answered(prepared, engine):
-    released = run(prepared, engine=engine, catalog=CATALOG, confidence=CONFIDENCE, source=SYSTEM)
+    released = run(
+        prepared, connection=engine, catalog=CATALOG, confidence=CONFIDENCE, source=SYSTEM
+    )
     return columns_of(prepared, released, confidence=CONFIDENCE)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from discreet.noise import SYSTEM
 from discreet.privacy import Guarantee, Neighbours, Unit
-from discreet.tables.engines.duckdb.engine import DuckDBEngine
+from discreet.tables.engines.duckdb.connection import DuckDBConnection
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.pricing.offer import Offer
 from discreet.tables.pricing.payment import prepare
@@ -188,12 +188,12 @@ class Answers:
             beside=None,
         )
         self.key, self.truth = (key or [None])[0], asked.truth(frame)
-        self.engine = DuckDBEngine({"t": table}, threads=1)
+        self.engine = DuckDBConnection({"t": table}, threads=1)
 
     def ask(self):
         """Yield for each number: is it covering, marked, how wide, is it found, how far off."""
         released = run(
-            self.prepared, engine=self.engine, catalog=self.catalog,
+            self.prepared, connection=self.engine, catalog=self.catalog,
             confidence=Fraction(19, 20), source=SYSTEM,
         )  # fmt: skip
         with np.errstate(all="ignore"):

@@ -32,7 +32,7 @@ from discreet.tables import Protected, protect
 from discreet.tables.algorithms import quantile_draw as _ranks
 from discreet.tables.algorithms.limit_choice import limit_edges, total_edges, value_edges
 from discreet.tables.algorithms.noise import Noise
-from discreet.tables.engines import DuckDBEngine
+from discreet.tables.engines import DuckDBConnection
 from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm, Totals, sensitivity
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.model.statements import Cells, Distinct, Profile, Statement, Sums
@@ -263,7 +263,7 @@ class Writer:
 class Recorder:
     """An engine that remembers what was asked and what it answered."""
 
-    engine: DuckDBEngine
+    engine: DuckDBConnection
     seen: list[tuple[Statement, pa.Table]] = field(default_factory=list)
 
     def aggregate(self, statement: Statement, /) -> Any:
@@ -332,9 +332,9 @@ def without_randomness(prepared: Prepared, trace: Trace) -> Iterator[None]:
 def traced(prepared: Prepared, known: Catalog, visits: Rows, orders: Rows) -> Trace:
     tables = {"visits": filled(VISITS, visits), "orders": filled(ORDERS, orders), "shared": SHARED}
     trace = Trace(tables=[], noised=[], sizes=[], profiles=[], choices=0, draws=0)
-    with DuckDBEngine(tables, threads=1) as engine, without_randomness(prepared, trace):
+    with DuckDBConnection(tables, threads=1) as engine, without_randomness(prepared, trace):
         recorder = Recorder(engine, trace.tables)
-        run(prepared, engine=recorder, catalog=known, confidence=Fraction(1, 2), source=SYSTEM)
+        run(prepared, connection=recorder, catalog=known, confidence=Fraction(1, 2), source=SYSTEM)
     return trace
 
 
@@ -475,7 +475,7 @@ def exact(T: Protected, question: str, bounding: Norm | Groups) -> dict[tuple[An
     """Return what the engine computes for the rows of a question."""
     statement = Sums(query=parse(question, T.catalog), cells=(Cells(kind="rows"),),
                      bounding=bounding, salt="salt")  # fmt: skip
-    return cells_by_group(T._opened.engine.aggregate(statement).reveal_without_noise())
+    return cells_by_group(T._opened.connection.aggregate(statement).reveal_without_noise())
 
 
 def error_of(call: Callable[[], object]) -> Exception | None:

@@ -15,7 +15,7 @@ from discreet.noise import SYSTEM
 from discreet.privacy import Neighbours, Unit
 from discreet.tables.algorithms.noise import Noise
 from discreet.tables.algorithms.quantile_draw import Ranks
-from discreet.tables.engines import DuckDBEngine
+from discreet.tables.engines import DuckDBConnection
 from discreet.tables.model.bounds import Groups, Norm, Totals
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.pricing.cell_layout import lay_out
@@ -42,7 +42,7 @@ class Kept:
         columns = {name: [row[i] for row in rows] for i, name in enumerate(("person", "key", "x"))}
         types = {"person": pa.int64(), "key": pa.string(), "x": pa.float64()}
         table = pa.table({k: pa.array(v, type=types[k]) for k, v in columns.items()})
-        self.inner, self.known = DuckDBEngine({"t": table}, threads=1), {}
+        self.inner, self.known = DuckDBConnection({"t": table}, threads=1), {}
 
     def sql(self, statement, /):
         return ""
@@ -100,7 +100,7 @@ class Audited:
                 self.output(
                     run(
                         prepared,
-                        engine=engine,
+                        connection=engine,
                         catalog=self.catalog,
                         confidence=CONFIDENCE,
                         source=SYSTEM,

@@ -27,7 +27,7 @@ from discreet.noise import SYSTEM
 from discreet.privacy import Neighbours, Unit
 from discreet.tables.algorithms import quantile_draw as ranks
 from discreet.tables.algorithms.noise import Noise
-from discreet.tables.engines import DuckDBEngine, open_sources
+from discreet.tables.engines import DuckDBConnection, open_sources
 from discreet.tables.model.bounds import WEIGHT_STEPS, Groups, Norm
 from discreet.tables.model.catalog import Catalog, Column, ForeignKey, Table
 from discreet.tables.model.statements import Distinct, Profile, Sums
@@ -147,7 +147,7 @@ RECORD_QUESTIONS = (
 class Spy:
     """An engine that remembers what it was asked."""
 
-    inner: DuckDBEngine
+    inner: DuckDBConnection
     events: list = field(default_factory=list)
 
     def aggregate(self, statement, /):
@@ -230,7 +230,7 @@ def engine_for(rows):
     t = pa.Table.from_pylist(rows, schema=SCHEMA) if isinstance(rows, list) else rows
     people = sorted({p for p in t["person"].to_pylist() if p is not None})
     tables = {"t": t, "other": other(people), **bought(people), "public": PUBLIC}
-    return DuckDBEngine(tables, threads=2)
+    return DuckDBConnection(tables, threads=2)
 
 
 def prepared_for(question, catalog, *, bounding=None, epsilon=1, delta=Fraction(1, 10**6)):
@@ -245,7 +245,7 @@ def check(question, catalog, one, two, spied, *, bounding=None):
     prepared = prepared_for(question, catalog, bounding=bounding)
     spy = Spy(one)
     spied.append(spy)
-    released = run(prepared, engine=spy, catalog=catalog, confidence=CONFIDENCE, source=SYSTEM)
+    released = run(prepared, connection=spy, catalog=catalog, confidence=CONFIDENCE, source=SYSTEM)
     spied.pop()
     steps = list(_by_statement(spy.events))
     assert steps, "the question looked at nothing"
@@ -584,7 +584,7 @@ def test_nan_hidden_in_parquet_statistics(writer, tmp_path, spied):
         write_parquet(pa.Table.from_pylist(kept, schema=SCHEMA), path, writer)
         people = sorted({r["person"] for r in kept})
         opened.append(
-            DuckDBEngine({"t": str(path), "other": other(people), "public": PUBLIC}, threads=2)
+            DuckDBConnection({"t": str(path), "other": other(people), "public": PUBLIC}, threads=2)
         )
     catalog = catalog_for(rows=2, groups=2)
     for question in (
@@ -599,7 +599,7 @@ def test_nan_hidden_in_parquet_statistics(writer, tmp_path, spied):
         prepared = prepared_for(question, catalog)
         spy = Spy(opened[0])
         spied.append(spy)
-        run(prepared, engine=spy, catalog=catalog, confidence=CONFIDENCE, source=SYSTEM)
+        run(prepared, connection=spy, catalog=catalog, confidence=CONFIDENCE, source=SYSTEM)
         table = spy.events[0][2]
         assert sum(v or 0 for v in table["cell_0"].to_pylist()) == 0, "NaN is no number above 100"
     for engine in opened:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.privacy import Neighbours, Unit
-from discreet.tables.engines import DuckDBEngine, open_sources
+from discreet.tables.engines import DuckDBConnection, open_sources
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.sql.parse import parse
 
@@ -26,7 +26,7 @@ def hours(source):
     )
     catalog = Catalog(unit=Unit.column("id"), neighbours=Neighbours.add_remove, tables=(table,))
     rows = parse("SELECT EXTRACT(hour FROM t) AS h, COUNT(*) FROM visits GROUP BY h", catalog).rows
-    with DuckDBEngine(sources) as engine:
+    with DuckDBConnection(sources) as engine:
         found = engine.rows(rows).reveal_without_noise()
     return columns, found["key_0"].to_pylist()
 

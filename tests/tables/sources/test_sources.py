@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import DataError, ParameterError
-from discreet.tables.engines import DuckDBEngine, open_sources
+from discreet.tables.engines import DuckDBConnection, open_sources
 from discreet.tables.model.bounds import WEIGHT_STEPS, Norm
 from discreet.tables.model.query import Key, Query
 from discreet.tables.model.relation import Select
@@ -49,7 +49,7 @@ def count_in(sources, *where, column="user_id"):
     bounding = Norm(limit=100_000, order=1)
     asked = query(column, where=where)
     statement = Sums(query=asked, cells=(Cells(kind="rows"),), bounding=bounding, salt="")
-    with DuckDBEngine(sources) as engine:
+    with DuckDBConnection(sources) as engine:
         (cell,) = engine.aggregate(statement).reveal_without_noise()["cell_0"].to_pylist()
     return cell // WEIGHT_STEPS
 
@@ -286,7 +286,7 @@ def test_collations_merge_no_units_and_no_keys(tmp_path):
     asked = Query(rows=rows, tables=("people",), keys=keys)
     cells = (Cells(kind="rows"),)
     statement = Sums(query=asked, cells=cells, bounding=Norm(limit=1, order=1), salt="")
-    with DuckDBEngine({"people": f"{collated(tmp_path)}::humans"}) as engine:
+    with DuckDBConnection({"people": f"{collated(tmp_path)}::humans"}) as engine:
         found = engine.aggregate(statement).reveal_without_noise().to_pylist()
     # Merged, the three would be one unit that counts 1 in all.
     assert {row["key_0"]: row["cell_0"] // WEIGHT_STEPS for row in found} == {"cafe": 2, "café": 1}

@@ -5,7 +5,7 @@ from typing import Any
 from discreet.errors import DataError, ParameterError
 from discreet.ledger import Account, Ledger, TableContent
 from discreet.tables.declarations.declaration import Declaration
-from discreet.tables.engines.protocol import Engine, SamplingEngine
+from discreet.tables.engines.protocol import Connection, SamplingConnection
 from discreet.tables.engines.sources import Sources
 from discreet.tables.sources.source import DataSource
 
@@ -38,7 +38,7 @@ def attached(
     ledger: Ledger,
     declaration: Declaration,
     opened: Sources,
-    engine: Engine,
+    connection: Connection,
     *,
     before: Sources | None = None,
     is_sampled: bool = True,
@@ -70,7 +70,7 @@ def attached(
             sources=[
                 {
                     **_registration(ledger, one),
-                    **_content(ledger, one, engine, declaration.unit_column(one.name)),
+                    **_content(ledger, one, connection, declaration.unit_column(one.name)),
                 }
                 for one in private
             ],
@@ -80,7 +80,7 @@ def attached(
     account = ledger[name]
     _check_terms(account, declaration)
     known = account.registered()
-    can_sample = is_sampled and isinstance(engine, SamplingEngine)
+    can_sample = is_sampled and isinstance(connection, SamplingConnection)
     for one in private:
         registration, last = _registration(ledger, one), known.get(one.name)
         new = registration["types"].items() - (last.types.items() if last else set())
@@ -93,7 +93,7 @@ def attached(
             continue
         try:
             unit = declaration.unit_column(one.name)
-            registration |= _content(ledger, one, engine, unit) if is_sampled else {}
+            registration |= _content(ledger, one, connection, unit) if is_sampled else {}
         except DataError:
             if before is None:
                 raise
@@ -150,10 +150,10 @@ def _mark(ledger: Ledger, source: DataSource, column: str) -> str:
 
 
 def _content(
-    ledger: Ledger, source: DataSource, engine: Engine, unit: str | None
+    ledger: Ledger, source: DataSource, connection: Connection, unit: str | None
 ) -> dict[str, TableContent]:
-    """Return samples of a table, chosen under the ledger's secret, if the engine takes any."""
-    if not isinstance(engine, SamplingEngine):
+    """Return samples of a table, chosen under the ledger's secret, if the connection takes any."""
+    if not isinstance(connection, SamplingConnection):
         return {}
     salt = ledger.fingerprint("rows", domain="sampling")
-    return {"content": engine.sample(source.name, unit=unit, salt=salt).reveal_without_noise()}
+    return {"content": connection.sample(source.name, unit=unit, salt=salt).reveal_without_noise()}

@@ -1,9 +1,9 @@
 """Engines: where tables are opened and statements run, and what an engine has to know of them."""
 
+from discreet.tables.engines.duckdb.connection import DuckDBConnection
 from discreet.tables.engines.duckdb.engine import DuckDBEngine
-from discreet.tables.engines.duckdb.factory import DuckDB
 from discreet.tables.engines.named import DEFAULT_ENGINE, engine_named
-from discreet.tables.engines.protocol import Engine, EngineFactory, SamplingEngine
+from discreet.tables.engines.protocol import Connection, Engine, SamplingConnection
 from discreet.tables.engines.sources import Sources, open_sources
 from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Groups, Norm
 from discreet.tables.model.query import Key, Query, Value
@@ -38,13 +38,13 @@ __all__ = [
     "Cast",
     "Cells",
     "ColumnRef",
+    "Connection",
     "DEFAULT_ENGINE",
     "DataSource",
     "Distinct",
-    "DuckDB",
+    "DuckDBConnection",
     "DuckDBEngine",
     "Engine",
-    "EngineFactory",
     "Fold",
     "Function",
     "GroupedRows",
@@ -58,7 +58,7 @@ __all__ = [
     "Profile",
     "Query",
     "Rows",
-    "SamplingEngine",
+    "SamplingConnection",
     "Scalar",
     "Scan",
     "Select",

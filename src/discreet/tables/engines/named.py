@@ -3,20 +3,20 @@
 from typing import Final
 
 from discreet.errors import ParameterError
-from discreet.tables.engines.duckdb.factory import DuckDB
-from discreet.tables.engines.protocol import EngineFactory
+from discreet.tables.engines.duckdb.engine import DuckDBEngine
+from discreet.tables.engines.protocol import Engine
 
 __all__ = ["DEFAULT_ENGINE", "engine_named"]
 
-DEFAULT_ENGINE: Final[EngineFactory] = DuckDB()
-_ENGINES: Final[dict[str, EngineFactory]] = {DEFAULT_ENGINE.name: DEFAULT_ENGINE}
+DEFAULT_ENGINE: Final[Engine] = DuckDBEngine()
+_ENGINES: Final[dict[str, Engine]] = {DEFAULT_ENGINE.name: DEFAULT_ENGINE}
 
 
-def engine_named(name: str) -> EngineFactory:
+def engine_named(name: str) -> Engine:
     """Return an engine with its usual settings.
 
     >>> engine_named("duckdb")
-    DuckDB(memory_limit=None, threads=None, spill=None, spill_limit=None, portable=False)
+    DuckDBEngine(memory_limit=None, threads=None, spill=None, spill_limit=None, portable=False)
     >>> engine_named("abacus")
     Traceback (most recent call last):
         ...

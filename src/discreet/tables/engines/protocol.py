@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from discreet.ledger import TableContent
     from discreet.privacy import Sensitive
 
-__all__ = ["Engine", "EngineFactory", "LimitedFactory", "SamplingEngine", "limited"]
+__all__ = ["Connection", "Engine", "LimitedEngine", "SamplingConnection", "limited"]
 
 
-class Engine(Protocol):
+class Connection(Protocol):
     """Runs statements where the data lives; returns exact, bounded aggregates.
 
     :class:`discreet.testing.EngineConformance` says when it is right.
@@ -49,14 +49,14 @@ class Engine(Protocol):
 
 
 @runtime_checkable
-class SamplingEngine(Protocol):
+class SamplingConnection(Protocol):
     """An engine that lets a ledger know copies of a table, whatever they are called."""
 
     def sample(self, table: str, /, *, unit: str | None, salt: str) -> "Sensitive[TableContent]":
         """Return samples of a table, by hashes of the ``salt`` and the value; see TableContent."""
 
 
-class EngineFactory(Protocol):
+class Engine(Protocol):
     """Settings of an engine, frozen: knows what a table is to it, and opens it.
 
     What people give as a table differs: to one engine a path or a frame, to another an address and
@@ -82,30 +82,30 @@ class EngineFactory(Protocol):
     def version(self, source: DataSource, /) -> str:
         """Return the version that the data has now, quickly: it is asked before every answer."""
 
-    def open(self, sources: Mapping[str, DataSource], /) -> Engine:
-        """Return an engine that can read these tables and nothing else."""
+    def open(self, sources: Mapping[str, DataSource], /) -> Connection:
+        """Return a connection that can read these tables and nothing else."""
 
 
 @runtime_checkable
-class LimitedFactory(Protocol):
+class LimitedEngine(Protocol):
     """Settings of an engine that can be told how much memory and disk to use."""
 
-    def limited(self, resources: Resources, /) -> EngineFactory:
+    def limited(self, resources: Resources, /) -> Engine:
         """Return the same settings with these limits, where there are any."""
 
 
-def limited(engine: EngineFactory, resources: Resources) -> EngineFactory:
+def limited(engine: Engine, resources: Resources) -> Engine:
     """Return an engine with these limits, or refuse those that it cannot keep.
 
     Seconds are kept by whoever runs statements by :func:`discreet.tables.engines.progress.run`.
 
-    >>> from discreet.tables.engines.duckdb.factory import DuckDB
-    >>> limited(DuckDB(), Resources(disk="9GB"))
-    DuckDB(memory_limit=None, threads=None, spill=None, spill_limit='9GB', portable=False)
+    >>> from discreet.tables.engines.duckdb.engine import DuckDBEngine
+    >>> limited(DuckDBEngine(), Resources(disk="9GB"))
+    DuckDBEngine(memory_limit=None, threads=None, spill=None, spill_limit='9GB', portable=False)
     """
     if resources.memory is None and resources.disk is None:
         return engine
-    if isinstance(engine, LimitedFactory):
+    if isinstance(engine, LimitedEngine):
         return engine.limited(resources)
     raise ParameterError(
         f"resources: the engine {engine.name!r} cannot be told how much memory or disk to use. "

@@ -7,7 +7,7 @@ from typing import final
 
 from discreet.errors import DataError, ParameterError
 from discreet.tables.engines.named import DEFAULT_ENGINE
-from discreet.tables.engines.protocol import Engine, EngineFactory
+from discreet.tables.engines.protocol import Connection, Engine
 from discreet.tables.sources.names import tables_checked
 from discreet.tables.sources.source import DataSource
 
@@ -25,7 +25,7 @@ class Sources(Mapping[str, DataSource]):
     """
 
     tables: Mapping[str, DataSource]
-    engine: EngineFactory = DEFAULT_ENGINE
+    engine: Engine = DEFAULT_ENGINE
 
     def __getitem__(self, name: str, /) -> DataSource:
         return self.tables[name]
@@ -47,8 +47,8 @@ class Sources(Mapping[str, DataSource]):
         lines = sorted(f"{name}\0{table.version}" for name, table in self.tables.items())
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
-    def connected(self) -> Engine:
-        """Return an engine that can read these tables."""
+    def connected(self) -> Connection:
+        """Return a connection that can read these tables."""
         return self.engine.open(self.tables)
 
     def has_changed(self) -> bool:
@@ -97,11 +97,11 @@ def open_sources(
     *,
     public: Mapping[str, object] | None = None,
     types: Mapping[str, Mapping[str, str]] | None = None,
-    engine: EngineFactory = DEFAULT_ENGINE,
+    engine: Engine = DEFAULT_ENGINE,
 ) -> Sources:
     """Open tables by name, reading their columns' names and types.
 
-    What a table is given as, the ``engine`` decides; see :class:`discreet.tables.DuckDB`.
+    What a table is given as, the ``engine`` decides; see :class:`discreet.tables.DuckDBEngine`.
     ``public`` are tables that nobody's privacy depends on; the same data cannot be protected, too.
     ``types`` declares those of columns that have none, by table and column.
 

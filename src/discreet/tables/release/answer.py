@@ -17,7 +17,7 @@ from discreet.errors import AlreadyCharged, BudgetExceeded, DataError, LedgerUna
 from discreet.ledger import Account, Receipt, charged, delta_beside
 from discreet.noise import Source
 from discreet.tables.engines.progress import time_limit
-from discreet.tables.engines.protocol import Engine
+from discreet.tables.engines.protocol import Connection
 from discreet.tables.engines.shown import plan_sql
 from discreet.tables.model.bounds import JOINED_ROWS, AskedBounding, Groups, Norm, Totals
 from discreet.tables.model.catalog import Catalog
@@ -73,7 +73,7 @@ class Asker:
     """
 
     account: Account
-    engine: Engine
+    connection: Connection
     catalog: Catalog
     version: str
     offer: Offer
@@ -204,7 +204,7 @@ def run_charged(
         refuse_too_few(part, asker.catalog, people=asker.most_people(part.query))
     with ExitStack() as until_it_ran:
         try:
-            until_it_ran.enter_context(asker.engine.holding())
+            until_it_ran.enter_context(asker.connection.holding())
         except DataError as error:
             raise DataError(f"{error} Nothing was spent.") from None
         # Charged before data is touched: a crash from here on wastes budget, and leaks nothing.
@@ -229,7 +229,7 @@ def _ran(prepared: Prepared, asker: Asker) -> Released:
     return in_time(
         lambda: run(
             prepared,
-            engine=asker.engine,
+            connection=asker.connection,
             catalog=asker.catalog,
             confidence=asker.confidence,
             source=asker.source,

@@ -67,7 +67,7 @@ def _taking_up(
     def look_up(indices: set[int]) -> None:
         for index in sorted(indices - known.keys()):
             known[index] = looked_up(
-                composite.lookups[index], composite, answers, asker.catalog, asker.engine
+                composite.lookups[index], composite, answers, asker.catalog, asker.connection
             )
 
     def taken_up(part: Prepared, ran: Sequence[Prepared], released: Sequence[Released]) -> Prepared:
@@ -103,7 +103,7 @@ def _made(
         ]
     tables = [_answer(part, one) for one, part in zip(answers, prepared.parts, strict=True)]
     shown, rows = answering.in_time(
-        lambda: outer_columns(prepared.composite, tables, asker.catalog, asker.engine), asker
+        lambda: outer_columns(prepared.composite, tables, asker.catalog, asker.connection), asker
     )
     keys = keys_shown(prepared.composite, shown)
     measures = {name: column for name, column in shown.items() if name not in keys}

@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.errors import DataError, Refused
 from discreet.tables.engines.post_processing import OuterQuery, empty_answer
-from discreet.tables.engines.protocol import Engine
+from discreet.tables.engines.protocol import Connection
 from discreet.tables.model.catalog import Catalog, Table
 from discreet.tables.model.composite import ROW, Composite, released_name
 from discreet.tables.model.filling import ReleasedLookup
@@ -25,7 +25,7 @@ __all__ = ["check_outer", "looked_up", "outer_columns"]
 
 
 def check_outer(
-    composite: Composite, catalog: Catalog, engine: Engine
+    composite: Composite, catalog: Catalog, connection: Connection
 ) -> "dict[str, pa.ChunkedArray]":
     """Return the columns that an answer would have, as they look without rows.
 
@@ -33,7 +33,7 @@ def check_outer(
     """
     try:
         none = [empty_answer(one) for one in composite.parts]
-        return outer_columns(composite, none, catalog, engine)[0]
+        return outer_columns(composite, none, catalog, connection)[0]
     except DataError as error:
         why = str(error)
     raise Refused(
@@ -46,12 +46,12 @@ def check_outer(
 
 
 def outer_columns(
-    composite: Composite, tables: "Sequence[pa.Table]", catalog: Catalog, engine: Engine
+    composite: Composite, tables: "Sequence[pa.Table]", catalog: Catalog, connection: Connection
 ) -> "tuple[dict[str, pa.ChunkedArray], tuple[Any, Any] | None]":
     """Return the columns of the outer query by name, and the part and row of each of its rows."""
     import pyarrow as pa
 
-    found = _asked(composite.outer, composite, tables, catalog, engine)
+    found = _asked(composite.outer, composite, tables, catalog, connection)
     columns, names = found.columns, found.column_names
     rows = None
     if composite.is_traced:
@@ -75,12 +75,12 @@ def looked_up(
     composite: Composite,
     tables: "Sequence[pa.Table]",
     catalog: Catalog,
-    engine: Engine,
+    connection: Connection,
 ) -> tuple[Literal, ...]:
     """Return what a later part compares with, from the answers of the parts before it."""
     import pyarrow as pa
 
-    column = _asked(lookup.sql, composite, tables, catalog, engine).column(0)
+    column = _asked(lookup.sql, composite, tables, catalog, connection).column(0)
     if lookup.type in ("date", "timestamp"):
         column = column.cast(pa.string())
     found = tuple(_literal(value, lookup.type) for value in column.to_pylist())
@@ -108,12 +108,12 @@ def _asked(
     composite: Composite,
     tables: "Sequence[pa.Table]",
     catalog: Catalog,
-    engine: Engine,
+    connection: Connection,
 ) -> "pa.Table":
     import pyarrow as pa
 
     public = {table.name: table for table in catalog.tables if table.is_public}
-    ask = OuterQuery(sql, {name: _public(public[name], engine) for name in composite.public})
+    ask = OuterQuery(sql, {name: _public(public[name], connection) for name in composite.public})
     return ask(
         {
             released_name(i): one.append_column(ROW, pa.array(np.arange(one.num_rows)))
@@ -122,8 +122,8 @@ def _asked(
     )
 
 
-def _public(table: Table, engine: Engine) -> "pa.Table":
+def _public(table: Table, connection: Connection) -> "pa.Table":
     """Return a public table as questions see it."""
     terms = [(c.name, total_column(ColumnRef(c.name), c.type)) for c in table.columns]
     columns = tuple((name, tidy(term)) for name, term in terms if term is not None)
-    return engine.rows(Select(Scan(table.name), columns)).reveal_without_noise()
+    return connection.rows(Select(Scan(table.name), columns)).reveal_without_noise()

@@ -34,7 +34,7 @@ def prepared_for(
     if isinstance(found, Query):
         return priced(found, offer)
     with time_limit(asker.seconds):
-        check_outer(found, asker.catalog, asker.engine)
+        check_outer(found, asker.catalog, asker.connection)
     each = part_offer(offer, len(found.parts))
     return PreparedComposite(
         question=question, composite=found, parts=tuple(priced(part, each) for part in found.parts)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from discreet.tables.engines.post_processing import empty_answer
-from discreet.tables.engines.protocol import Engine
+from discreet.tables.engines.protocol import Connection
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.composite import Composite
 from discreet.tables.model.query import Query
@@ -18,7 +18,7 @@ __all__ = ["answer_columns"]
 
 
 def answer_columns(
-    found: Query | Composite, catalog: Catalog, engine: Engine, *, errors: bool
+    found: Query | Composite, catalog: Catalog, connection: Connection, *, errors: bool
 ) -> dict[str, str]:
     """Return names and types of columns, with those of error bars where ``errors`` are wanted.
 
@@ -28,7 +28,7 @@ def answer_columns(
         types = {field.name: _type_name(field.type) for field in empty_answer(found).schema}
         keys = found.key_names
     else:
-        empty = check_outer(found, catalog, engine)
+        empty = check_outer(found, catalog, connection)
         types = {name: _type_name(column.type) for name, column in empty.items()}
         keys = keys_shown(found, types)
     if not errors:

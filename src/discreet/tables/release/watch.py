@@ -14,7 +14,7 @@ from discreet.ledger import Receipt
 from discreet.mechanisms import AboveThreshold, SparseVectorSession
 from discreet.privacy import Neighbours
 from discreet.tables.engines.progress import time_limit
-from discreet.tables.engines.protocol import Engine
+from discreet.tables.engines.protocol import Connection
 from discreet.tables.model.bounds import WEIGHT_STEPS, Norm, sensitivity
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.output import Output
@@ -107,7 +107,7 @@ def watched(
     *,
     threshold: Number,
     positives: int,
-    engine: Callable[[], Engine],
+    connection: Callable[[], Connection],
 ) -> Watch:
     """Check the questions, charge for all alerts, and begin."""
     queries = [parse(text, asker.catalog, periods=asker.offer.labels) for text in texts]
@@ -137,7 +137,7 @@ def watched(
         raise AlreadyCharged(entry=receipt.index)
 
     def counts() -> "np.ndarray[Any, np.dtype[np.float64]]":
-        now, asked = engine(), zip(queries, limits, strict=True)
+        now, asked = connection(), zip(queries, limits, strict=True)
         with time_limit(asker.seconds):
             return np.array([_count(query, limit, now) for query, limit in asked])
 
@@ -171,7 +171,7 @@ def _is_single_count(query: Query) -> bool:
     return is_plain and counted in (["rows"], ["values"], ["units"])
 
 
-def _count(query: Query, limit: Fraction, engine: Engine) -> float:
+def _count(query: Query, limit: Fraction, connection: Connection) -> float:
     layout = lay_out(query)
     bounding = None if query.unit_is_row else Norm(limit=limit, order=1)
     cells = Cells(kind="rows")
@@ -180,6 +180,6 @@ def _count(query: Query, limit: Fraction, engine: Engine) -> float:
     elif layout.families and layout.families[0].kind != "rows":
         cells = Cells(kind="present", values=layout.families[0].values)
     statement = Sums(query=query, cells=(cells,), bounding=bounding, salt=token_hex(16))
-    table = engine.aggregate(statement).reveal_without_noise()
+    table = connection.aggregate(statement).reveal_without_noise()
     steps = table["cell_0"].to_pylist()
     return (steps[0] or 0) / WEIGHT_STEPS if steps else 0.0

@@ -9,7 +9,7 @@ from discreet.privacy import Sensitive
 from discreet.tables.engines import (
     Call,
     ColumnRef,
-    Engine,
+    Connection,
     Literal,
     Profile,
     Select,
@@ -27,24 +27,24 @@ class Comparison:
     """What the checks of engines are made of."""
 
     _rows: Sequence[Row] | None = None
-    _engine: Engine
+    _connection: Connection
 
-    def make_engine(self, tables: "dict[str, pa.Table]", /) -> Engine:
-        """Return an engine that reads these tables."""
+    def connect(self, tables: "dict[str, pa.Table]", /) -> Connection:
+        """Return a connection that reads these tables."""
         raise NotImplementedError
 
     def run(self, statement: Statement, rows: Sequence[Row]) -> "pa.Table":
         """Return the bare answer over a table ``visits`` of these rows."""
-        # One engine for statements on the same rows: starting one takes longer than they do.
+        # One connection for statements on the same rows: starting one takes longer than they do.
         if self._rows is not rows:
-            self._rows, self._engine = rows, self.make_engine({"visits": arrow_table(rows)})
-        answer = self._engine.aggregate(statement)
+            self._rows, self._connection = rows, self.connect({"visits": arrow_table(rows)})
+        answer = self._connection.aggregate(statement)
         assert isinstance(answer, Sensitive)
         return answer.reveal_without_noise()
 
     def read(self, rows: Select, tables: "dict[str, pa.Table]") -> "pa.Table":
         """Return bare rows of these tables."""
-        with closing(self.make_engine(tables)) as engine:
+        with closing(self.connect(tables)) as engine:
             return engine.rows(rows).reveal_without_noise()
 
     def cells(self, statement: Sums, rows: Sequence[Row]) -> dict[tuple[object, ...], list[int]]:

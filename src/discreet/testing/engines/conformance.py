@@ -28,12 +28,12 @@ class EngineConformance(
 ):
     """Check that an engine computes what statements say, to the last integer.
 
-    Derive a class for pytest from it and say how to make an engine over a table. Everything is
+    Derive a class for pytest from it and say how to connect to tables. Everything is
     compared with a slow computation unit by unit that knows no SQL.
 
-    >>> from discreet.tables.engines import DuckDBEngine
+    >>> from discreet.tables.engines import DuckDBConnection
     >>> class TestDuckDB(EngineConformance):
-    ...     def make_engine(self, tables):
-    ...         return DuckDBEngine(tables)
+    ...     def connect(self, tables):
+    ...         return DuckDBConnection(tables)
     >>> TestDuckDB().test_counts_of_one_group()
     """

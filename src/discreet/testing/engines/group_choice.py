@@ -34,7 +34,7 @@ class GroupChoice(Comparison):
         """With 60 salts each of two groups is chosen at some time, but for 1 in 2**58 runs."""
         row = {"unit": 1, "key_1": 0, "value_0": 1.0, "value_1": 1.0}
         rows: list[Row] = [{**row, "key_0": key} for key in ("a", "b")]
-        engine = self.make_engine({"visits": arrow_table(rows)})
+        engine = self.connect({"visits": arrow_table(rows)})
         chosen = set()
         for salt in range(60):
             statement = sums(bounding=Groups(groups=1, rows=1), salt=f"salt {salt}")
@@ -58,7 +58,7 @@ class GroupChoice(Comparison):
             "value_0": [float(i) for i in range(units * len(keys))],
             "value_1": [0.5] * (units * len(keys)),
         }
-        engine = self.make_engine({"visits": pa.table(columns)})
+        engine = self.connect({"visits": pa.table(columns)})
         for salt in ("one", "two"):
             for statement in (
                 sums(bounding=Groups(groups=1, rows=1), salt=salt),
@@ -87,7 +87,7 @@ class GroupChoice(Comparison):
 
     def test_the_text_hides_the_salt(self) -> None:
         """The salt stays secret: it would tell which groups a unit kept."""
-        engine = self.make_engine({"visits": arrow_table([])})
+        engine = self.connect({"visits": arrow_table([])})
         statement = sums(bounding=Groups(groups=1, rows=1), salt="xyzzy-93")
         assert "xyzzy-93" not in engine.sql(statement)
         assert engine.sql(statement) == engine.sql(replace(statement, salt="other"))

@@ -1,308 +1,127 @@
-"""Statements in DuckDB: what it may reach, how it is stopped, what it may say."""
+"""DuckDB's settings, as they are handed to ``protect`` and ``open_tables``."""
 
-import shutil
-import threading
-import time
-import weakref
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
-from dataclasses import replace
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from os import PathLike
-from pathlib import Path
-from typing import TYPE_CHECKING, Self, final
+from typing import ClassVar, final
 
-from discreet._exact import whole
-from discreet.errors import DataError
-from discreet.privacy import Sensitive
-from discreet.tables.engines.compile.keys import KeyTable
-from discreet.tables.engines.compile.relations import rows_sql
-from discreet.tables.engines.compile.statement import compile  # noqa: A004
-from discreet.tables.engines.compile.text import quoted, text
-from discreet.tables.engines.duckdb import sampling
-from discreet.tables.engines.duckdb.databases import HeldDatabases, attach
-from discreet.tables.engines.duckdb.dialect import DUCKDB, PORTABLE
-from discreet.tables.engines.duckdb.folders import PrivateFolder
-from discreet.tables.engines.duckdb.looking import look, reading_of
-from discreet.tables.engines.progress import run
-from discreet.tables.model.relation import Select
-from discreet.tables.model.statements import Statement
+from discreet.tables.engines.duckdb import looking
+from discreet.tables.engines.duckdb.connection import DuckDBConnection
+from discreet.tables.model.resources import Resources
 from discreet.tables.sources.source import DataSource
-
-if TYPE_CHECKING:
-    import duckdb
-    import pyarrow as pa
-
-    from discreet.ledger import TableContent
 
 __all__ = ["DuckDBEngine"]
 
-# Statistics of Parquet files leave NaN out, and the first two believe them: a filter or a clamp on
-# a column with NaN can be optimised into a wrong one. The third lifts conditions out of joins for
-# the second to put back: alone, it would leave each row to meet every other.
-_OPTIMIZERS = "statistics_propagation,filter_pushdown,filter_pullup"
-
 
 @final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DuckDBEngine:
-    """Run statements in a DuckDB of its own, which can read the given tables and nothing else.
+    """Let questions run in DuckDB, in this process: the engine unless another one is chosen.
 
-    Files and databases are opened for reading only; after the tables are set up no other file, no
-    network, no extension and no setting can be reached by any statement. The settings are those of
-    :class:`discreet.tables.DuckDB`, which also says what a table is. Safe to share between threads.
+    A table is a path, glob, folder or list of paths of Parquet or CSV files (``.gz`` too), a
+    DuckDB database's table (``"file.duckdb::table"`` or a pair), an Arrow, pandas or Polars frame,
+    or a dict of one-dimensional NumPy arrays. Files are scanned when they are asked about, never
+    copied. On Linux they are held open, up to a hundred of a table: one that is replaced or
+    removed is still read by the questions under way, and the next one sees the new version. So
+    write a new version beside the old one and move it there; one that is overwritten in its place
+    may be found half-written.
 
-    >>> import pyarrow as pa
-    >>> from discreet.tables.engines import Cells, Norm, Query, Select, Sums
-    >>> engine = DuckDBEngine({"people": pa.table({"user_id": [1, 1, 1, 2]})})
-    >>> people = Query(rows=Select.of("people", unit="user_id"), tables=("people",))
-    >>> counted = engine.aggregate(Sums(query=people, cells=(Cells(kind="rows"),), salt="",
-    ...                                 bounding=Norm(limit=2, order=1)))
-    >>> counted
-    Sensitive(<redacted>)
-    >>> counted.reveal_without_noise().to_pylist()  # 3 rows: not quite 2 for one, 1 for the other
-    [{'cell_0': 3145727}]
+    A CSV file has no types. Those that are not declared are guessed from the file once, when it is
+    first opened: the guess depends on the rows, so look at it before it is written into a
+    declaration, which is public. Fields that do not fit their type are NULL. Every line is a row,
+    also one that ends within quotes: were a field allowed to go on in the next lines, one row
+    could swallow others. So write texts with line breaks to Parquet instead.
+
+    A database is open for reading while a question runs, so that others can write to it in
+    between; where one does, a question waits a second and then is refused, before it is charged.
+
+    No value makes a table unreadable: what does not fit its type is NULL, in frames, too; columns
+    of Python objects get the type that nearly all of them have. In Parquet files bytes that are no
+    UTF-8 are read as ``?``, so texts that differ in nothing else are the same, as units are then.
+    Files with timestamps in milliseconds are read by Arrow, more slowly than others.
+
+    Texts are told apart by their letters, whatever collation a database gives them. A view of a
+    database can be public but not protected, as its rows may depend on several people.
+
+    What does not fit into ``memory_limit`` (DuckDB's notation, ``"4GB"``) is spilled to a folder in
+    ``spill``, or where temporary files go if None. Only this user can read it, and it is removed
+    at the end; what a killed process leaves is removed by the next one that spills there. DuckDB
+    encrypts it with a key that is nowhere but in the process, though it does not vouch for the
+    random numbers that the key is made of: so choose a disk that may hold the data. It grows to
+    ``spill_limit`` at most, half of what is free there if None. ``threads`` are as many as there
+    are cores, if None.
+
+    Which rows of a unit count, where there are too many, is chosen by hashes. With ``portable``
+    they are those of all engines, so that the same salt gives the same integers everywhere; they
+    take longer than DuckDB's own.
+
+    >>> from discreet.testing import temporary_tables
+    >>> with temporary_tables(epsilon=3, engine=DuckDBEngine(memory_limit="1GB", threads=2)) as T:
+    ...     T.sql("SELECT COUNT(*) AS n FROM people", epsilon=1).columns
+    ('n',)
     """
 
-    def __init__(
-        self,
-        tables: Mapping[str, object],
-        *,
-        memory_limit: str | None = None,
-        threads: int | None = None,
-        spill: str | PathLike[str] | None = None,
-        spill_limit: str | None = None,
-        portable: bool = False,
-    ) -> None:
-        sources = {
-            name: one if isinstance(one, DataSource) else look(name, one)
-            for name, one in tables.items()
-        }
-        if threads is not None:
-            whole(threads, name="threads")
-        self._folder = PrivateFolder(spill)
-        self._columns = {name: source.columns for name, source in sources.items()}
-        declared = {name: dict(columns) for name, columns in self._columns.items()}
-        self._dialect = replace(PORTABLE if portable else DUCKDB, tables=declared)
-        readings = [reading_of(source) for source in sources.values()]
-        self._frames = {one.alias: one.frame for one in readings if one.frame is not None}
-        self._files = [one.files for one in readings if one.files]
-        # A list that is emptied on closing. At exit an engine may still be held by someone, and a
-        # connection that outlives its library is reported as leaked.
-        self._connect = partial(
-            _opened, sources, memory_limit, threads, self._folder.path, spill_limit
+    name: ClassVar[str] = "duckdb"
+    memory_limit: str | None = None
+    threads: int | None = None
+    spill: str | PathLike[str] | None = None
+    spill_limit: str | None = None
+    portable: bool = False
+
+    def limited(self, resources: Resources, /) -> "DuckDBEngine":
+        """Return the same settings with other limits, where these are given.
+
+        >>> DuckDBEngine(threads=2).limited(Resources(memory="1GB")).memory_limit
+        '1GB'
+        """
+        return replace(
+            self,
+            memory_limit=resources.memory or self.memory_limit,
+            spill_limit=resources.disk or self.spill_limit,
         )
-        self._connections = [self._connect()]
-        self._databases = HeldDatabases(
-            ((reading_of(one).paths[0], one.version) for one in sources.values()
-             if one.kind == "database"),
-            self._connections,
-        )  # fmt: skip
-        self._databases.detach()
-        self._lock = threading.Lock()
-        self._close = weakref.finalize(self, _closed, self._connections, self._folder)
 
-    def sql(self, statement: Statement, /) -> str:
-        """Return the text that :meth:`aggregate` would run, its salt left out."""
-        return compile(statement, dialect=self._dialect).text
+    def look(
+        self,
+        name: str,
+        given: object,
+        /,
+        *,
+        is_public: bool = False,
+        types: Mapping[str, str] | None = None,
+    ) -> DataSource:
+        """Look at what was given as the table ``name``.
 
-    def aggregate(self, statement: Statement, /) -> "Sensitive[pa.Table]":
-        """Run one statement. An error's message is the same whatever the data."""
-        made = compile(statement, dialect=self._dialect)
-        return Sensitive(self._run(made.text, statement.salt, made.keys))
+        >>> import numpy as np
+        >>> DuckDBEngine().look("people", {"age": np.arange(3)}).columns
+        (('age', 'BIGINT'),)
+        """
+        return looking.look(name, given, is_public=is_public, types=types)
 
-    def rows(self, select: Select, /) -> "Sensitive[pa.Table]":
-        """Return rows as they are."""
-        return Sensitive(self._run(rows_sql(select, self._dialect), ""))
+    def version(self, source: DataSource, /) -> str:
+        """Return the version that the data has now: for files a digest of their sizes and times.
 
-    def holding(self) -> AbstractContextManager[None]:
-        """Keep databases open until the end of the block: in between, others may write to them."""
-        return self._databases.held()
+        >>> import numpy as np
+        >>> people = DuckDBEngine().look("people", {"age": np.arange(3)})
+        >>> DuckDBEngine().version(people) == people.version
+        True
+        """
+        return looking.version(source)
 
-    def sample(self, table: str, /, *, unit: str | None, salt: str) -> "Sensitive[TableContent]":
-        """Return samples of a table by keyed hashes, the same ones from every copy of it."""
-        with self.holding():
-            return Sensitive(sampling.sampled(self._run, table, self._columns[table], unit, salt))
+    def open(self, sources: Mapping[str, DataSource], /) -> DuckDBConnection:
+        """Return an engine that can read these tables and nothing else.
 
-    def close(self) -> None:
-        """Close the connection and remove what was spilled."""
-        self._close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def _run(self, query: str, salt: str, keys: Sequence[KeyTable] = ()) -> "pa.Table":
-        tables = {one.name: _arrow(one) for one in keys}
-        with self.holding():
-            found = self._persistently(query, salt, tables)
-        # Raised out here, it has no __context__: DuckDB's own messages quote values.
-        if isinstance(found, str):
-            raise DataError(found)
-        return found
-
-    def _persistently(
-        self, query: str, salt: str, tables: "Mapping[str, pa.Table]"
-    ) -> "pa.Table | str":
-        """Return the answer, at the latest when whoever overwrites a file has finished."""
-        found = self._attempt(query, salt, tables)
-        for pause in _PAUSES:
-            # Nothing was released: reading once more costs nobody's privacy.
-            if found is not _FAILED or not any(files.has_changed() for files in self._files):
-                return found
-            time.sleep(pause)
-            self._reconnect()
-            found = self._attempt(query, salt, tables)
-        return _CHANGED if found is _FAILED else found
-
-    def _reconnect(self) -> None:
-        """Open the tables anew: where files may be read is settled when a connection is made."""
-        import duckdb
-
-        with self._lock, suppress(duckdb.Error, OSError):
-            for files in self._files:
-                files.restore()
-            if self._connections:
-                self._connections.append(self._connect())
-                self._connections.pop(0).close()
-
-    def _attempt(self, query: str, salt: str, keys: "Mapping[str, pa.Table]") -> "pa.Table | str":
-        """Return the answer, or what to say instead."""
-        import duckdb
-        import pyarrow as pa
-
-        with self._lock:
-            if not self._connections:
-                return _CLOSED
-            cursor = self._connections[0].cursor()
-        try:
-            # Names that are registered are this cursor's alone: no other question sees them.
-            for name, frame in {**self._frames, **keys}.items():
-                cursor.register(name, frame)
-
-            def work() -> "pa.Table":
-                (parsed,) = cursor.extract_statements(query)
-                parameters = {"salt": salt} if "salt" in parsed.named_parameters else None
-                return cursor.sql(query, params=parameters).to_arrow_table()
-
-            return run(work, stop=cursor.interrupt, done=cursor.query_progress)
-        except TimeoutError:
-            return _LATE
-        except (duckdb.OutOfMemoryException, MemoryError):
-            return _FULL
-        except (duckdb.Error, pa.ArrowException, OSError) as error:  # Arrow reads some files
-            # A full disk, a quota, a folder that went: whatever it is, it names what was spilled.
-            return _FULL if str(self._folder.path) in str(error) else _FAILED
-        finally:
-            cursor.close()
-
-
-def _arrow(keys: KeyTable) -> "pa.Table":
-    import pyarrow as pa
-
-    number, *texts = keys.columns
-    arrays = {number[0]: pa.array(number[1], pa.int64())}
-    return pa.table(arrays | {name: pa.array(column, pa.string()) for name, column in texts})
-
-
-_FAILED = (
-    "the engine could not carry out the statement. Its message is withheld because it may show "
-    "values. Check that the tables are still there and have the columns they had."
-)
-_CHANGED = (
-    "the tables' files were written to while they were read, or are gone. Write a new version "
-    "beside the old one and move it into its place: questions under way finish on the old one."
-)
-_PAUSES = (0.05, 0.2, 0.8)  # seconds, for whoever overwrites a file to come to an end
-_CLOSED = "the engine is closed. Open the tables again."
-_FULL = (
-    "the statement needs more memory or disk than it may use or there is. Raise memory or disk in "
-    "the resources of the tables, or give the engine a larger memory_limit, or a folder with more "
-    "space as spill; or ask about fewer rows, with WHERE."
-)
-_LATE = (
-    "the question took longer than it may, and was stopped. Ask for less at once, or let the "
-    "custodian raise seconds in the resources of the tables."
-)
-
-
-def _connected(
-    memory_limit: str | None, threads: int | None, folder: Path
-) -> "duckdb.DuckDBPyConnection":
-    import duckdb
-
-    config: dict[str, str | bool | int | float | list[str]] = {
-        "allow_community_extensions": False,
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-        "preserve_insertion_order": False,
-        "python_enable_replacements": False,
-        "temp_directory": str(folder),
-        # Spill that a killed process leaves is of use to nobody. DuckDB wants to be told that its
-        # own random numbers, of which the key is made, are not as good as those of OpenSSL.
-        "temp_file_encryption": True,
-        "force_mbedtls_unsafe": True,
-    }
-    if memory_limit is not None:
-        config["memory_limit"] = memory_limit
-    if threads is not None:
-        config["threads"] = threads
-    return duckdb.connect(":memory:", config=config)
-
-
-def _set_up(
-    connection: "duckdb.DuckDBPyConnection", sources: Mapping[str, DataSource], folder: Path
-) -> None:
-    """Show the tables, then shut the door."""
-    readings = [reading_of(source) for source in sources.values()]
-    allowed = sorted({path for reading in readings for path in reading.paths})
-    bases = {reading_of(one).paths[0] for one in sources.values() if one.kind == "database"}
-    allowed += [f"{path}.wal" for path in sorted(bases)]
-    connection.execute(f"SET allowed_paths = [{', '.join(text(path) for path in allowed)}]")
-    # A name of an open file counts as the path of the file, and as itself once that is removed.
-    pinned = [str(one.files.folder.path) for one in readings if one.files and one.files.folder]
-    folders = ", ".join(text(place) for place in (str(folder), *pinned))
-    connection.execute(f"SET allowed_directories = [{folders}]")
-    connection.execute(f"SET disabled_optimizers = {text(_OPTIMIZERS)}")
-    connection.execute("SET TimeZone = 'UTC'")
-    connection.execute("SET enable_progress_bar = true")
-    connection.execute("SET enable_progress_bar_print = false")
-    for name, source in sources.items():
-        reading = reading_of(source)
-        if source.kind == "database":
-            connection.execute(attach(reading.paths[0]))
-        if reading.alias != name:
-            if reading.frame is not None:
-                connection.register(reading.alias, reading.frame)
-            columns = ", ".join(quoted(column) for column, _ in source.columns)
-            connection.execute(
-                f"CREATE VIEW {quoted(name)} AS SELECT {columns} FROM {reading.reader}"  # noqa: S608
-            )
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
-
-
-def _opened(
-    sources: Mapping[str, DataSource],
-    memory_limit: str | None,
-    threads: int | None,
-    folder: Path,
-    spill_limit: str | None,
-) -> "duckdb.DuckDBPyConnection":
-    connection = _connected(memory_limit, threads, folder)
-    try:
-        half = f"{shutil.disk_usage(folder).free >> 21} MiB"
-        # Among the settings to connect with, it would be shown but not be kept.
-        connection.execute(f"SET max_temp_directory_size = {text(spill_limit or half)}")
-        _set_up(connection, sources, folder)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _closed(connections: "list[duckdb.DuckDBPyConnection]", folder: PrivateFolder) -> None:
-    while connections:
-        connections.pop().close()
-    folder.remove()
+        >>> import numpy as np
+        >>> from discreet.tables.model.relation import Select
+        >>> people = DuckDBEngine().look("people", {"age": np.arange(3)})
+        >>> with DuckDBEngine(threads=1).open({"people": people}) as engine:
+        ...     engine.rows(Select.of("people", age="age"))
+        Sensitive(<redacted>)
+        """
+        return DuckDBConnection(
+            sources,
+            memory_limit=self.memory_limit,
+            threads=self.threads,
+            spill=self.spill,
+            spill_limit=self.spill_limit,
+            portable=self.portable,
+        )

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from discreet.noise import Source
-from discreet.tables.engines.protocol import Engine
+from discreet.tables.engines.protocol import Connection
 from discreet.tables.model.bounds import Bounding, Norm, sensitivity
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query
@@ -26,7 +26,7 @@ class RunContext:
     """What all parts of a release need; ``groups`` are those that are public."""
 
     prepared: Prepared
-    engine: Engine
+    connection: Connection
     catalog: Catalog
     confidence: Fraction
     source: Source
@@ -46,8 +46,8 @@ class RunContext:
 
     def aggregate(self, statement: Statement) -> "pa.Table":
         """Run a statement, and note that it ran."""
-        self.statements.append(self.engine.sql(statement))
-        return self.engine.aggregate(statement).reveal_without_noise()
+        self.statements.append(self.connection.sql(statement))
+        return self.connection.aggregate(statement).reveal_without_noise()
 
     def sensitivity(self, bounding: Bounding | None, *, is_signed: bool = False) -> Fraction:
         """Return how far a unit moves what is bounded so; None: every row is a unit."""

@@ -11,7 +11,7 @@ from discreet.noise import Source
 from discreet.tables.algorithms.limit_choice import ChosenBounds, ChosenLimit
 from discreet.tables.algorithms.noisy_profile import NoisyProfile
 from discreet.tables.algorithms.propagation import Noisy
-from discreet.tables.engines.protocol import Engine
+from discreet.tables.engines.protocol import Connection
 from discreet.tables.model.bounds import Bounding
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query
@@ -86,13 +86,18 @@ def _canonical(value: object, type_: str) -> object:
 
 
 def run(
-    prepared: Prepared, *, engine: Engine, catalog: Catalog, confidence: Fraction, source: Source
+    prepared: Prepared,
+    *,
+    connection: Connection,
+    catalog: Catalog,
+    confidence: Fraction,
+    source: Source,
 ) -> Released:
     """Compute and add noise. Only call it once the price is paid."""
     query, layout = prepared.query, prepared.layout
     context = RunContext(
         prepared=prepared,
-        engine=engine,
+        connection=connection,
         catalog=catalog,
         confidence=confidence,
         source=source,

@@ -44,7 +44,7 @@ from discreet.tables.engines import (
     partner_keys,
 )  # fmt: skip
 
-__all__ = ["PlainPython", "PlainPythonEngine"]
+__all__ = ["PlainPythonEngine", "PlainPythonConnection"]
 
 Row = dict[str, Any]
 Group = tuple[Any, ...]
@@ -65,7 +65,7 @@ _SQL = {
 
 @final
 @dataclass(frozen=True)
-class PlainPython:
+class PlainPythonEngine:
     """Tables are Arrow tables, or dicts of arrays, in this process."""
 
     name: ClassVar[str] = "python"
@@ -100,13 +100,13 @@ class PlainPython:
         """Return the version that it had: frames do not change."""
         return source.version
 
-    def open(self, sources: Mapping[str, DataSource], /) -> "PlainPythonEngine":
+    def open(self, sources: Mapping[str, DataSource], /) -> "PlainPythonConnection":
         """Return an engine over these tables."""
-        return PlainPythonEngine({name: one.reading for name, one in sources.items()})
+        return PlainPythonConnection({name: one.reading for name, one in sources.items()})
 
 
 @final
-class PlainPythonEngine:
+class PlainPythonConnection:
     """Runs statements row by row."""
 
     def __init__(self, tables: Mapping[str, Any]) -> None:
