@@ -13,10 +13,10 @@ SOURCE = Path(discreet.__file__).parent
 
 
 def classes():
-    """Return where each class without a leading underscore is defined."""
+    """Return where each class without a leading underscore is defined, but for inner ones."""
     places = defaultdict(list)
     for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(str(path.relative_to(SOURCE)))
     return places

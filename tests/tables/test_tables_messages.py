@@ -205,7 +205,7 @@ def kinds(protected):
 def test_a_crash_after_the_charge_keeps_the_charge_and_says_so(fresh):
     real = fresh._opened.connection
     fresh._opened = fresh._opened._replace(
-        engine=Broken(real, DataError("the engine could not carry out the statement."))
+        connection=Broken(real, DataError("the engine could not carry out the statement."))
     )
     error, words, _ = heard(lambda: fresh.sql(QUESTIONS[0], epsilon=1))
     assert isinstance(error, DataError)

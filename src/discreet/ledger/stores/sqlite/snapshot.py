@@ -10,7 +10,7 @@ from discreet.errors import LedgerUnavailable, TamperingFound
 from discreet.ledger.stores.protocol import Head, Row
 from discreet.ledger.stores.sqlite.errors import fail
 
-__all__ = ["Connection", "SqliteSnapshot", "SqliteTransaction"]
+__all__ = ["SqliteConnection", "SqliteSnapshot", "SqliteTransaction"]
 
 PAGE = 500  # rows fetched at a time when going through many
 MOST_ROWS = 128  # in one statement
@@ -35,7 +35,7 @@ class Cursor(Protocol):
     def fetchall(self) -> list[Any]: ...
 
 
-class Connection(Protocol):
+class SqliteConnection(Protocol):
     """What is used of a connection; those of ``sqlite3`` and of ``apsw`` have it."""
 
     def execute(self, sql: str, parameters: Any = (), /) -> Cursor: ...
@@ -49,15 +49,15 @@ _as_row = functools.partial(tuple.__new__, Row)  # as Row(*found), without a det
 class SqliteSnapshot:
     """One consistent snapshot through one connection."""
 
-    def __init__(self, connection: Connection, path: Path) -> None:
-        self._connection: Connection | None = connection
+    def __init__(self, connection: SqliteConnection, path: Path) -> None:
+        self._connection: SqliteConnection | None = connection
         self._path = path
 
     def _end(self) -> None:
         self._connection = None
 
     @property
-    def _db(self) -> Connection:
+    def _db(self) -> SqliteConnection:
         if self._connection is None:
             raise LedgerUnavailable(
                 "this view of the ledger is closed. Use it inside its with block."

@@ -39,7 +39,11 @@ from discreet.ledger.stores.sqlite.errors import (
     fail,
 )
 from discreet.ledger.stores.sqlite.mailbox import Mailbox
-from discreet.ledger.stores.sqlite.snapshot import Connection, SqliteSnapshot, SqliteTransaction
+from discreet.ledger.stores.sqlite.snapshot import (
+    SqliteConnection,
+    SqliteSnapshot,
+    SqliteTransaction,
+)
 
 __all__ = ["SqliteStore", "connect_sqlite"]
 
@@ -47,10 +51,10 @@ PATIENCE = 60.0  # seconds that another program may keep the database locked
 IDLE_READERS = 8  # connections kept for the next reader
 SMALLEST = 512  # bytes of a database; SQLite takes a shorter file for an empty one
 
-Connect = Callable[[str], Connection]
+Connect = Callable[[str], SqliteConnection]
 
 
-def connect_sqlite(uri: str) -> Connection:
+def connect_sqlite(uri: str) -> SqliteConnection:
     return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
 
 
@@ -58,7 +62,7 @@ def connect_sqlite(uri: str) -> Connection:
 _open_stores: "weakref.WeakSet[SqliteStore]" = weakref.WeakSet()
 
 
-def _abandon(connection: Connection) -> None:
+def _abandon(connection: SqliteConnection) -> None:
     # One reference that nobody gives back: if the child closed it, even on its way out, it could
     # take the parent's write-ahead log for its own and delete it.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
@@ -117,8 +121,8 @@ class SqliteStore:
         self._pid = os.getpid()
         self._writing = threading.Lock()
         self._pooling = threading.Lock()
-        self._writer: Connection | None = None
-        self._idle: list[Connection] = []
+        self._writer: SqliteConnection | None = None
+        self._idle: list[SqliteConnection] = []
 
     # The protocol
 
@@ -223,7 +227,7 @@ class SqliteStore:
         transaction._end()
         return answers
 
-    def _roll_back(self, connection: Connection) -> None:
+    def _roll_back(self, connection: SqliteConnection) -> None:
         try:
             connection.execute("ROLLBACK")
         except Exception:
@@ -329,7 +333,7 @@ class SqliteStore:
                 "written. Make the file and its folder writable, or open it read_only."
             ) from error
 
-    def _open_connection(self, mode: str) -> Connection:
+    def _open_connection(self, mode: str) -> SqliteConnection:
         try:
             frozen = "&immutable=1" if self._is_frozen else ""
             connection = self._connect(f"{self._path.as_uri()}?mode={mode}{frozen}")
@@ -338,7 +342,7 @@ class SqliteStore:
             fail(error, self._path)
         return connection
 
-    def _open_writer(self) -> Connection:
+    def _open_writer(self) -> SqliteConnection:
         connection = self._open_connection("rw")
         try:
             connection.execute("PRAGMA journal_mode=WAL")
@@ -354,7 +358,7 @@ class SqliteStore:
         self._writer = connection
         return connection
 
-    def _borrow(self) -> Connection:
+    def _borrow(self) -> SqliteConnection:
         with self._pooling:
             if self._idle:
                 return self._idle.pop()
@@ -367,7 +371,7 @@ class SqliteStore:
             fail(error, self._path)
         return connection
 
-    def _give_back(self, connection: Connection, *, is_sound: bool) -> None:
+    def _give_back(self, connection: SqliteConnection, *, is_sound: bool) -> None:
         if self._pid != os.getpid():  # the block began before a fork: it is the parent's
             _abandon(connection)
             return
@@ -410,7 +414,7 @@ class SqliteStore:
             )
 
 
-def _version(connection: Connection, path: Path, *, read_only: bool) -> int:
+def _version(connection: SqliteConnection, path: Path, *, read_only: bool) -> int:
     """Return the version of the tables, 0 where there are none, unless this is no ledger."""
     try:
         kinds = connection.execute("SELECT type, name FROM sqlite_master").fetchall()
@@ -439,7 +443,7 @@ def _version(connection: Connection, path: Path, *, read_only: bool) -> int:
     return version
 
 
-def _close(connection: Connection) -> None:
+def _close(connection: SqliteConnection) -> None:
     # Closing only tidies up; what it could report was reported when it mattered.
     with contextlib.suppress(Exception):
         connection.close()
