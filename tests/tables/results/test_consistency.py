@@ -113,7 +113,7 @@ def test_intervals_of_raised_and_whole_values_are_those_of_unbiased_ones():
     made = consistent(results, column="n", nonnegative=True, whole=True)[1]
     assert unbiased["n"] == pytest.approx([5.9333, -3.5667], abs=1e-3)
     assert made["n"].tolist() == [2, 0]
-    assert made.lows["n"].tolist() == [2, 0]  # floor(5.93 - 2 * 0.82) is 4: widened to what is shown
+    assert made.lows["n"].tolist() == [2, 0]  # 4, widened to what is shown
     assert made.highs["n"].tolist() == [8, 0]
     assert "rounded together" in made.notes[-1]
 

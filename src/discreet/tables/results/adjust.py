@@ -1,6 +1,6 @@
 """Free changes of a released result: looking at it again costs nothing."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -8,9 +8,10 @@ import numpy as np
 
 from discreet.errors import ParameterError
 from discreet.tables.model.aggregates import SPECS, AggregateSpec
-from discreet.tables.results.columns import Array, Floats, whole
+from discreet.tables.results.columns import Array, Floats, column, python, whole
 
 if TYPE_CHECKING:
+    from discreet.tables.model.query import KeyValue
     from discreet.tables.results.result import Result
 
 FREE: Final = "(free post-processing)"
@@ -43,6 +44,37 @@ def _whole(
     values: Array, errors: Floats, lows: Floats, highs: Floats
 ) -> tuple[Array, Floats, Floats, Floats]:
     return whole(values), np.sqrt(errors**2 + 1 / 12), np.floor(lows), np.ceil(highs)
+
+
+def with_key(
+    result: "Result", name: str, *, of: str, mapping: "Mapping[KeyValue, KeyValue]"
+) -> "Result":
+    """Add a key that another one determines."""
+    if of not in result.keys or name in result.columns:
+        raise ParameterError(
+            f"of must be one of the keys ({', '.join(result.keys) or 'there are none'}), and name "
+            "none of the columns.",
+            parameter="of" if of not in result.keys else "name",
+        )
+    found = python(result.values[of])
+    missing = sum(item not in mapping for item in found)
+    if missing:
+        raise ParameterError(
+            f"mapping must have each value of {of!r}, and {missing} rows have one that it lacks.",
+            parameter="mapping",
+        )
+
+    def before(names: Sequence[str]) -> tuple[str, ...]:
+        at = names.index(of)
+        return (*names[:at], name, *names[at:])
+
+    return replace(
+        result,
+        columns=before(result.columns),
+        keys=before(result.keys),
+        values={**result.values, name: column([mapping[item] for item in found], name=name)},
+        notes=(*result.notes, f"{name}: added as what {of} determines {FREE}."),
+    )
 
 
 def _changed(result: "Result", chosen: Sequence[str], change: Change, note: str) -> "Result":

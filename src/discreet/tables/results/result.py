@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from discreet.tables.model.query import KeyValue
+
 __all__ = ["Result"]
 
 
@@ -298,6 +300,19 @@ class Result:
         array([12340,   -18])
         """
         return adjust.rounded(self, columns)
+
+    def with_key(self, name: str, *, of: str, mapping: "Mapping[KeyValue, KeyValue]") -> "Result":
+        """Add a key that another one determines, such as the region of a place. Free.
+
+        ``mapping`` says which, and is public: it must not come from the data. With the keys of the
+        coarser answers in it, a finer one can be made :func:`consistent` with them.
+
+        >>> from discreet.tables.results.example import region_counts
+        >>> sides = {"north": "upper half", "south": "lower half"}
+        >>> region_counts().with_key("half", of="region", mapping=sides).keys
+        ('half', 'region')
+        """
+        return adjust.with_key(self, name, of=of, mapping=mapping)
 
     def plot(self, column: str | None = None, *, axes: Any = None) -> Any:
         """Draw one column with its intervals; return matplotlib's Axes.
