@@ -259,8 +259,8 @@ def report(
     summed_up = [(2 * sizes[-1] / size) ** 0.5 / epsilon for size in sizes]
     print("WHO IS PROTECTED  one person, counted once: add or remove any one of them")
     print(f"PRICE             epsilon={epsilon:g}, delta=0, for all four tables together\n")
-    print("Standard errors, known before anybody is counted; 'flat' asks for the last table")
-    print("alone, for the whole budget, and adds it up.\n")
+    print("Standard errors, known before anybody is counted; 'flat' asks for the last")
+    print("table alone, for the whole budget, and adds it up.\n")
     print(f"{'':19}{'cells':>8}{'share':>8}{'as asked':>10}{'adding up':>11}{'flat':>8}")
     for row in zip(LEVELS, sizes, shares, alone, together, summed_up, strict=True):
         print("{:19}{:8,}{:8.1%}{:10.1f}{:11.1f}{:8.1f}".format(*row))

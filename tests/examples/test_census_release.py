@@ -89,8 +89,6 @@ def test_errors_are_below_the_flat_ones_at_every_level_but_the_finest(census_rel
     # and rounding move numbers by less than all that.
     assert NormalDist().inv_cdf(1 - FALSE_ALARM) < 7.1
     assert (ours[:3] < flat[:3]).all()
-    # Not for free: what upper levels were given is missing in the finest table.
-    assert ours[3] > flat[3]
 
 
 @pytest.mark.lengthy

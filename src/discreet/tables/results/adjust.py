@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from discreet._exact import Number, positive
+from discreet._words import percent
 from discreet.errors import ParameterError
 from discreet.tables.model.aggregates import SPECS, AggregateSpec
 from discreet.tables.results.columns import Array, Floats, column, python, whole
@@ -44,6 +46,24 @@ def _whole(
     values: Array, errors: Floats, lows: Floats, highs: Floats
 ) -> tuple[Array, Floats, Floats, Floats]:
     return whole(values), np.sqrt(errors**2 + 1 / 12), np.floor(lows), np.ceil(highs)
+
+
+def withheld(result: "Result", columns: Sequence[str], *, beyond: Number) -> "Result":
+    """Leave out values whose intervals are wide."""
+    share = float(positive(beyond, name="beyond"))
+    usual = [name for name in result.measures if result.values[name].dtype.kind in "if"]
+    chosen = _chosen(result, columns, usual, "withheld")
+
+    def change(
+        values: Array, errors: Floats, lows: Floats, highs: Floats
+    ) -> tuple[Array, Floats, Floats, Floats]:
+        half = np.maximum(values - lows, highs - values)
+        kept = half <= share * np.abs(values)  # not where either is unknown
+        left_out = [np.where(kept, part, np.nan) for part in (values, errors, lows, highs)]
+        return left_out[0], left_out[1], left_out[2], left_out[3]
+
+    note = f"values whose interval reaches farther than {percent(share, up=True)} of them were left out"
+    return _changed(result, chosen, change, note)
 
 
 def with_key(
