@@ -12,7 +12,6 @@ from discreet._exact import Number, whole
 from discreet.errors import AlreadyCharged, ParameterError, SessionOver
 from discreet.ledger import Receipt
 from discreet.mechanisms import AboveThreshold
-from discreet.noise import Source
 from discreet.privacy import Neighbours
 from discreet.tables.engines.progress import time_limit
 from discreet.tables.engines.protocol import Connection
@@ -25,6 +24,7 @@ from discreet.tables.model.statements import Cells, Sums
 from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.inferences import declared_limit
 from discreet.tables.release import answer as answering
+from discreet.tables.results.card import card_of_alerts
 from discreet.tables.sql.parse import parse
 
 __all__ = ["Alert", "Rise", "Watch", "watched"]
@@ -94,12 +94,13 @@ class Watch:
         mechanism: AboveThreshold,
         receipt: Receipt,
         *,
-        source: Source,
+        asker: answering.Asker,
     ) -> None:
         self.questions = tuple(questions)
         self.mechanism = mechanism
         self.receipt = receipt
-        self._counts, self._session = counts, mechanism.start(source=source)
+        self._asker = asker
+        self._counts, self._session = counts, mechanism.start(source=asker.source)
 
     def error(self, *, confidence: Number = Fraction(95, 100), looks: int = 1) -> float:
         """Return a distance from the threshold beyond which all answers are right.
@@ -141,6 +142,22 @@ class Watch:
             for i in np.flatnonzero(~np.isnan(gaps))
         ]
 
+    def card(self) -> dict[str, Any]:
+        """Return the release card of all alerts: what was watched and how privately, no answer.
+
+        >>> from discreet.testing import temporary_tables
+        >>> with temporary_tables(epsilon=3) as T:
+        ...     watch = T.watch(["SELECT COUNT(*) FROM people"], threshold=500, epsilon=1)
+        >>> watch.card()["privacy"]["epsilon"]
+        1.0
+        """
+        catalog, epsilon = self._asker.catalog, self._asker.offer.epsilon
+        assert epsilon is not None
+        return card_of_alerts(
+            self.mechanism, self.questions, receipt=self.receipt, epsilon=float(epsilon),
+            unit=str(catalog.unit), neighbours=str(catalog.neighbours),
+        )  # fmt: skip
+
     def __repr__(self) -> str:
         return f"Watch({len(self.questions)} questions, {self.positives_left} alerts left)"
 
@@ -179,7 +196,7 @@ def watched(
         return np.array([found[a] - (0 if b is None else found[b]) for a, b in pairs])
 
     told = [str(one) for one in asked]
-    return Watch(told, counts, mechanism, receipt, source=asker.source)
+    return Watch(told, counts, mechanism, receipt, asker=asker)
 
 
 def _mechanism(

@@ -62,7 +62,8 @@ def withheld(result: "Result", columns: Sequence[str], *, beyond: Number) -> "Re
         left_out = [np.where(kept, part, np.nan) for part in (values, errors, lows, highs)]
         return left_out[0], left_out[1], left_out[2], left_out[3]
 
-    note = f"values whose interval reaches farther than {percent(share, up=True)} of them were left out"
+    told = percent(share, up=True)
+    note = f"values whose interval reaches farther than {told} of them were left out"
     return _changed(result, chosen, change, note)
 
 
