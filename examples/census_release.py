@@ -275,7 +275,7 @@ def report(
         print(f"  {name:24}{row['n']:>8,}   {row['n_low']:,.0f} to {row['n_high']:,.0f}")
     if len(inside) > 8:
         print(f"  ... and {len(inside) - 8} places more")
-    print("\nIntervals cover the noise with 95%, each by itself. Parts add up to the last person.")
+    print("\nIntervals cover the noise with 95%. Parts add up to the last person.")
 
     print("\nHOW GOOD IS IT?   For the demo alone, since it looks at the exact numbers.\n")
     print(f"{f'mean error of {runs} releases':22}{'this one':>13}{'flat':>10}")
@@ -285,7 +285,7 @@ def report(
     print(f"  {'people in the place':22}{'places':>7}{'off by':>8}{'of total':>10}{'of ages':>9}")
     for name, many, off, share, within in by_size(country, made):
         print(f"  {name:22}{many:>7}{off:>8.1f}{share:>10.1%}{within:>9.1%}")
-    print("  'of ages': errors in age x sex, added up, in percent of the people of the place")
+    print("  'of ages': errors of the cells of a place added up, relative to its people")
 
 
 def draw(country: Country, made: Sequence[Result], errors: np.ndarray, path: Path) -> None:

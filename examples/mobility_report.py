@@ -148,14 +148,15 @@ def threshold_of(log: Log, *, epsilon: float) -> int:
 
     Noise alone should flag nothing, so the threshold is at least as large as the error of a watch
     on so many questions. Nor should chance: of n people who come or not, about n differ from week
-    to week by chance, which is sqrt(n) in the balance. Four times that of half of all people.
+    to week by chance, which is sqrt(n) in the balance: four times that, of half of all people. And
+    less than two in a hundred of all people is no news.
     """
     many = len(changes(log))
     of_this_size = mechanisms.AboveThreshold(
         epsilon=epsilon, threshold=0, positives=FLAGS, sensitivity=1
     )
     error = of_this_size.error(confidence=CONFIDENCE, queries=many)
-    return ceil((error + 4 * sqrt(log.people / 2)) / 10) * 10
+    return ceil(max(error + 4 * sqrt(log.people / 2), 0.02 * log.people) / 10) * 10
 
 
 def watched(tables: Protected, log: Log, *, epsilon: float, threshold: int) -> Watch:
