@@ -14,6 +14,7 @@ import argparse
 import csv
 import gzip
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -26,6 +27,7 @@ import numpy as np
 
 import discreet
 from discreet import datasets
+from discreet.errors import PrivacyWarning
 from discreet.tables import Protected, Question, Result, consistent, count, write_card
 
 BANDS = 18  # of five years, the last one open
@@ -205,7 +207,11 @@ def compared(country: Country, *, epsilon: float, shares: Sequence[float], runs:
     """
     exact, errors = truth(country), []
     budget = 1.01 * 2 * runs * epsilon
-    with TemporaryDirectory() as folder, protected(country, folder, epsilon=budget) as tables:
+    with (
+        TemporaryDirectory() as folder,
+        warnings.catch_warnings(action="ignore", category=PrivacyWarning),  # rightly
+        protected(country, folder, epsilon=budget) as tables,
+    ):
         for _ in range(runs):
             made = hierarchical(tables, country, epsilon=epsilon, shares=shares)
             ours = mean_errors([result["n"] for result in made], exact)

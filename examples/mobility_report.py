@@ -204,10 +204,8 @@ def report(
 ) -> None:
     """Print what was asked, what it cost, how far off it may be, and what changed."""
     by_week, by_place, both = tables
-    print(
-        f"WHO IS PROTECTED  one {log.who}, with all rows: each counts once in a place and a week,"
-    )
-    print(f"                  and in at most {log.in_full} of these (three places a week)")
+    print(f"WHO IS PROTECTED  one {log.who}, with all rows: counted once in a place and week,")
+    print(f"                  and in {log.in_full} of these at most (three places a week)")
     print(f"PRICE             {budget}, for everything on this page")
     print(f"PERIOD            {log.weeks[0]} to {log.weeks[-1] + timedelta(days=6)}\n")
     print(f"{'what was asked':24}{'epsilon':>8}{'numbers':>9}   {CONFIDENCE:.0%} within")
@@ -350,7 +348,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     folder = said.data or os.environ.get("DISCREET_DATA")
     log = flights(datasets.folder(folder)) if folder else generated(said.people)
     # The account's filter bears whatever is asked next, and takes a little more than the sum.
-    for_tables, for_flags = 0.6 * said.epsilon, 0.3 * said.epsilon
+    for_tables, for_flags = round(0.6 * said.epsilon, 6), round(0.3 * said.epsilon, 6)
     threshold = threshold_of(log, epsilon=for_flags)
     budget = f"at most epsilon={said.epsilon:g}, delta=1e-06"
     with TemporaryDirectory() as kept, protected(log, kept, epsilon=said.epsilon) as opened:

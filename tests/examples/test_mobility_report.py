@@ -33,10 +33,9 @@ def log(mobility):
 def test_made_up_events_are_flagged_and_nothing_else(mobility, log):
     exact = mobility.truth(log)
     epsilon, threshold = 200, 100  # so much that hardly any noise is left: the data are made up
-    with TemporaryDirectory() as folder:
-        with mobility.protected(log, folder, epsilon=epsilon) as tables:
-            watch = mobility.watched(tables, log, epsilon=epsilon, threshold=threshold)
-            alerts = watch.ask()
+    with TemporaryDirectory() as folder, mobility.protected(log, folder, epsilon=epsilon) as T:
+        watch = mobility.watched(T, log, epsilon=epsilon, threshold=threshold)
+        alerts = watch.ask()
     error = watch.error(confidence=1 - FALSE_ALARM)
     assert error < 6  # beyond which an answer is wrong with that chance: a weaker one would show
     week_at = {week: i for i, week in enumerate(log.weeks)}
@@ -81,10 +80,8 @@ def test_a_report_of_80_columns_with_tables_flags_cards_and_a_plot(
     assert any(not row["n"] for row in rows)
     for row in rows:
         if row["n"]:  # whole numbers: an end may be one farther
-            half = max(
-                float(row["n"]) - float(row["n_low"]), float(row["n_high"]) - float(row["n"])
-            )
-            assert half <= 0.5 * float(row["n"]) + 1.5
+            n, low, high = (float(row[name]) for name in ("n", "n_low", "n_high"))
+            assert max(n - low, high - n) <= 0.5 * n + 1.5
         else:
             assert not row["n_low"]
             assert not row["n_error"]

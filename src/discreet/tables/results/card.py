@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["card", "card_of_alerts", "write_card"]
 
 FORMAT: Final = 1
+_SHOWN: Final = 3  # of the questions of a watch, which may be thousands
 _PROOFS: Final = {
     "norm": "docs/proofs/norm_clipping.md",
     "total": "docs/proofs/whole_sums.md",
@@ -107,7 +108,8 @@ def card_of_alerts(
     """
     return {
         "format": FORMAT,
-        "questions": list(questions),
+        "questions": len(questions),
+        "among_them": [" ".join(one.split()) for one in questions[:_SHOWN]],
         "released": _released(receipt),
         "trust_model": "central",
         "privacy": {
