@@ -30,6 +30,7 @@ from discreet import datasets
 from discreet.errors import PrivacyWarning
 from discreet.tables import Protected, Question, Result, consistent, count, write_card
 
+FILE = "adult/adult.data.gz"
 BANDS = 18  # of five years, the last one open
 SEXES = ("female", "male")
 CONTINENTS = {
@@ -48,6 +49,7 @@ class Country:
     """The people, which is private, and the map, which is not."""
 
     people: dict[str, Any]
+    name: str
     regions: dict[str, str]  # of every place there is
 
     @property
@@ -66,13 +68,13 @@ def generated(people: int, places: int) -> Country:
     table = datasets.census(people, seed=1, places=places)
     atlas = datasets.census_places(places)
     regions = dict(zip(atlas["place"].tolist(), atlas["region"].tolist(), strict=True))
-    return country(table, regions)
+    return country(table, regions, name=f"{people:,} people who do not exist")
 
 
 def adult(folder: Path) -> Country:
     """Read the Adult extract: countries of birth are the places, continents the regions."""
     regions = {place: name for name, places in CONTINENTS.items() for place in places.split()}
-    with gzip.open(folder / "adult" / "adult.data.gz", "rt") as lines:
+    with gzip.open(folder / FILE, "rt") as lines:
         rows = [row for row in csv.reader(lines, skipinitialspace=True) if row]
     table = {
         "person_id": np.arange(len(rows)),
@@ -81,14 +83,14 @@ def adult(folder: Path) -> Country:
         "sex": np.array([row[9].lower() for row in rows]),
         "age": np.array([int(row[0]) for row in rows]),
     }
-    return country(table, regions)
+    return country(table, regions, name="Adult, an extract of a survey of 1994")
 
 
-def country(table: dict[str, Any], regions: dict[str, str]) -> Country:
+def country(table: dict[str, Any], regions: dict[str, str], *, name: str) -> Country:
     """Keep the columns that are asked about, with ages in bands."""
     band = np.minimum(table["age"] // 5, BANDS - 1)
     kept = {name: table[name] for name in ("person_id", "region", "place", "sex")}
-    return Country(people={**kept, "band": band}, regions=regions)
+    return Country(people={**kept, "band": band}, name=name, regions=regions)
 
 
 def protected(country: Country, folder: str, *, epsilon: float) -> Protected:
@@ -263,6 +265,7 @@ def report(
     alone = [2**0.5 / share / epsilon for share in shares]
     together = [one**0.5 for one in after_least_squares([x**2 for x in alone], sizes)]
     summed_up = [(2 * sizes[-1] / size) ** 0.5 / epsilon for size in sizes]
+    print(f"DATA              {country.name}")
     print("WHO IS PROTECTED  one person, counted once: add or remove any one of them")
     print(f"PRICE             epsilon={epsilon:g}, delta=0, for all four tables together\n")
     print("Standard errors, known before anybody is counted; 'flat' asks for the last")
@@ -325,6 +328,14 @@ def publish(made: Sequence[Result], out: Path) -> None:
         write_card(result.card(), out / f"{name}_card.json")
 
 
+def real_data(given: Path | None) -> Path | None:
+    """Return the folder of real data: the one named, or DISCREET_DATA's where it has the file."""
+    if given is not None:
+        return datasets.folder(given)
+    named = os.environ.get("DISCREET_DATA")
+    return Path(named) if named and (Path(named) / FILE).exists() else None
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Release, compare, print and publish."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -336,8 +347,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=Path("census-release"))
     said = parser.parse_args(arguments)
 
-    folder = said.data or os.environ.get("DISCREET_DATA")
-    country = adult(datasets.folder(folder)) if folder else generated(said.people, said.places)
+    folder = real_data(said.data)
+    country = adult(folder) if folder else generated(said.people, said.places)
     shares = best_shares(country.sizes)
     with TemporaryDirectory() as kept, protected(country, kept, epsilon=said.epsilon) as tables:
         made = hierarchical(tables, country, epsilon=said.epsilon, shares=shares)
@@ -345,9 +356,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     check(made)
     report(country, made, errors, epsilon=said.epsilon, shares=shares, runs=said.runs)
     publish(made, said.out)
-    if find_spec("matplotlib"):
+    plot = bool(find_spec("matplotlib"))
+    if plot:
         draw(country, made, errors, said.out / "errors.png")
-    print(f"\nTables, release cards and a plot are in:\n{said.out}")
+    print(f"\nTables, release cards{' and a plot' if plot else ''} are in:\n{said.out}")
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ PLACES = (
 AIRPORTS = (
     "ATL", "ORD", "LAX", "DFW", "DEN", "SFO", "CLT", "LAS", "PHX", "MIA", "MCO", "BOS", "SEA",
 )  # fmt: skip
+FILE = "nycflights13/flights.csv.gz"
 CONFIDENCE = 0.95
 FLAGS = 10
 BEYOND = 0.5  # what has an interval farther than half of it is not published
@@ -96,7 +97,7 @@ def generated(people: int) -> Log:
 
 def flights(folder: Path) -> Log:
     """Read the flights that left New York in the first weeks of 2013; the unit is an aircraft."""
-    with gzip.open(folder / "nycflights13" / "flights.csv.gz", "rt") as lines:
+    with gzip.open(folder / FILE, "rt") as lines:
         read = [
             (row["tailnum"], row["dest"], f"{row['year']}-{row['month']:0>2}-{row['day']:0>2}")
             for row in DictReader(lines)
@@ -218,6 +219,8 @@ def report(
     print(f"  {'changes to flag':22}{float(watch.mechanism.epsilon):>8.2f}"
           f"{len(watch.questions):>9}   {told}")  # fmt: skip
 
+    print(f"± is about noise, not about what counting {log.in_full} at most takes off.")
+
     print(f"\nA typical week has {np.median(by_week['n']):,.0f} {plural(log)}.", end=" ")
     print("In the whole period:")
     rows = [f"{row['place']:14}{row['n']:>8,.0f}" for row in by_place]
@@ -336,6 +339,14 @@ def publish(
     write_card(watch.card(), out / "changes_card.md")
 
 
+def real_data(given: Path | None) -> Path | None:
+    """Return the folder of real data: the one named, or DISCREET_DATA's where it has the file."""
+    if given is not None:
+        return datasets.folder(given)
+    named = os.environ.get("DISCREET_DATA")
+    return Path(named) if named and (Path(named) / FILE).exists() else None
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Plan, release, watch, print and publish."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -345,8 +356,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=Path("mobility-report"))
     said = parser.parse_args(arguments)
 
-    folder = said.data or os.environ.get("DISCREET_DATA")
-    log = flights(datasets.folder(folder)) if folder else generated(said.people)
+    folder = real_data(said.data)
+    log = flights(folder) if folder else generated(said.people)
     # The account's filter bears whatever is asked next, and takes a little more than the sum.
     for_tables, for_flags = round(0.6 * said.epsilon, 6), round(0.3 * said.epsilon, 6)
     threshold = threshold_of(log, epsilon=for_flags)
@@ -360,9 +371,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     report_changes(log, alerts, watch)
     report_truth(log, tables[2], alerts, watch)
     publish(log, tables, alerts, watch, said.out)
-    if find_spec("matplotlib"):
+    plot = bool(find_spec("matplotlib"))
+    if plot:
         draw(log, tables[2], alerts, said.out / "places.png")
-    print(f"\nTables, flags, release cards and a plot are in:\n{said.out}")
+    print(f"\nTables, flags, release cards{' and a plot' if plot else ''} are in:\n{said.out}")
 
 
 if __name__ == "__main__":

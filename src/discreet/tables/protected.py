@@ -254,7 +254,8 @@ class Protected:
 
         Thousands of questions cost ``epsilon`` in all, until ``positives`` of them were answered
         with yes. All of it is charged now: a process that is lost forfeits what it had left. Call
-        :meth:`Watch.ask` to look, as often as you like, also when the data has changed.
+        :meth:`Watch.ask` to look, as often as you like, also when the data has changed. A question
+        may also be a :class:`Rise` of one count above another.
 
         >>> from discreet.testing import temporary_tables
         >>> with temporary_tables(epsilon=3) as T:
@@ -264,7 +265,7 @@ class Protected:
         """
         said = paid_by_epsilon(offer, fields, what="a watch", by=self.watch)
         self.refresh()
-        asked = [one if isinstance(one, Rise) else _texts([one])[0] for one in questions]
+        asked = [_rise(one) if isinstance(one, Rise) else _texts([one])[0] for one in questions]
         return watched(
             asked, self._asker(said, source), threshold=threshold, positives=positives,
             connection=self._refreshed_connection,
@@ -420,6 +421,11 @@ def _prepare(asked: str | Question, asker: answering.Asker) -> Prepared | Prepar
     (question,) = _texts([asked])
     found = parse_question(question, asker.catalog, periods=asker.offer.labels)
     return prepared_for(question, found, asker, asker.offer)
+
+
+def _rise(one: Rise) -> Rise:
+    now, before = _texts([one.now, one.before])
+    return Rise(now=now, before=before)
 
 
 def _texts(questions: Sequence[str | Question]) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 from discreet import Guarantee, Unit
 from discreet.accounting import PureLoss
 from discreet.errors import ParameterError
-from discreet.tables import Rise, Watch, protect
+from discreet.tables import Rise, Watch, count, protect
 from discreet.testing import temporary_tables
 
 if TYPE_CHECKING:
@@ -121,3 +121,29 @@ def test_more_looks_make_the_error_larger() -> None:
         assert watch.error() < watch.error(looks=52) < watch.error(looks=52, confidence=0.999)
         with pytest.raises(ParameterError, match="looks must be"):
             watch.error(looks=0)
+
+
+def test_rises_of_questions_made_step_by_step() -> None:
+    with temporary_tables(epsilon=3) as T:
+        old, young = (T.where(f"age {than} 40").agg(n=count()) for than in (">", "<"))
+        watch = T.watch([Rise(now=old, before=young)], threshold=10, epsilon=1)  # type: ignore[arg-type]
+        assert watch.questions == (f"{old.sql} minus {young.sql}",)
+        with pytest.raises(ParameterError, match="must be SQL"):
+            T.watch([Rise(now=COUNTS[0], before=3)], threshold=10, epsilon=1)  # type: ignore[arg-type]
+
+
+def test_the_card_of_a_watch_has_all_that_was_paid_for_and_no_answer() -> None:
+    with temporary_tables(epsilon=3, unit=Unit.column("person_id").group(2)) as T:
+        watch = T.watch([f"{COUNTS[0]} -- {i}" for i in range(9)], threshold=10, epsilon=1)
+        before = watch.card()
+        watch.ask()
+        assert watch.card() == before
+    assert before["questions"] == 9
+    assert len(before["among_them"]) == 3
+    assert before["privacy"] == {
+        "unit": str(Unit.column("person_id").group(2)), "neighbours": "add_remove",
+        "epsilon": 1.0, "delta": 0.0, "variant": "Pure DP",
+    }  # fmt: skip
+    assert before["mechanisms"][0]["monotone"] is True
+    assert before["evidence"]["entries"][-1]["index"] == watch.receipt.index
+    assert "docs/proofs/sparse_vector.md" in before["evidence"]["proofs"]

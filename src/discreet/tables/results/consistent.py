@@ -49,8 +49,9 @@ def consistent(
     step, and the standard errors are not changed by it. With ``whole``, they are brought to whole
     numbers that add up *exactly*, level by level: the top is rounded, and the parts of everything
     are the nearest ones to what least squares gave, in the sense of
-    :func:`~discreet.tables.results.apportion.apportioned`. Each family is moved as a whole by what
-    its parent was moved by, and each cell by less than one besides. Intervals are those of the
+    :func:`~discreet.tables.results.apportion.apportioned`. What a parent was moved
+    by is shared among its parts as least squares shares it, and each is moved by less than one
+    besides. Intervals are those of the
     unbiased values, cut at zero and widened to whole numbers and to the value shown.
 
     >>> from discreet.tables.results.example import region_counts
