@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.datasets import census
+from discreet.datasets import census, census_places
 from discreet.datasets._census import EDUCATION, EMPLOYMENT, REGIONS, ROLES, SEXES
 from discreet.errors import ParameterError
 
@@ -105,6 +105,29 @@ def test_partners_resemble_each_other(people):
     partner = (people["role"] == "partner") & (people["age"] > 25)
     theirs = level[heads][people["household_id"]]
     assert np.corrcoef(level[partner], theirs[partner])[0, 1] > 0.2
+
+
+def test_places_are_one_column_more_and_change_nothing_else():
+    table, atlas = census(2_000, seed=0, places=30), census_places(30)
+    assert list(table)[-1] == "place"
+    assert digest({name: table[name] for name in list(table)[:-1]}) == "40cdba5861a9d2cb"
+    assert digest(table) == "ab7d0b5cb065a003"
+    region = dict(zip(atlas["place"].tolist(), atlas["region"].tolist(), strict=True))
+    assert [region[place] for place in table["place"].tolist()] == table["region"].tolist()
+    assert len(region) == 300
+    home = table["household_id"]
+    assert len(set(zip(home.tolist(), table["place"].tolist(), strict=True))) == home.max() + 1
+
+
+def test_places_are_of_all_sizes():
+    sizes = np.unique(census(40_000, seed=7, places=30)["place"], return_counts=True)[1]
+    assert sizes.max() > 20 * np.median(sizes)
+
+
+@pytest.mark.parametrize("bad", [0, -1, 2.5, "many", 10_001])
+def test_bad_numbers_of_places(bad):
+    with pytest.raises(ParameterError, match=r"^places must be"):
+        census(10, places=bad)
 
 
 @pytest.mark.parametrize("bad", [0, -1, 2.5, "many", None])

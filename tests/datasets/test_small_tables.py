@@ -1,13 +1,14 @@
 """Salaries and visits: reproducible, plausible, skewed."""
 
 import hashlib
+from datetime import date
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.datasets import salaries, visits
+from discreet.datasets import VisitEvent, salaries, visits
 from discreet.errors import ParameterError
 
 
@@ -73,6 +74,41 @@ def test_users_have_favourite_places():
     overall = (log["place"] == "station").mean()
     shares = [(log["place"][log["user_id"] == u] == "station").mean() for u in range(50)]
     assert max(shares) > 1.4 * overall
+
+
+def in_time(log, place, first, last):
+    day = log["time"].astype("datetime64[D]")
+    return (log["place"] == place) & (day >= np.datetime64(first)) & (day <= np.datetime64(last))
+
+
+def test_events_move_visits_in_their_days_and_nothing_else():
+    first, last = date(2025, 3, 3), date(2025, 3, 9)
+    closed = VisitEvent(place="museum", first=first, last=last, percent=-100)
+    match = VisitEvent(place="stadium", first=first, last=last, percent=50)
+    before = visits(20_000, users=500)
+    after = visits(20_000, users=500, events=[closed, match])
+    for name in ("user_id", "time", "minutes"):
+        assert (before[name] == after[name]).all()
+    assert in_time(before, "museum", first, last).any()
+    assert not in_time(after, "museum", first, last).any()
+    that_week = in_time(before, "stadium", first, last) | (before["place"] != after["place"])
+    assert set(after["time"][that_week].astype("datetime64[D]")) <= set(
+        np.arange(first, date(2025, 3, 10), dtype="datetime64[D]")
+    )
+    # About 380 visits, each at the stadium with chance 0.52: below 80 for a chance under 1e-20.
+    assert in_time(after, "stadium", first, last).sum() > 80
+    assert digest(visits(2_000, users=100, events=[closed, match])) == "d94250c43c097cde"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [({"place": "moon"}, "place must be one of"), ({"last": date(2025, 1, 1)}, "no day before"),
+     ({"percent": 101}, "between -100 and 100")],
+)  # fmt: skip
+def test_odd_events_are_refused(changes, words):
+    fields = {"place": "museum", "first": date(2025, 3, 3), "last": date(2025, 3, 9), "percent": 5}
+    with pytest.raises(ParameterError, match=words):
+        VisitEvent(**{**fields, **changes})
 
 
 @pytest.mark.parametrize("bad", [0, -1, 2.5, "many"])

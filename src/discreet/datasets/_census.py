@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from discreet._exact import whole
 from discreet.datasets._dice import Dice, Integers, Table, lognormal_table
+from discreet.errors import ParameterError
 
 REGIONS: Final = (
     "Ashford", "Birchvale", "Clearwater", "Dunmore", "Eastmark",
@@ -38,6 +39,7 @@ ROLES: Final = ("head", "partner", "child", "relative")
 _HEAD, _PARTNER, _OFFSPRING, _RELATIVE = range(4)
 
 _SIZE_WEIGHTS: Final = (30, 34, 15, 13, 5, 2, 1)  # of households with 1, 2, ... 7 people
+_MOST_PLACES: Final = 10_000
 _SKEW: Final = 0.45  # spread of the logarithm of wages among equals
 
 
@@ -52,7 +54,7 @@ class _Homes:
     place: Integers  # of each person: 0 for the head, then 1, 2, ...
 
 
-def census(n: int = 10_000, *, seed: int = 0) -> Table:
+def census(n: int = 10_000, *, seed: int = 0, places: int | None = None) -> Table:
     """Generate n people of a made-up country; the same ones for the same arguments.
 
     Columns: ``person_id`` (0 to n - 1), ``household_id``, ``region``, ``role``, ``age``, ``sex``,
@@ -61,6 +63,9 @@ def census(n: int = 10_000, *, seed: int = 0) -> Table:
     standing and fell with age; wages follow schooling, age, hours, region and luck, with a long
     upper tail. Children have no income.
 
+    With ``places`` there is one column more, ``place``: each household is in one of so many places
+    of its region, the first of them large and the last ones small. :func:`census_places` lists all.
+
     >>> people = census(1000)
     >>> sorted(people)[:5], len(people["income"])
     (['age', 'education', 'employment', 'hours', 'household_id'], 1000)
@@ -68,6 +73,7 @@ def census(n: int = 10_000, *, seed: int = 0) -> Table:
     0
     """
     n = whole(n, name="n", hint="It is the number of people to generate.")
+    names = {} if places is None else census_places(places)
     dice = Dice(seed=seed)
     homes = _households(dice, n)
     role = _roles(dice, homes)
@@ -77,6 +83,8 @@ def census(n: int = 10_000, *, seed: int = 0) -> Table:
     employment = _employment(dice, age, sex, education, role)
     hours = _hours(dice, employment, sex)
     income = _income(dice, homes, age, education, employment, hours)
+    # Drawn last, so that everything else is the same with and without.
+    place = {} if places is None else {"place": names["place"][_places(dice, homes, places)]}
     return {
         "person_id": np.arange(n, dtype=np.int64),
         "household_id": homes.home,
@@ -88,7 +96,33 @@ def census(n: int = 10_000, *, seed: int = 0) -> Table:
         "employment": np.array(EMPLOYMENT)[employment],
         "hours": hours,
         "income": income,
+        **place,
     }
+
+
+def census_places(places: int) -> Table:
+    """Return all places of a census with so many in each region: a public table.
+
+    Columns: ``place`` and its ``region``. Who lives where is private; which places there are is on
+    every map.
+
+    >>> atlas = census_places(12)
+    >>> len(atlas["place"]), atlas["place"][11].item(), atlas["region"][11].item()
+    (120, 'Ashford 12', 'Ashford')
+    """
+    places = whole(places, name="places", hint="It is the number of places in each region.")
+    if places > _MOST_PLACES:
+        raise ParameterError(f"places must be at most {_MOST_PLACES:,}.", parameter="places")
+    digits = len(str(places))
+    named = [f"{region} {i + 1:0{digits}}" for region in REGIONS for i in range(places)]
+    return {"place": np.array(named), "region": np.repeat(np.array(REGIONS), places)}
+
+
+def _places(dice: Dice, homes: _Homes, places: int) -> Integers:
+    # The r-th place of a region is as likely as 1 / r, as sizes of towns are (Zipf).
+    weights = 1_000_000 // np.arange(1, places + 1)
+    own = dice.pick(weights, size=len(homes.region))
+    return np.asarray((homes.region * places + own)[homes.home])
 
 
 def _households(dice: Dice, n: int) -> _Homes:

@@ -1,11 +1,15 @@
 """Visits to places: many rows for some people, few for most."""
 
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Final, final
 
 import numpy as np
 
 from discreet._exact import whole
 from discreet.datasets._dice import Dice, Integers, Table
+from discreet.errors import ParameterError
 
 PLACES: Final = (
     "station", "market", "office park", "university", "hospital", "stadium",
@@ -20,12 +24,42 @@ _FIRST_WEEKDAY: Final = 2
 _DAYS: Final = 365
 
 
-def visits(n: int = 10_000, *, users: int = 1_000, seed: int = 0) -> Table:
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisitEvent:
+    """Something that moves visits to a place, or away from it, from one day to another.
+
+    ``percent`` above 0: so many percent of the visits elsewhere are made here instead. Below 0: so
+    many percent of the visits here are made elsewhere.
+
+    >>> VisitEvent(place="museum", first=date(2025, 3, 3), last=date(2025, 3, 16), percent=-100)
+    VisitEvent(place='museum', first=datetime.date(2025, 3, 3), last=datetime.date(2025, 3, 16), \
+percent=-100)
+    """
+
+    place: str
+    first: date
+    last: date
+    percent: int
+
+    def __post_init__(self) -> None:
+        if self.place not in PLACES:
+            raise ParameterError(f"place must be one of {', '.join(PLACES)}.", parameter="place")
+        if self.last < self.first:
+            raise ParameterError("last must be no day before first.", parameter="last")
+        if not -100 <= self.percent <= 100:
+            raise ParameterError("percent must lie between -100 and 100.", parameter="percent")
+
+
+def visits(
+    n: int = 10_000, *, users: int = 1_000, seed: int = 0, events: Sequence[VisitEvent] = ()
+) -> Table:
     """Generate n visits by at most ``users`` people during 2025, in order of time.
 
     Columns: ``user_id`` (0 to users - 1: the ``person_id`` of a census of that size), ``place``,
     ``time`` (to the second) and ``minutes`` (stayed). A few people make very many visits, most
-    few, some none: what a user-level unit of privacy is for. Everyone has a favourite place.
+    few, some none: what a user-level unit of privacy is for. Everyone has a favourite place. Weeks
+    differ by chance alone, unless ``events`` change where visits are made, one after another.
 
     >>> log = visits(1000, users=50)
     >>> list(log), len(log["user_id"])
@@ -40,6 +74,8 @@ def visits(n: int = 10_000, *, users: int = 1_000, seed: int = 0) -> Table:
     place = np.where(usual, favourite[user], dice.pick(_POPULARITY, size=n))
     minutes = np.minimum(dice.between(3, 180, size=n), dice.between(3, 240, size=n))
     time = _times(dice, n)
+    for event in events:  # drawn last, so that everything else is the same with and without
+        place = _moved(dice, event, place, time)
     order = np.argsort(time, kind="stable")
     return {
         "user_id": user[order],
@@ -65,3 +101,15 @@ def _times(dice: Dice, n: int) -> Integers:
     day = dice.pick(_WEEKDAYS[(np.arange(_DAYS) + _FIRST_WEEKDAY) % 7], size=n)
     hour = dice.pick(_HOURS, size=n)
     return day * 86_400 + hour * 3_600 + dice.below(3_600, size=n)
+
+
+def _moved(dice: Dice, event: VisitEvent, place: Integers, time: Integers) -> Integers:
+    day = _FIRST_DAY.astype("datetime64[D]") + time // 86_400
+    is_then = (day >= np.datetime64(event.first)) & (day <= np.datetime64(event.last))
+    here = PLACES.index(event.place)
+    chosen = is_then & dice.chance(abs(event.percent), size=len(place))
+    elsewhere = np.array(_POPULARITY, dtype=np.int64)
+    elsewhere[here] = 0
+    if event.percent > 0:
+        return np.where(chosen, here, place)
+    return np.where(chosen & (place == here), dice.pick(elsewhere, size=len(place)), place)

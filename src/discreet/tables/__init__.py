@@ -28,7 +28,7 @@ from discreet.tables.opening import open_tables, protect
 from discreet.tables.pricing.offer import Offer, OfferFields
 from discreet.tables.protected import Protected
 from discreet.tables.questions import Question
-from discreet.tables.release.watch import Alert, Watch
+from discreet.tables.release.watch import Alert, Rise, Watch
 from discreet.tables.release.workload import Workload
 from discreet.tables.results.card import write_card
 from discreet.tables.results.consistent import consistent
@@ -56,6 +56,7 @@ __all__ = [
     "Quote",
     "Resources",
     "Result",
+    "Rise",
     "Totals",
     "Watch",
     "Workload",

@@ -34,7 +34,7 @@ from discreet.tables.release.composite import answer_composite
 from discreet.tables.release.preparing import prepared_for
 from discreet.tables.release.quoting import quoted
 from discreet.tables.release.shape import answer_columns
-from discreet.tables.release.watch import Watch, watched
+from discreet.tables.release.watch import Rise, Watch, watched
 from discreet.tables.release.workload import Workload, price_together
 from discreet.tables.results.result import Result
 from discreet.tables.sql.parse import parse_question
@@ -242,7 +242,7 @@ class Protected:
 
     def watch(
         self,
-        questions: Sequence[str | Question],
+        questions: Sequence[str | Question | Rise],
         offer: Offer | None = None,
         *,
         threshold: Number,
@@ -250,11 +250,12 @@ class Protected:
         source: Source = SYSTEM,
         **fields: Unpack[OfferFields],
     ) -> Watch:
-        """Tell which of many counts are above a threshold, for the price of the alerts.
+        """Tell which of many counts, or rises, are above a threshold, for the price of the alerts.
 
         Thousands of questions cost ``epsilon`` in all, until ``positives`` of them were answered
         with yes. All of it is charged now: a process that is lost forfeits what it had left. Call
-        :meth:`Watch.ask` to look, as often as you like, also when the data has changed.
+        :meth:`Watch.ask` to look, as often as you like, also when the data has changed. A question
+        may also be a :class:`Rise` of one count above another.
 
         >>> from discreet.testing import temporary_tables
         >>> with temporary_tables(epsilon=3) as T:
@@ -264,8 +265,9 @@ class Protected:
         """
         said = paid_by_epsilon(offer, fields, what="a watch", by=self.watch)
         self.refresh()
+        asked = [_rise(one) if isinstance(one, Rise) else _texts([one])[0] for one in questions]
         return watched(
-            _texts(questions), self._asker(said, source), threshold=threshold, positives=positives,
+            asked, self._asker(said, source), threshold=threshold, positives=positives,
             connection=self._refreshed_connection,
         )  # fmt: skip
 
@@ -419,6 +421,11 @@ def _prepare(asked: str | Question, asker: answering.Asker) -> Prepared | Prepar
     (question,) = _texts([asked])
     found = parse_question(question, asker.catalog, periods=asker.offer.labels)
     return prepared_for(question, found, asker, asker.offer)
+
+
+def _rise(one: Rise) -> Rise:
+    now, before = _texts([one.now, one.before])
+    return Rise(now=now, before=before)
 
 
 def _texts(questions: Sequence[str | Question]) -> list[str]:

@@ -91,6 +91,39 @@ def test_parts_add_up(results, nonnegative):
         assert min(result["n"].min() for result in (total, regions, cities)) >= 0
 
 
+@given(results=trees(), nonnegative=st.booleans())
+def test_whole_numbers_add_up_exactly(results, nonnegative):
+    before = consistent(results, column="n", nonnegative=nonnegative)
+    made = consistent(results, column="n", nonnegative=nonnegative, whole=True)
+    total, regions, cities = made
+    assert all(result["n"].dtype == np.int64 for result in made)
+    assert abs(total.value - before[0].value) <= 0.5 + 1e-9
+    assert regions["n"].sum() == total.value
+    for name, value in zip(regions["region"], regions["n"], strict=True):
+        assert cities["n"][cities["region"] == name].sum() == value
+    for result in made:
+        assert (result.lows["n"] <= result["n"]).all()
+        assert (result["n"] <= result.highs["n"]).all()
+        assert not nonnegative or result["n"].min() >= 0
+
+
+def test_intervals_of_raised_and_whole_values_are_those_of_unbiased_ones():
+    results = [level((), [()], [2], [1]), level(("k",), [("a",), ("b",)], [6.3, -3.2], [1, 1])]
+    unbiased = consistent(results, column="n")[1]
+    made = consistent(results, column="n", nonnegative=True, whole=True)[1]
+    assert unbiased["n"] == pytest.approx([5.9333, -3.5667], abs=1e-3)
+    assert made["n"].tolist() == [2, 0]
+    assert made.lows["n"].tolist() == [2, 0]  # 4, widened to what is shown
+    assert made.highs["n"].tolist() == [8, 0]
+    assert "rounded together" in made.notes[-1]
+
+
+def test_numbers_too_large_to_round_are_refused():
+    results = [level((), [()], [1e17], [1]), level(("k",), [("a",)], [1e17], [1])]
+    with pytest.raises(ParameterError, match="below 2\\*\\*52"):
+        consistent(results, column="n", whole=True)
+
+
 @given(results=trees(), data=st.data())
 @settings(max_examples=50)
 def test_an_unknown_cell_follows_from_the_others(results, data):

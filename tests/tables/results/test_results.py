@@ -536,3 +536,39 @@ def test_importing_results_loads_nothing_heavy():
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+class TestKeysAndValuesLeftOut:
+    def test_a_key_that_another_one_determines_stands_before_it(self):
+        result = keyed(["a", "b"], [3.0, 4.0])
+        made = result.with_key("half", of="k", mapping={"a": "x", "b": "y", "c": "x"})
+        assert (made.columns, made.keys) == (("half", "k", "n"), ("half", "k"))
+        assert made["half"].tolist() == ["x", "y"]
+        assert made["n"].tolist() == [3.0, 4.0]
+        assert made.notes[-1] == "half: added as what k determines (free post-processing)."
+        assert result.notes == ()
+
+    @pytest.mark.parametrize(
+        ("name", "of", "mapping", "words"),
+        [("half", "n", {}, "of must be one of the keys"), ("n", "k", {}, "none of the columns"),
+         ("half", "k", {"a": "x"}, "1 rows have one that it lacks")],
+    )  # fmt: skip
+    def test_a_key_that_is_not_determined_is_refused(self, name, of, mapping, words):
+        with pytest.raises(ParameterError, match=words):
+            keyed(["a", "b"]).with_key(name, of=of, mapping=mapping)
+
+    def test_values_with_wide_intervals_are_left_out(self):
+        values = [10.0, 100.0, -100.0, 0.0]
+        bars = {"lows": {"n": [v - 20 for v in values]}, "highs": {"n": [v + 30 for v in values]}}
+        result = keyed(list("abcd"), values, **bars, errors={"n": [9.0] * 4}, reliable={})
+        kept = result.withheld("n", beyond=0.3)
+        assert np.isnan(kept["n"]).tolist() == [True, False, False, True]
+        assert np.isnan(kept.errors["n"]).tolist() == [True, False, False, True]
+        assert "farther than 30% of them were left out (free" in kept.notes[-1]
+        assert kept.to_csv(errors=False).splitlines()[1] == "a,"
+        assert np.isnan(result.withheld(beyond=0.29)["n"]).all()
+
+    @pytest.mark.parametrize("beyond", [0, -1, math.nan])
+    def test_an_odd_share_is_refused(self, beyond):
+        with pytest.raises(ParameterError, match="beyond"):
+            keyed(["a"], [1.0]).withheld("n", beyond=beyond)

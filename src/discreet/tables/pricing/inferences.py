@@ -83,6 +83,8 @@ def declared_limit(
     declared = catalog.groups if of == "groups" else catalog.rows
     if of == "groups":
         declared = min((n for n in (declared, _within(bounding)) if n is not None), default=None)
+        if declared is not None and query.has_known_keys:  # nobody is in more than there are
+            declared = min(declared, math.prod(len(key.values or ()) or 1 for key in query.keys))
     if made is not None and (declared is not None or made <= FEW):
         declared = min(made, declared or made)
     return None if declared is None else Fraction(declared)

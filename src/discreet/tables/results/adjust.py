@@ -1,16 +1,19 @@
 """Free changes of a released result: looking at it again costs nothing."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from discreet._exact import Number, positive
+from discreet._words import percent
 from discreet.errors import ParameterError
 from discreet.tables.model.aggregates import SPECS, AggregateSpec
-from discreet.tables.results.columns import Array, Floats, whole
+from discreet.tables.results.columns import Array, Floats, column, python, whole
 
 if TYPE_CHECKING:
+    from discreet.tables.model.query import KeyValue
     from discreet.tables.results.result import Result
 
 FREE: Final = "(free post-processing)"
@@ -43,6 +46,56 @@ def _whole(
     values: Array, errors: Floats, lows: Floats, highs: Floats
 ) -> tuple[Array, Floats, Floats, Floats]:
     return whole(values), np.sqrt(errors**2 + 1 / 12), np.floor(lows), np.ceil(highs)
+
+
+def withheld(result: "Result", columns: Sequence[str], *, beyond: Number) -> "Result":
+    """Leave out values whose intervals are wide."""
+    share = float(positive(beyond, name="beyond"))
+    usual = [name for name in result.measures if result.values[name].dtype.kind in "if"]
+    chosen = _chosen(result, columns, usual, "withheld")
+
+    def change(
+        values: Array, errors: Floats, lows: Floats, highs: Floats
+    ) -> tuple[Array, Floats, Floats, Floats]:
+        half = np.maximum(values - lows, highs - values)
+        kept = half <= share * np.abs(values)  # not where either is unknown
+        left_out = [np.where(kept, part, np.nan) for part in (values, errors, lows, highs)]
+        return left_out[0], left_out[1], left_out[2], left_out[3]
+
+    told = percent(share, up=True)
+    note = f"values whose interval reaches farther than {told} of them were left out"
+    return _changed(result, chosen, change, note)
+
+
+def with_key(
+    result: "Result", name: str, *, of: str, mapping: "Mapping[KeyValue, KeyValue]"
+) -> "Result":
+    """Add a key that another one determines."""
+    if of not in result.keys or name in result.columns:
+        raise ParameterError(
+            f"of must be one of the keys ({', '.join(result.keys) or 'there are none'}), and name "
+            "none of the columns.",
+            parameter="of" if of not in result.keys else "name",
+        )
+    found = python(result.values[of])
+    missing = sum(item not in mapping for item in found)
+    if missing:
+        raise ParameterError(
+            f"mapping must have each value of {of!r}, and {missing} rows have one that it lacks.",
+            parameter="mapping",
+        )
+
+    def before(names: Sequence[str]) -> tuple[str, ...]:
+        at = names.index(of)
+        return (*names[:at], name, *names[at:])
+
+    return replace(
+        result,
+        columns=before(result.columns),
+        keys=before(result.keys),
+        values={**result.values, name: column([mapping[item] for item in found], name=name)},
+        notes=(*result.notes, f"{name}: added as what {of} determines {FREE}."),
+    )
 
 
 def _changed(result: "Result", chosen: Sequence[str], change: Change, note: str) -> "Result":

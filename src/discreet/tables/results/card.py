@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,6 +10,8 @@ from discreet._json import read_json
 from discreet._version import __version__
 from discreet.accounting import to_json
 from discreet.errors import ParameterError
+from discreet.ledger import Receipt
+from discreet.mechanisms import AboveThreshold
 from discreet.tables.results.adjust import FREE
 from discreet.tables.results.explain import is_seeded
 from discreet.tables.results.format import clean
@@ -17,9 +19,10 @@ from discreet.tables.results.format import clean
 if TYPE_CHECKING:
     from discreet.tables.results.result import Result
 
-__all__ = ["card", "write_card"]
+__all__ = ["card", "card_of_alerts", "write_card"]
 
 FORMAT: Final = 1
+_SHOWN: Final = 3  # of the questions of a watch, which may be thousands
 _PROOFS: Final = {
     "norm": "docs/proofs/norm_clipping.md",
     "total": "docs/proofs/whole_sums.md",
@@ -48,7 +51,7 @@ def card(result: "Result") -> dict[str, Any]:
         "question": result.question,
         "columns": list(result.columns),
         "keys": list(result.keys),
-        "released": _released(result),
+        "released": _released(result.receipt),
         "trust_model": "central",
         "privacy": {
             "unit": facts.get("unit"),
@@ -67,7 +70,7 @@ def card(result: "Result") -> dict[str, Any]:
         },
         "groups": facts.get("keys"),
         "mechanisms": [_mechanism(aggregate) for aggregate in aggregates],
-        "sampling": _SAMPLING[is_seeded(result)],
+        "sampling": _SAMPLING[is_seeded(result.receipt)],
         "confidence": result.confidence,
         "accounting": {
             "loss": read_json(to_json(result.loss)),
@@ -86,6 +89,62 @@ def card(result: "Result") -> dict[str, Any]:
     }
 
 
+def card_of_alerts(
+    mechanism: AboveThreshold,
+    questions: Sequence[str],
+    *,
+    receipt: Receipt,
+    epsilon: float,
+    unit: str,
+    neighbours: str,
+) -> dict[str, Any]:
+    """Describe a watch as JSON-ready data, without a single answer of it.
+
+    >>> from discreet.testing import temporary_tables
+    >>> with temporary_tables(epsilon=3) as T:
+    ...     watch = T.watch(["SELECT COUNT(*) FROM people"], threshold=500, epsilon=1)
+    >>> watch.card()["mechanisms"][0]["threshold"], watch.card()["privacy"]["variant"]
+    (500.0, 'Pure DP')
+    """
+    return {
+        "format": FORMAT,
+        "questions": len(questions),
+        "among_them": [" ".join(one.split()) for one in questions[:_SHOWN]],
+        "released": _released(receipt),
+        "trust_model": "central",
+        "privacy": {
+            "unit": unit,
+            "neighbours": neighbours,
+            "epsilon": epsilon,
+            "delta": 0.0,
+            "variant": "Pure DP",
+        },
+        "mechanisms": [
+            {
+                "text": "above the threshold or not, and by how much",
+                "kind": "sparse vector",
+                "noise": mechanism.noise,
+                "threshold": float(mechanism.threshold),
+                "positives": mechanism.positives,
+                "sensitivity": float(mechanism.sensitivity),
+                "monotone": mechanism.monotone,
+                "deviation": mechanism.gap_variance**0.5,
+            }
+        ],
+        "sampling": _SAMPLING[is_seeded(receipt)],
+        "accounting": {
+            "loss": read_json(to_json(receipt.loss)),
+            "method": "privacy filter of the account, for adaptively chosen releases",
+        },
+        "evidence": {
+            "account": receipt.account,
+            "entries": [_entry(entry) for entry in receipt.entries],
+            "proofs": ["docs/proofs/filters.md", "docs/proofs/sparse_vector.md"],
+        },
+        "software": {"name": "discreet", "version": __version__},
+    }
+
+
 def _mechanism(aggregate: Mapping[str, Any]) -> dict[str, Any]:
     """Describe the noise of one aggregate, in its units: of all groups, or from least to most."""
     made = {key: aggregate.get(key) for key in ("text", "kind", "noise")}
@@ -95,8 +154,8 @@ def _mechanism(aggregate: Mapping[str, Any]) -> dict[str, Any]:
     return {**made, "deviation": least if least == most else [least, most]}
 
 
-def _released(result: "Result") -> str | None:
-    time = result.receipt.entries[-1].get("time")
+def _released(receipt: Receipt) -> str | None:
+    time = receipt.entries[-1].get("time")
     return None if time is None else str(time)
 
 

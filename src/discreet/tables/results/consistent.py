@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import ParameterError
 from discreet.tables.results.adjust import FREE
-from discreet.tables.results.columns import python
+from discreet.tables.results.apportion import apportioned
+from discreet.tables.results.columns import Array, python
+from discreet.tables.results.columns import whole as rounded
 
 if TYPE_CHECKING:
     from discreet.tables.results.result import Result
@@ -20,9 +22,11 @@ __all__ = ["consistent"]
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+_MOST: Final = 2.0**52
+
 
 def consistent(
-    results: "Sequence[Result]", *, column: str, nonnegative: bool = False
+    results: "Sequence[Result]", *, column: str, nonnegative: bool = False, whole: bool = False
 ) -> "list[Result]":
     """Adjust answers from coarse to fine so that the parts of everything add up to the whole.
 
@@ -42,7 +46,13 @@ def consistent(
     its parent. Cells without a standard error are taken as unknown: they follow from the others,
     and those that do not are refused. With ``nonnegative``, values are then brought to the nearest
     table that adds up without a negative value, from the top down; that is biased, as every such
-    step, and the standard errors are not changed by it.
+    step, and the standard errors are not changed by it. With ``whole``, they are brought to whole
+    numbers that add up *exactly*, level by level: the top is rounded, and the parts of everything
+    are the nearest ones to what least squares gave, in the sense of
+    :func:`~discreet.tables.results.apportion.apportioned`. What a parent was moved
+    by is shared among its parts as least squares shares it, and each is moved by less than one
+    besides. Intervals are those of the
+    unbiased values, cut at zero and widened to whole numbers and to the value shown.
 
     >>> from discreet.tables.results.example import region_counts
     >>> total = region_counts(columns=("n",), keys=(), values={"n": [12400.0]}, facts={},
@@ -50,17 +60,25 @@ def consistent(
     >>> whole, parts = consistent([total, region_counts()], column="n")
     >>> whole.value, parts["n"].sum(), parts.errors["n"].round(1)
     (12374.1, np.float64(12374.1), array([23.8, 23.8]))
+    >>> people = consistent([total, region_counts()], column="n", nonnegative=True, whole=True)
+    >>> people[0].value, people[1]["n"]
+    (12374, array([12366,     8]))
     """
     levels = [_Level.of(result, column) for result in _checked(results, column)]
     parents = [_parents(coarse, fine) for coarse, fine in pairwise(results)]
     up = _gather(levels, parents)
     values, variances = _spread(up, parents)
-    if nonnegative:
-        values = _raised(values, variances, parents)
     told = f"{column}: adjusted so that parts add up to the whole {FREE}."
-    return [
+    made = [
         _updated(result, column, value, variance, told)
         for result, value, variance in zip(results, values, variances, strict=True)
+    ]
+    if not (nonnegative or whole):
+        return made
+    shown = _stepwise(values, variances, parents, nonnegative=nonnegative, whole=whole)
+    return [
+        _shown(result, column, value, nonnegative=nonnegative, whole=whole)
+        for result, value in zip(made, shown, strict=True)
     ]
 
 
@@ -212,16 +230,33 @@ def _no_error() -> ParameterError:
     return _refused("results must have standard errors: too many are unknown for one solution.")
 
 
-def _raised(values: list[Floats], variances: list[Floats], parents: list[Integers]) -> list[Floats]:
-    """Make values non-negative from the top down, keeping sums."""
-    made = [np.maximum(values[0], 0.0)]
+def _stepwise(
+    values: list[Floats],
+    variances: list[Floats],
+    parents: list[Integers],
+    *,
+    nonnegative: bool,
+    whole: bool,
+) -> list[Array]:
+    """Make values non-negative or whole numbers from the top down, keeping sums."""
+    if whole and max(np.abs(level).max(initial=0.0) for level in values) >= _MOST:
+        raise ParameterError(
+            "whole is for numbers below 2**52, and some are larger: doubles of that size are whole "
+            "already. Leave whole out.",
+            parameter="whole",
+        )
+    top = np.maximum(values[0], 0.0) if nonnegative else values[0]
+    made: list[Array] = [rounded(top) if whole else top]
     for own, variance, parent in zip(values[1:], variances[1:], parents, strict=True):
-        made.append(_project(own, variance, parent, made[-1]))
+        near = _project(own, variance, parent, made[-1], nonnegative=nonnegative)
+        made.append(apportioned(near, variance, parent, made[-1]) if whole else near)
     return made
 
 
-def _project(values: Floats, variances: Floats, parent: Integers, totals: Floats) -> Floats:
-    """Return the nearest non-negative values with the given sum in each family.
+def _project(
+    values: Floats, variances: Floats, parent: Integers, totals: Array, *, nonnegative: bool = True
+) -> Floats:
+    """Return the nearest values with the given sum in each family, non-negative if so asked.
 
     In squares weighted by 1 / variance the nearest point moves all by a multiple of their
     variances and cuts at zero; those that are cut are found by repeating, one more at least in
@@ -236,6 +271,8 @@ def _project(values: Floats, variances: Floats, parent: Integers, totals: Floats
         spread = _sums(parent, weights, size)
         step = (totals - sums) / np.where(spread > 0, spread, 1.0)
         made = np.where(active, values + step[parent] * weights, 0.0)
+        if not nonnegative:
+            return made
         negative = active & (made < 0)
         if not negative.any():
             break
@@ -260,4 +297,25 @@ def _updated(
         lows={**result.lows, column: lows},
         highs={**result.highs, column: highs},
         notes=(*result.notes, note),
+    )
+
+
+def _shown(
+    result: "Result", column: str, values: Array, *, nonnegative: bool, whole: bool
+) -> "Result":
+    """Show biased values, in intervals of the unbiased ones: these cover as they are said to."""
+    lows, highs = result.lows[column], result.highs[column]
+    if nonnegative:
+        lows, highs = np.maximum(lows, 0), np.maximum(highs, 0)
+    if whole:
+        lows, highs = np.floor(lows), np.ceil(highs)
+    lows, highs = np.minimum(lows, values), np.maximum(highs, values)
+    steps = [("negative values were raised to zero", nonnegative), ("rounded together", whole)]
+    told = f"{column}: {' and '.join(step for step, is_done in steps if is_done)} {FREE}."
+    return replace(
+        result,
+        values={**result.values, column: values},
+        lows={**result.lows, column: lows},
+        highs={**result.highs, column: highs},
+        notes=(*result.notes, told),
     )

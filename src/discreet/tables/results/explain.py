@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet._words import WIDTH, percent
+from discreet.ledger import Receipt
 from discreet.privacy import Guarantee, advantage, strength
 from discreet.tables.results.format import clean, is_inferred, number, price
 
@@ -50,9 +51,9 @@ def explain(result: "Result") -> str:
     return "\n\n".join(told)
 
 
-def is_seeded(result: "Result") -> bool:
+def is_seeded(receipt: Receipt) -> bool:
     """Whether the ledger has on record that noise came from a seed, which only tests may do."""
-    return any(entry.get("noise") == "seeded" for entry in result.receipt.entries)
+    return any(entry.get("noise") == "seeded" for entry in receipt.entries)
 
 
 def _wrapped(text: str) -> str:
@@ -148,7 +149,7 @@ def _noise(result: "Result") -> str:
             continue
         sentences.append(f"{_name(aggregate)}: {law}{_deviation(aggregate)}.")
     if sentences:
-        source = _SOURCES[is_seeded(result)]
+        source = _SOURCES[is_seeded(result.receipt)]
         sentences.append(
             f"It was drawn exactly, on whole numbers, from {source}; how much depends on the price "
             "and on the bounds."

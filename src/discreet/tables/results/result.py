@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from discreet._exact import Number, probability
 from discreet._exact import nonnegative as at_least_zero
-from discreet._exact import probability
 from discreet.accounting import Loss
 from discreet.errors import DataError, MissingExtra, ParameterError
 from discreet.ledger import Receipt
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+
+    from discreet.tables.model.query import KeyValue
 
 __all__ = ["Result"]
 
@@ -298,6 +300,32 @@ class Result:
         array([12340,   -18])
         """
         return adjust.rounded(self, columns)
+
+    def withheld(self, *columns: str, beyond: Number) -> "Result":
+        """Leave out values whose interval reaches farther than ``beyond`` times the value.
+
+        They become NaN, shown as `-` and empty in CSV. Free: it looks at released values only, and
+        protects nobody, since what is left out was private already; it keeps readers from building
+        on noise. Those that are left are biased upwards: do not add them up.
+
+        >>> from discreet.tables.results.example import region_counts
+        >>> region_counts().withheld("n", beyond=0.5)["n"]
+        array([12340.2,     nan])
+        """
+        return adjust.withheld(self, columns, beyond=beyond)
+
+    def with_key(self, name: str, *, of: str, mapping: "Mapping[KeyValue, KeyValue]") -> "Result":
+        """Add a key that another one determines, such as the region of a place. Free.
+
+        ``mapping`` says which, and is public: it must not come from the data. With the keys of the
+        coarser answers in it, a finer one can be made :func:`consistent` with them.
+
+        >>> from discreet.tables.results.example import region_counts
+        >>> sides = {"north": "upper half", "south": "lower half"}
+        >>> region_counts().with_key("half", of="region", mapping=sides).keys
+        ('half', 'region')
+        """
+        return adjust.with_key(self, name, of=of, mapping=mapping)
 
     def plot(self, column: str | None = None, *, axes: Any = None) -> Any:
         """Draw one column with its intervals; return matplotlib's Axes.
