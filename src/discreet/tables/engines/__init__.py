@@ -3,7 +3,12 @@
 from discreet.tables.engines.duckdb.connection import DuckDBConnection
 from discreet.tables.engines.duckdb.engine import DuckDBEngine
 from discreet.tables.engines.named import DEFAULT_ENGINE, engine_named
-from discreet.tables.engines.protocol import Connection, Engine, SamplingConnection
+from discreet.tables.engines.protocol import (
+    Connection,
+    Engine,
+    SamplingConnection,
+    StreamingConnection,
+)
 from discreet.tables.engines.sources import Sources, open_sources
 from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Groups, Norm
 from discreet.tables.model.query import Key, Query, Value
@@ -64,6 +69,7 @@ __all__ = [
     "Select",
     "Sources",
     "Statement",
+    "StreamingConnection",
     "Sums",
     "Type",
     "UnionRows",

@@ -1,11 +1,12 @@
 """One release under way: what is asked, where it runs, and which statements ran."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from discreet.noise import Source
-from discreet.tables.engines.protocol import Connection
+from discreet.tables.engines.protocol import Connection, StreamingConnection
 from discreet.tables.model.bounds import Bounding, Norm, sensitivity
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query
@@ -17,7 +18,13 @@ from discreet.tables.release.execution.group_index import Group
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["RunContext"]
+    Keep: TypeAlias = Callable[[pa.Table], pa.Table]
+
+__all__ = ["BATCH_ROWS", "RunContext"]
+
+# A megabyte or so for every column and its noise; a multiple of what noise is drawn in, so that
+# a seed gives the same answer in parts of as many rows or in one.
+BATCH_ROWS: Final = 1 << 20
 
 
 @final
@@ -44,10 +51,21 @@ class RunContext:
         """What was paid."""
         return self.prepared.price
 
-    def aggregate(self, statement: Statement) -> "pa.Table":
-        """Run a statement, and note that it ran."""
+    def aggregate(self, statement: Statement, keep: "Keep | None" = None) -> "pa.Table":
+        """Run a statement, and note that it ran.
+
+        Where a ``keep`` says what is wanted of any part of the result, the parts that it is applied
+        to may be as small as BATCH_ROWS: no more is in memory, besides what was kept before.
+        """
         self.statements.append(self.connection.sql(statement))
-        return self.connection.aggregate(statement).reveal_without_noise()
+        if keep is None:
+            return self.connection.aggregate(statement).reveal_without_noise()
+        if not isinstance(self.connection, StreamingConnection):
+            return keep(self.connection.aggregate(statement).reveal_without_noise())
+        import pyarrow as pa
+
+        with self.connection.batches(statement, rows=BATCH_ROWS) as parts:
+            return pa.concat_tables([keep(part.reveal_without_noise()) for part in parts])
 
     def sensitivity(self, bounding: Bounding | None, *, is_signed: bool = False) -> Fraction:
         """Return how far a unit moves what is bounded so; None: every row is a unit."""

@@ -1,6 +1,6 @@
 """The groups of an answer, and the engine's rows put into their order."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -66,6 +66,22 @@ class GroupIndex:
             return np.zeros(table.num_rows, dtype=np.int64)
         found = (self._indices.get(group, -1) for group in _tuples(table, keys))
         return np.fromiter(found, dtype=np.int64, count=table.num_rows)
+
+    @property
+    def keep(self) -> "Callable[[pa.Table], pa.Table] | None":
+        """What takes rows of shown groups from those of all, where groups were selected.
+
+        >>> import pyarrow as pa
+        >>> shown = GroupIndex(pa.table({"key_0": ["b"]}))
+        >>> shown.keep(pa.table({"key_0": ["a", "b"], "cell_0": [1, 2]}))["cell_0"].to_pylist()
+        [2]
+        """
+        return None if self.table is None else self._rows_of
+
+    def _rows_of(self, table: "pa.Table") -> "pa.Table":
+        import pyarrow as pa
+
+        return table.filter(pa.array(self.indices(table) >= 0))
 
     def aligned(self, table: "pa.Table") -> Integers:
         """Return the cells of the engine's rows, zeros for groups that it did not find."""
