@@ -32,7 +32,15 @@ from discreet.tables.model.scalar import (
     Literal,
     Scalar,
 )
-from discreet.tables.model.statements import Cells, Distinct, Profile, Statement, Sums, ValueGrid
+from discreet.tables.model.statements import (
+    Cells,
+    Combinations,
+    Distinct,
+    Profile,
+    Statement,
+    Sums,
+    ValueGrid,
+)
 from discreet.tables.model.types import Type
 from discreet.tables.sources.source import DataSource
 
@@ -43,6 +51,7 @@ __all__ = [
     "Cast",
     "Cells",
     "ColumnRef",
+    "Combinations",
     "Connection",
     "DEFAULT_ENGINE",
     "DataSource",

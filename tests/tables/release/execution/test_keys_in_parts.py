@@ -259,5 +259,5 @@ def test_ten_million_candidates_take_the_memory_of_the_engine_and_of_one_part(tm
     command = [sys.executable, script, "--keys", "1e7", "--memory", "250MB", "--only", "parts"]
     subprocess.run([*command, "--json", tmp_path / "found.json"], check=True, timeout=600)
     found = json.loads((tmp_path / "found.json").read_text())["parts"]
-    assert found["shown"] == 1000
+    assert 1000 <= found["shown"] < 1100  # a key of one person is shown by chance, now and then
     assert found["peak_mb"] < 250 + 300  # of which 200 are the libraries'

@@ -10,10 +10,9 @@ from discreet.tables.engines.protocol import Connection, StreamingConnection
 from discreet.tables.model.bounds import Bounding, Norm, sensitivity
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query
-from discreet.tables.model.statements import Statement
+from discreet.tables.model.statements import Combinations, Statement
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import Price
-from discreet.tables.release.execution.group_index import Group
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +36,7 @@ class RunContext:
     catalog: Catalog
     confidence: Fraction
     source: Source
-    groups: tuple[Group, ...] | None
+    groups: Combinations | None
     salt: str
     statements: list[str] = field(default_factory=list)
 
