@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -250,6 +251,21 @@ def test_two_threads_may_take_parts_at_the_same_time():
             thread.join()
     assert (len(found["all"]), len(found["few"])) == (50_040, 40)
     assert set(found["few"]["cell_0"].to_pylist()) == {60 << 20}
+
+
+def test_a_database_can_be_written_to_once_parts_are_left(tmp_path):
+    path = tmp_path / "visits.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.register("given", visits(50_000))
+        connection.execute("CREATE TABLE visits AS SELECT * FROM given")
+    with DuckDBConnection({"visits": f"{path}::visits"}) as engine:
+        with engine.batches(STATEMENT, rows=4096) as parts:
+            next(parts), next(parts)
+            with pytest.raises(duckdb.Error):
+                duckdb.connect(path)
+        with duckdb.connect(path) as connection:
+            connection.execute("CREATE TABLE other (x INTEGER)")
+        del parts
 
 
 @pytest.mark.slow

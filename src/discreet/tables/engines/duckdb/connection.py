@@ -119,8 +119,11 @@ class DuckDBConnection:
     ) -> "Iterator[Iterator[Sensitive[pa.Table]]]":
         """Run one statement, and give its result part by part; see StreamingConnection."""
         made = compile(statement, dialect=self._dialect)
-        with self._asked(made, statement.salt, lambda found: found.to_arrow_reader(rows)) as asked:
-            yield self._parts(*asked)
+        with (
+            self._asked(made, statement.salt, lambda it: it.to_arrow_reader(rows)) as (one, reader),
+            reader,
+        ):
+            yield self._parts(one, reader)
 
     def rows(self, select: Select, /) -> "Sensitive[pa.Table]":
         """Return rows as they are."""
