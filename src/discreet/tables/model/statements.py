@@ -96,8 +96,8 @@ class Combinations(Sequence[tuple[object, ...]]):
     """All combinations of a value from each of the ``lists``, of which nothing else is kept.
 
     >>> groups = Combinations(((1, 2), (False, True)))
-    >>> len(groups), groups[2], list(groups)
-    (4, (2, False), [(1, False), (1, True), (2, False), (2, True)])
+    >>> len(groups), groups[2], groups[-1:], list(groups)
+    (4, (2, False), [(2, True)], [(1, False), (1, True), (2, False), (2, True)])
     """
 
     lists: tuple[tuple[object, ...], ...]

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BATCH_ROWS", "RunContext"]
 
-# A megabyte or so for every column and its noise; a multiple of what noise is drawn in, so that
-# a seed gives the same answer in parts of as many rows or in one.
+# Eight megabytes for every column of numbers, and a few times as much for the noise on one. It is a
+# multiple of what noise is drawn in, so that a seed gives the same answer in parts or as a whole.
 BATCH_ROWS: Final = 1 << 20
 
 
@@ -53,8 +53,8 @@ class RunContext:
     def aggregate(self, statement: Statement, keep: "Keep | None" = None) -> "pa.Table":
         """Run a statement, and note that it ran.
 
-        Where a ``keep`` says what is wanted of any part of the result, the parts that it is applied
-        to may be as small as BATCH_ROWS: no more is in memory, besides what was kept before.
+        With ``keep``, which takes what is wanted from any part of the result, no more than a part
+        of BATCH_ROWS is in memory besides, if the connection can give parts.
         """
         self.statements.append(self.connection.sql(statement))
         if keep is None:
