@@ -13,7 +13,7 @@ from discreet.tables.engines import DuckDBConnection
 from discreet.tables.model.bounds import WEIGHT_STEPS, Norm
 from discreet.tables.model.query import Key, Query
 from discreet.tables.model.relation import Select
-from discreet.tables.model.statements import Cells, Sums
+from discreet.tables.model.statements import Cells, Combinations, Sums
 
 MOMENT = "1970-01-01 00:00:01.000001"
 KEY = Key(name="place", type="text", values=None)
@@ -94,3 +94,26 @@ def test_many_public_keys_take_little_memory(tmp_path):
     assert is_whole == "True"
     assert times == "1"  # in the answer, and not in what is said about it
     assert float(each) < 5  # kB
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [(("a", None, "a", "z"), (1, 2)), (("b",), (None, 7)), (("a", "b"), ())],
+    ids=["repeated", "missing", "none"],
+)
+def test_combinations_are_what_all_of_them_are(lists):
+    keys = (KEY, Key(name="part", type="int64", values=None))
+    rows = Select.of("t", unit="unit", key_0="place", key_1="part")
+    asked = replace(SUMS, query=Query(rows=rows, tables=("t",), keys=keys))
+    table = pa.table(
+        {"unit": range(6), "place": ["a", "a", "b", "b", None, "q"], "part": [1, 2, 1, None, 2, 1]}
+    )
+
+    def found(engine, groups):
+        answer = engine.aggregate(replace(asked, groups=groups)).reveal_without_noise()
+        return sorted(map(repr, answer.to_pylist()))
+
+    with DuckDBConnection({"t": table}) as engine:
+        groups = Combinations(lists)
+        assert found(engine, groups) == found(engine, tuple(groups))
+        assert (len(found(engine, groups)) > 0) == (len(groups) > 0)

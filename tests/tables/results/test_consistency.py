@@ -227,6 +227,22 @@ def test_what_is_no_hierarchy_is_refused(results, words):
         consistent(results, column="n")
 
 
+@pytest.mark.parametrize(
+    ("coarse", "fine"),
+    [
+        ([1, 2], [2, 1, 2]),
+        ([1, 2], [2.0, 1.0, 2.0]),  # whole numbers are equal however they are held
+        ([1.5, None], [None, 1.5, None]),
+        (["a", None], [None, "a", None]),
+    ],
+)
+def test_parents_are_found_by_equal_keys(coarse, fine):
+    whole = level(("k",), [(key,) for key in coarse], [10, 20], [0, 0])
+    parts = level(("k", "j"), [(key, j) for j, key in enumerate(fine)], [1, 2, 3], [1, 1, 1])
+    _, made = consistent([whole, parts], column="n")
+    assert made["n"].tolist() == [9, 10, 11]
+
+
 def test_the_column_must_be_there():
     with pytest.raises(ParameterError, match="column of numbers"):
         consistent([level((), [()], [1], [1]), level(("k",), [("a",)], [1], [1])], column="k")

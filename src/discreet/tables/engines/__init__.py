@@ -3,7 +3,12 @@
 from discreet.tables.engines.duckdb.connection import DuckDBConnection
 from discreet.tables.engines.duckdb.engine import DuckDBEngine
 from discreet.tables.engines.named import DEFAULT_ENGINE, engine_named
-from discreet.tables.engines.protocol import Connection, Engine, SamplingConnection
+from discreet.tables.engines.protocol import (
+    Connection,
+    Engine,
+    SamplingConnection,
+    StreamingConnection,
+)
 from discreet.tables.engines.sources import Sources, open_sources
 from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Groups, Norm
 from discreet.tables.model.query import Key, Query, Value
@@ -27,7 +32,15 @@ from discreet.tables.model.scalar import (
     Literal,
     Scalar,
 )
-from discreet.tables.model.statements import Cells, Distinct, Profile, Statement, Sums, ValueGrid
+from discreet.tables.model.statements import (
+    Cells,
+    Combinations,
+    Distinct,
+    Profile,
+    Statement,
+    Sums,
+    ValueGrid,
+)
 from discreet.tables.model.types import Type
 from discreet.tables.sources.source import DataSource
 
@@ -38,6 +51,7 @@ __all__ = [
     "Cast",
     "Cells",
     "ColumnRef",
+    "Combinations",
     "Connection",
     "DEFAULT_ENGINE",
     "DataSource",
@@ -64,6 +78,7 @@ __all__ = [
     "Select",
     "Sources",
     "Statement",
+    "StreamingConnection",
     "Sums",
     "Type",
     "UnionRows",

@@ -1,6 +1,6 @@
 """What an engine is: the only thing that a place where tables live has to bring along."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from discreet.ledger import TableContent
     from discreet.privacy import Sensitive
 
-__all__ = ["Connection", "Engine", "LimitedEngine", "SamplingConnection", "limited"]
+__all__ = [
+    "Connection",
+    "Engine",
+    "LimitedEngine",
+    "SamplingConnection",
+    "StreamingConnection",
+    "limited",
+]
 
 
 class Connection(Protocol):
@@ -45,6 +52,22 @@ class Connection(Protocol):
 
         An engine that nobody holds any more has to let go by itself: tables that are refreshed
         leave the one before to the questions that still run on it.
+        """
+
+
+@runtime_checkable
+class StreamingConnection(Protocol):
+    """A connection that can hand over a result in parts, for more groups than memory holds."""
+
+    def batches(
+        self, statement: Statement, /, *, rows: int
+    ) -> "AbstractContextManager[Iterator[Sensitive[pa.Table]]]":
+        """Run one statement; give the table that ``aggregate`` would return, part by part.
+
+        Each part has about ``rows`` rows, in whatever order, and all have the same columns; there
+        is at least one, which may be empty. What is held by then is let go at the end of the block,
+        whether or not all parts were taken. Errors are those of :meth:`Connection.aggregate`, on
+        entering the block and at every part.
         """
 
 

@@ -1,8 +1,11 @@
 """What an engine is asked to compute: bounded, exact integer aggregates; never raw rows."""
 
+import itertools
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, final
+from typing import Literal, final, overload
 
 from discreet.tables.model.aggregates import CELLS, CellsKind
 from discreet.tables.model.bounds import Bounding, Norm
@@ -10,6 +13,7 @@ from discreet.tables.model.query import Query
 
 __all__ = [
     "Cells",
+    "Combinations",
     "Distinct",
     "ValueGrid",
     "Profile",
@@ -87,6 +91,41 @@ class ValueGrid:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class Combinations(Sequence[tuple[object, ...]]):
+    """All combinations of a value from each of the ``lists``, of which nothing else is kept.
+
+    >>> groups = Combinations(((1, 2), (False, True)))
+    >>> len(groups), groups[2], groups[-1:], list(groups)
+    (4, (2, False), [(2, True)], [(1, False), (1, True), (2, False), (2, True)])
+    """
+
+    lists: tuple[tuple[object, ...], ...]
+
+    def __len__(self) -> int:
+        return math.prod(map(len, self.lists))
+
+    def __iter__(self) -> Iterator[tuple[object, ...]]:
+        return itertools.product(*self.lists)
+
+    @overload
+    def __getitem__(self, index: int, /) -> tuple[object, ...]: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> Sequence[tuple[object, ...]]: ...
+    def __getitem__(
+        self, index: int | slice, /
+    ) -> tuple[object, ...] | Sequence[tuple[object, ...]]:
+        places = range(len(self))[index]
+        if isinstance(places, range):
+            return [self[place] for place in places]
+        found = []
+        for values in reversed(self.lists):
+            places, place = divmod(places, len(values))
+            found.append(values[place])
+        return tuple(reversed(found))
+
+
+@final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sums:
     """Add up cells by group, each unit bounded.
@@ -101,7 +140,8 @@ class Sums:
     *before* units are bounded (see ``needed``): they take nothing off the unit's other rows.
 
     ``groups``, where given, are the only combinations of keys that count: other rows are left out
-    *before* units are bounded. There may be a million of them: take them as a table, not as text.
+    *before* units are bounded. There may be millions of them: take them as tables, not as text, and
+    :class:`Combinations` as one table for each of their lists.
     A group without rows may be missing from the result.
     ``least`` leaves out a unit's contribution to a group where its weighted number of rows is
     below it (for a Norm only). Where the first cells are ``units``, only what it adds to these is
@@ -118,7 +158,7 @@ class Sums:
     cells: tuple[Cells, ...]
     bounding: Bounding | None
     salt: str
-    groups: tuple[tuple[object, ...], ...] | None = None
+    groups: Sequence[tuple[object, ...]] | None = None
     grid: ValueGrid | None = None
     least: Fraction | None = None
 
@@ -166,7 +206,7 @@ class Distinct:
     most: int
     salt: str
     bounds: tuple[Fraction, Fraction] | None = None
-    groups: tuple[tuple[object, ...], ...] | None = None
+    groups: Sequence[tuple[object, ...]] | None = None
 
 
 @final
@@ -195,7 +235,7 @@ class Profile:
     value: int | None = None
     bounds: tuple[Fraction, Fraction] | None = None
     order: Literal[1, 2] = 1
-    groups: tuple[tuple[object, ...], ...] | None = None
+    groups: Sequence[tuple[object, ...]] | None = None
     once: bool = False
     salt: str = ""
 

@@ -100,12 +100,8 @@ class _Evaluation:
     def _table(self, values: Sequence[Array]) -> "pa.Table":
         import pyarrow as pa
 
-        shown, columns = self.released.shown, {}
-        for i, _ in enumerate(self.query.keys):
-            if shown.table is not None:
-                columns[f"key_{i}"] = shown.table.column(i)
-            else:
-                columns[f"key_{i}"] = pa.array([group[i] for group in shown.groups])
+        shown = self.released.shown
+        columns = {f"key_{i}": shown.column(i) for i, _ in enumerate(self.query.keys)}
         for i, value in enumerate(values):
             columns[f"aggregate_{i}"] = pa.array(value, from_pandas=True)
         return pa.table(columns)

@@ -1,6 +1,7 @@
 """One suite for all engines: whatever runs the statements must give these integers."""
 
 from discreet.testing.engines.additivity import Additivity
+from discreet.testing.engines.batches import Batches
 from discreet.testing.engines.cells import CellsOfValues
 from discreet.testing.engines.counts import Counts
 from discreet.testing.engines.crowds import Crowds
@@ -25,6 +26,7 @@ class EngineConformance(
     Relations,
     Crowds,
     Functions,
+    Batches,
 ):
     """Check that an engine computes what statements say, to the last integer.
 

@@ -9,6 +9,7 @@ from typing import final
 
 from discreet.errors import ParameterError
 from discreet.tables.model.query import Key
+from discreet.tables.model.statements import Combinations
 
 __all__ = ["KeyTable", "clean_key", "key_text", "listed"]
 
@@ -72,6 +73,12 @@ def listed(
     >>> listed([region], [("north",), (None,)])
     [((0,), [['north', None]])]
     """
+    if isinstance(groups, Combinations) and len(groups.lists) == len(keys):
+        columns = [
+            list(dict.fromkeys(key_text(value, key) for value in values))
+            for key, values in zip(keys, groups.lists, strict=True)
+        ]
+        return [((i,), [column]) for i, column in enumerate(columns)]
     if any(len(group) != len(keys) for group in groups):
         raise ParameterError(
             f"every group must have {len(keys)} keys, one for each column.", parameter="groups"

@@ -4,19 +4,20 @@ import shutil
 import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, final
+from typing import TYPE_CHECKING, Self, TypeVar, final
 
 from discreet._exact import whole
 from discreet.errors import DataError
 from discreet.privacy import Sensitive
 from discreet.tables.engines.compile.keys import KeyTable
 from discreet.tables.engines.compile.relations import rows_sql
+from discreet.tables.engines.compile.rows import Compiled
 from discreet.tables.engines.compile.statement import compile  # noqa: A004
 from discreet.tables.engines.compile.text import quoted, text
 from discreet.tables.engines.duckdb import sampling
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from discreet.ledger import TableContent
 
 __all__ = ["DuckDBConnection"]
+
+T = TypeVar("T")
 
 # Statistics of Parquet files leave NaN out, and the first two believe them: a filter or a clamp on
 # a column with NaN can be optimised into a wrong one. The third lifts conditions out of joins for
@@ -110,6 +113,18 @@ class DuckDBConnection:
         made = compile(statement, dialect=self._dialect)
         return Sensitive(self._run(made.text, statement.salt, made.keys))
 
+    @contextmanager
+    def batches(
+        self, statement: Statement, /, *, rows: int
+    ) -> "Iterator[Iterator[Sensitive[pa.Table]]]":
+        """Run one statement, and give its result part by part; see StreamingConnection."""
+        made = compile(statement, dialect=self._dialect)
+        with (
+            self._asked(made, statement.salt, lambda it: it.to_arrow_reader(rows)) as (one, reader),
+            reader,
+        ):
+            yield self._parts(one, reader)
+
     def rows(self, select: Select, /) -> "Sensitive[pa.Table]":
         """Return rows as they are."""
         return Sensitive(self._run(rows_sql(select, self._dialect), ""))
@@ -134,27 +149,30 @@ class DuckDBConnection:
         self.close()
 
     def _run(self, query: str, salt: str, keys: Sequence[KeyTable] = ()) -> "pa.Table":
-        tables = {one.name: _arrow(one) for one in keys}
-        with self.holding():
-            found = self._persistently(query, salt, tables)
-        # Raised out here, it has no __context__: DuckDB's own messages quote values.
-        if isinstance(found, str):
-            raise DataError(found)
-        return found
+        made = Compiled(query, tuple(keys))
+        with self._asked(made, salt, lambda found: found.to_arrow_table()) as (_, table):
+            return table
 
-    def _persistently(
-        self, query: str, salt: str, tables: "Mapping[str, pa.Table]"
-    ) -> "pa.Table | str":
-        """Return the answer, at the latest when whoever overwrites a file has finished."""
-        found = self._attempt(query, salt, tables)
-        for pause in _PAUSES:
-            # Nothing was released: reading once more costs nobody's privacy.
-            if found is not _FAILED or not any(files.has_changed() for files in self._files):
-                return found
-            time.sleep(pause)
-            self._reconnect()
-            found = self._attempt(query, salt, tables)
-        return _CHANGED if found is _FAILED else found
+    @contextmanager
+    def _asked(
+        self, made: Compiled, salt: str, take: "Callable[[duckdb.DuckDBPyRelation], T]"
+    ) -> "Iterator[tuple[duckdb.DuckDBPyConnection, T]]":
+        """Give what is taken of an answer, and the cursor that it comes from, while that is open.
+
+        At the latest it comes when whoever overwrites a file has finished.
+        """
+        with self.holding(), ExitStack() as cursors:
+            found = self._attempt(made, salt, take, cursors)
+            for pause in _PAUSES:
+                # Nothing was released: reading once more costs nobody's privacy.
+                if found is not _FAILED or not any(files.has_changed() for files in self._files):
+                    break
+                time.sleep(pause)
+                self._reconnect()
+                found = self._attempt(made, salt, take, cursors)
+            else:
+                found = _CHANGED if found is _FAILED else found
+            yield _unless_failed(found)
 
     def _reconnect(self) -> None:
         """Open the tables anew: where files may be read is settled when a connection is made."""
@@ -167,25 +185,51 @@ class DuckDBConnection:
                 self._connections.append(self._connect())
                 self._connections.pop(0).close()
 
-    def _attempt(self, query: str, salt: str, keys: "Mapping[str, pa.Table]") -> "pa.Table | str":
+    def _attempt(
+        self,
+        made: Compiled,
+        salt: str,
+        take: "Callable[[duckdb.DuckDBPyRelation], T]",
+        cursors: ExitStack,
+    ) -> "tuple[duckdb.DuckDBPyConnection, T] | str":
         """Return the answer, or what to say instead."""
-        import duckdb
-        import pyarrow as pa
-
         with self._lock:
             if not self._connections:
                 return _CLOSED
             cursor = self._connections[0].cursor()
-        try:
+        cursors.callback(cursor.close)
+        tables = self._frames | {one.name: _arrow(one) for one in made.keys}
+
+        def work() -> "tuple[duckdb.DuckDBPyConnection, T]":
             # Names that are registered are this cursor's alone: no other question sees them.
-            for name, frame in {**self._frames, **keys}.items():
+            for name, frame in tables.items():
                 cursor.register(name, frame)
+            (parsed,) = cursor.extract_statements(made.text)
+            parameters = {"salt": salt} if "salt" in parsed.named_parameters else None
+            return cursor, take(cursor.sql(made.text, params=parameters))
 
-            def work() -> "pa.Table":
-                (parsed,) = cursor.extract_statements(query)
-                parameters = {"salt": salt} if "salt" in parsed.named_parameters else None
-                return cursor.sql(query, params=parameters).to_arrow_table()
+        return self._guarded(cursor, work)
 
+    def _parts(
+        self, cursor: "duckdb.DuckDBPyConnection", reader: "pa.RecordBatchReader"
+    ) -> "Iterator[Sensitive[pa.Table]]":
+        import pyarrow as pa
+
+        # Groups come out once the last row went in: no file is read from here on, and what fails
+        # would fail again.
+        yield Sensitive(reader.schema.empty_table())
+        while True:
+            found = _unless_failed(self._guarded(cursor, partial(next, reader, None)))
+            if found is None:
+                return
+            yield Sensitive(pa.Table.from_batches([found]))
+
+    def _guarded(self, cursor: "duckdb.DuckDBPyConnection", work: Callable[[], T]) -> T | str:
+        """Return what ``work`` does in time, or what to say instead."""
+        import duckdb
+        import pyarrow as pa
+
+        try:
             return run(work, stop=cursor.interrupt, done=cursor.query_progress)
         except TimeoutError:
             return _LATE
@@ -194,8 +238,13 @@ class DuckDBConnection:
         except (duckdb.Error, pa.ArrowException, OSError) as error:  # Arrow reads some files
             # A full disk, a quota, a folder that went: whatever it is, it names what was spilled.
             return _FULL if str(self._folder.path) in str(error) else _FAILED
-        finally:
-            cursor.close()
+
+
+def _unless_failed(found: T | str) -> T:
+    # Raised out here, it has no __context__: DuckDB's own messages quote values.
+    if isinstance(found, str):
+        raise DataError(found)
+    return found
 
 
 def _arrow(keys: KeyTable) -> "pa.Table":

@@ -93,12 +93,12 @@ def draw_ranked(limits: Limits, shown: GroupIndex) -> dict[int, Ranked]:
         is_whole = context.query.values[value].is_whole
         grid = value_grid(value, limits.bounds[value], is_whole=is_whole)
         if value not in tables:
-            tables[value] = _placed(limits, grid)
+            tables[value] = _placed(limits, grid, shown)
         found[i] = _ranked(limits, aggregate, grid, tables[value], shown)
     return found
 
 
-def _placed(limits: Limits, grid: ValueGrid) -> "pa.Table":
+def _placed(limits: Limits, grid: ValueGrid, shown: GroupIndex) -> "pa.Table":
     context = limits.context
     return context.aggregate(
         Sums(
@@ -108,7 +108,8 @@ def _placed(limits: Limits, grid: ValueGrid) -> "pa.Table":
             salt=context.salt,
             groups=context.groups,
             grid=grid,
-        )
+        ),
+        shown.keep,
     )
 
 

@@ -1,6 +1,5 @@
 """One run of a priced question, from its limits to everything that leaves the data."""
 
-import itertools
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from fractions import Fraction
@@ -15,9 +14,10 @@ from discreet.tables.engines.protocol import Connection
 from discreet.tables.model.bounds import Bounding
 from discreet.tables.model.catalog import Catalog
 from discreet.tables.model.query import Query
+from discreet.tables.model.statements import Combinations
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.release.execution.context import RunContext
-from discreet.tables.release.execution.group_index import Group, GroupIndex
+from discreet.tables.release.execution.group_index import GroupIndex
 from discreet.tables.release.execution.limits import choose_limits
 from discreet.tables.release.execution.quantiles import Ranked, draw_ranked
 from discreet.tables.release.execution.sums import (
@@ -59,7 +59,7 @@ class Released:
     clamps: dict[int, ChosenBounds | None] = field(default_factory=dict)
 
 
-def known_groups(query: Query) -> tuple[Group, ...] | None:
+def known_groups(query: Query) -> Combinations | None:
     """Return all combinations of public keys, None where some are secret.
 
     >>> from discreet.tables.model.query import Key
@@ -68,12 +68,12 @@ def known_groups(query: Query) -> tuple[Group, ...] | None:
     ...         values=(False, True)))
     >>> rows = Select.of("t", unit="id", key_0="a", key_1="b")
     >>> known_groups(Query(rows=rows, tables=("t",), keys=keys))
-    ((1, False), (1, True), (2, False), (2, True))
+    Combinations(lists=((1, 2), (False, True)))
     """
     if not query.has_known_keys:
         return None
-    listed = ([_canonical(v, key.type) for v in key.values or ()] for key in query.keys)
-    return tuple(itertools.product(*listed))
+    listed = (tuple(_canonical(v, key.type) for v in key.values or ()) for key in query.keys)
+    return Combinations(tuple(listed))
 
 
 def _canonical(value: object, type_: str) -> object:
@@ -95,17 +95,18 @@ def run(
 ) -> Released:
     """Compute and add noise. Only call it once the price is paid."""
     query, layout = prepared.query, prepared.layout
+    groups = known_groups(query)
     context = RunContext(
         prepared=prepared,
         connection=connection,
         catalog=catalog,
         confidence=confidence,
         source=source,
-        groups=known_groups(query) if query.keys else None,
+        groups=groups if query.keys else None,
         salt=token_hex(16),  # fresh, and never shown: who is dropped must not be chosen
     )
     limits = choose_limits(context)
-    known = Selection(shown=GroupIndex(context.groups or ((),))) if query.has_known_keys else None
+    known = None if groups is None else Selection(shown=GroupIndex(groups))
     added = add_up(limits, known)
     shown = added.selection.shown
     return Released(

@@ -13,7 +13,7 @@ from discreet.tables.algorithms.key_threshold import default_least, threshold
 from discreet.tables.algorithms.noise import in_rows
 from discreet.tables.algorithms.propagation import Noisy
 from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Groups, Norm
-from discreet.tables.model.statements import Cells, Distinct, Sums
+from discreet.tables.model.statements import Cells, Distinct, Statement, Sums
 from discreet.tables.pricing.cell_layout import Family
 from discreet.tables.release.execution.context import RunContext
 from discreet.tables.release.execution.group_index import GroupIndex, cells_of
@@ -62,21 +62,19 @@ def add_up(limits: Limits, known: Selection | None) -> Added:
         if not cells:
             continue
         first = cells[0].own or bound
-        table = context.aggregate(
-            Sums(
-                query=context.query,
-                cells=cells,
-                bounding=bound,
-                salt=context.salt,
-                groups=context.groups,
-                least=_least(first) if known is None else None,
-            )
+        statement = Sums(
+            query=context.query,
+            cells=cells,
+            bounding=bound,
+            salt=context.salt,
+            groups=context.groups,
+            least=_least(first) if known is None else None,
         )
         if known is None:
-            known, counted, steps = _selected(context, table, first)
+            known, counted, steps = _selected(context, statement, first)
             found += [counted, *_noisy(context, cells[1:], steps[:, 1:], bound)]
         else:
-            found += _noisy(context, cells, known.shown.aligned(table), bound)
+            found += _noisy(context, cells, _aligned(context, statement, known.shown), bound)
     assert known is not None
     split = len(units)
     return Added(selection=known, families=tuple(found[split:]), units=found[0] if units else None)
@@ -97,7 +95,7 @@ def count_distinct(limits: Limits, value: int, shown: GroupIndex) -> Noisy:
     statement = Distinct(
         query=context.query, value=value, most=most, salt=context.salt, groups=context.groups
     )
-    steps = shown.aligned(context.aggregate(statement)) * WEIGHT_STEPS
+    steps = _aligned(context, statement, shown) * WEIGHT_STEPS
     reach = context.sensitivity(Norm(limit=most, order=1))
     return _noised(context, Cells(kind="rows"), steps, reach)
 
@@ -117,18 +115,29 @@ def add_up_distinct(limits: Limits, value: int, shown: GroupIndex) -> Noisy:
         groups=context.groups,
     )  # fmt: skip
     cells = Cells(kind="sum", values=(value,), bounds=(bounds,))
-    steps = shown.aligned(context.aggregate(statement))
+    steps = _aligned(context, statement, shown)
     reach = context.sensitivity(Norm(limit=most, order=1), is_signed=cells.is_signed)
     return _noised(context, cells, steps, reach)
 
 
+def _aligned(context: RunContext, statement: Statement, shown: GroupIndex) -> Integers:
+    return shown.aligned(context.aggregate(statement, shown.keep))
+
+
 def _selected(
-    context: RunContext, table: "pa.Table", bounding: Bounding | None
+    context: RunContext, statement: Sums, bounding: Bounding | None
 ) -> tuple[Selection, Noisy, Integers]:
-    """Show the keys whose noisy first cell reaches a threshold, sorted; see key_threshold."""
+    """Show the keys whose noisy first cell reaches a threshold, sorted; see key_threshold.
+
+    Claim: the law of what is shown is the same whatever parts the keys come in, and in whatever
+    order: only those that are shown stay in memory.
+
+    Why: the noise of every key is drawn for it alone, and decides for it alone, so given the counts
+    all keys are independent. Which part a key came in is forgotten by sorting.
+    """
     import pyarrow as pa
 
-    keys = [name for name in table.column_names if name.startswith("key_")]
+    keys = [f"key_{i}" for i in range(len(context.query.keys))]
     noise, reach = context.price.noise, context.sensitivity(bounding)
     least = threshold(
         noise,
@@ -139,14 +148,16 @@ def _selected(
         neighbours=context.catalog.neighbours,
         group_size=context.catalog.unit.size,
     )
-    counts = table.column(len(keys)).to_numpy().astype(np.int64)
-    noisy = noise.add(counts, sensitivity=reach, source=context.source)
-    is_shown = noisy >= math.ceil(least * WEIGHT_STEPS)
-    kept = table.filter(pa.array(is_shown)).append_column(
-        "noisy", pa.array(noisy[is_shown], type=pa.int64())
-    )
+
+    def keep(part: "pa.Table") -> "pa.Table":
+        counts = part["cell_0"].to_numpy().astype(np.int64, copy=False)
+        noisy = noise.add(counts, sensitivity=reach, source=context.source)
+        is_shown = noisy >= math.ceil(least * WEIGHT_STEPS)
+        kept = part.filter(pa.array(is_shown))
+        return kept.append_column("noisy", pa.array(noisy[is_shown], type=pa.int64()))
+
     # In an order of their own: that of the engine would tell who came first.
-    kept = kept.sort_by([(key, "ascending") for key in keys])
+    kept = context.aggregate(statement, keep).sort_by([(key, "ascending") for key in keys])
     counted = Noisy(
         cells=Cells(kind="rows"),
         noisy=in_rows(kept["noisy"].to_numpy())[:, None],
