@@ -6,15 +6,16 @@ python benchmarks/many_groups.py [--listed 1e6] [--leaves 1e7]
 import argparse
 import resource
 import tempfile
+from importlib import import_module
 from pathlib import Path
 from time import process_time
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from discreet.privacy import Guarantee
 from discreet.tables import Result, consistent, protect
-from discreet.tables.release import answer
 from discreet.tables.results.example import region_counts
 
 REGIONS, PARTS = 50, 100
@@ -29,6 +30,7 @@ def listed(groups: int) -> None:
     """Ask for all combinations of three lists; say how long the release took, and all of it."""
     dice, sizes = np.random.default_rng(0), {"x": 100, "y": 100, "z": max(1, groups // 10_000)}
     people = {name: dice.integers(0, size, 300_000) for name, size in sizes.items()}
+    answer: Any = import_module("discreet.tables.release.answer")  # its run is timed
     spent, run = [], answer.run
 
     def timed(*given, **named):  # type: ignore[no-untyped-def]

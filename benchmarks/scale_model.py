@@ -259,7 +259,7 @@ def heavy(rows: int) -> dict[str, float]:
     """Let one person have a tenth of the rows; return what becomes of them, and of a join."""
     connection, people = duckdb.connect(), rows // 20
     generate(connection, rows, Model(rows, Classes.even(people), Classes.even(10**6), 1, 1), seed=1)
-    found = {}
+    found: dict[str, float] = {}
     for name, person in (("usual", "person"), ("heavy", f"IF(block < {TASKS / 10}, -1, person)")):
         table = connection.sql(f"SELECT {person} AS person, item, x FROM visits").to_arrow_table()
         own = int(np.sum(table["person"].to_numpy() == -1))

@@ -13,6 +13,7 @@ the same budget gives when only the finest table is asked and added up: the flat
 import argparse
 import csv
 import gzip
+import math
 import os
 import warnings
 from collections.abc import Sequence
@@ -143,7 +144,7 @@ def best_shares(sizes: Sequence[int], *, steps: int = 40) -> tuple[float, ...]:
 
     def badness(shares: tuple[float, ...]) -> float:
         found = after_least_squares([2 / share**2 for share in shares], sizes)
-        return sum((one / other) ** 0.5 for one, other in zip(found, flat, strict=True))
+        return sum(math.sqrt(one / other) for one, other in zip(found, flat, strict=True))
 
     upper = product(range(1, steps), repeat=len(sizes) - 1)
     tried = ((*some, steps - sum(some)) for some in upper if sum(some) < steps)
@@ -219,7 +220,7 @@ def compared(country: Country, *, epsilon: float, shares: Sequence[float], runs:
             ours = mean_errors([result["n"] for result in made], exact)
             theirs = mean_errors(flat(tables, country, epsilon=epsilon), exact)
             errors.append([ours, theirs])
-    return np.mean(errors, axis=0)
+    return np.asarray(np.mean(errors, axis=0))
 
 
 def by_size(country: Country, made: Sequence[Result]) -> list[tuple[str, int, float, float, float]]:
@@ -271,8 +272,8 @@ def report(
     print("Standard errors, known before anybody is counted; 'flat' asks for the last")
     print("table alone, for the whole budget, and adds it up.\n")
     print(f"{'':19}{'cells':>8}{'share':>8}{'as asked':>10}{'adding up':>11}{'flat':>8}")
-    for row in zip(LEVELS, sizes, shares, alone, together, summed_up, strict=True):
-        print("{:19}{:8,}{:8.1%}{:10.1f}{:11.1f}{:8.1f}".format(*row))
+    for line in zip(LEVELS, sizes, shares, alone, together, summed_up, strict=True):
+        print("{:19}{:8,}{:8.1%}{:10.1f}{:11.1f}{:8.1f}".format(*line))
     print("\nThe shares make the sum of these errors, each relative to the flat one, least.")
 
     print(f"\nTHE NUMBERS       {nation.value:,} people, in {len(regions)} regions\n")

@@ -110,7 +110,8 @@ def flights(folder: Path) -> Log:
 
 def monday_of(days: np.ndarray) -> np.ndarray:
     """Return the Monday before each day."""
-    return days - ((days.astype(np.int64) + 3) % 7).astype("timedelta64[D]")
+    since: np.ndarray = (days.astype(np.int64) + 3) % 7
+    return np.asarray(days - since.astype("timedelta64[D]"))
 
 
 def protected(log: Log, folder: str, *, epsilon: float) -> Protected:

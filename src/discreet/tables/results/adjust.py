@@ -68,7 +68,7 @@ def withheld(result: "Result", columns: Sequence[str], *, beyond: Number) -> "Re
 
 
 def with_key(
-    result: "Result", name: str, *, of: str, mapping: "Mapping[KeyValue, KeyValue]"
+    result: "Result", name: str, *, of: str, mapping: "Mapping[Any, KeyValue]"
 ) -> "Result":
     """Add a key that another one determines."""
     if of not in result.keys or name in result.columns:

@@ -314,7 +314,7 @@ class Result:
         """
         return adjust.withheld(self, columns, beyond=beyond)
 
-    def with_key(self, name: str, *, of: str, mapping: "Mapping[KeyValue, KeyValue]") -> "Result":
+    def with_key(self, name: str, *, of: str, mapping: "Mapping[Any, KeyValue]") -> "Result":
         """Add a key that another one determines, such as the region of a place. Free.
 
         ``mapping`` says which, and is public: it must not come from the data. With the keys of the
