@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, final
 
 from discreet.tables.engines.compile.column_types import Tables
+from discreet.tables.engines.compile.text import number
 from discreet.tables.model.scalar import Function, Scalar
 from discreet.tables.model.types import Type
 
@@ -23,6 +24,10 @@ class Hashed(NamedTuple):
     type: str
 
 
+def _ratio(value: str, by: float) -> str:
+    return f"{value} / {number(by)}"
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
@@ -36,6 +41,12 @@ class Dialect:
     ``tables`` are those that are written about. Whatever else differs is left to rewriting the
     finished text.
 
+    ``is_nan`` is the template of a test, and ``same`` that of a comparison for which NULL is NULL:
+    joins on it must not compare all with all. ``ratio`` writes a value divided by a positive
+    number, where quotients below 2**-400 in size may be 0, and ``half`` is the template of a half,
+    which may be 0 for values below 1. ``has_qualify`` says whether window functions can be
+    conditions.
+
     >>> from discreet.tables.engines.duckdb.dialect import DUCKDB
     >>> DUCKDB.lowest("x", 3), DUCKDB.types["text"]
     ('MIN(x, 3)[3]', 'VARCHAR')
@@ -47,4 +58,9 @@ class Dialect:
     hash: Callable[[Sequence[Hashed]], str]
     lowest: Callable[[str, int], str]
     cast: Callable[[str, str, Type, bool], str]
+    is_nan: str = "ISNAN({0})"
+    same: str = "{0} IS NOT DISTINCT FROM {1}"
+    ratio: Callable[[str, float], str] = _ratio
+    half: str = "{0} * 0.5e0"
+    has_qualify: bool = True
     tables: Tables = field(default_factory=dict)

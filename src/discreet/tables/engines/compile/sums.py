@@ -28,11 +28,11 @@ def sums(statement: Sums, dialect: Dialect) -> Compiled:
     _check(statement)
     query, grid = statement.query, statement.grid
     needed = statement.needed
-    made = sheet(statement.cells, in_doubles=not query.unit_is_row, present=needed)
+    made = sheet(statement.cells, dialect, in_doubles=not query.unit_is_row, present=needed)
     extra = dict(made.shares)
     conditions = [f"value_{index} IS NOT NULL" for index in needed]
     if grid is not None:
-        extra[place_on(grid)] = "place"
+        extra[place_on(grid, dialect)] = "place"
     chain = start(query, statement.groups, dialect, conditions=conditions, extra=extra)
     if made.halves:
         named = [f"{expression} AS {name}" for expression, name in made.halves.items()]
