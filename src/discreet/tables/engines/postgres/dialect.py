@@ -19,7 +19,7 @@ _FUNCTIONS: Final[dict[Function, Template]] = {
     **texts.FUNCTIONS,
     **moments.FUNCTIONS,
     "same": f"({_SAME})",
-    "parse_double": bound(PARSE),
+    "parse_double": bound(PARSE.replace("{0}", "CAST({0} AS text)")),
     "parse_time": parse_time,
     "replace_matches": patterns.replacing,
 }
