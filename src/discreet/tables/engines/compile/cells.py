@@ -124,7 +124,9 @@ def _cells(cells: Cells, made: Sheet) -> list[str]:
     elif cells.kind in ("rows", "present"):
         found = [full]
     elif cells.kind in ("sum", "total"):
-        found = [_total(signed_steps(names[0], cells.bounds[0], cells.kind, made.dialect), names, made)]
+        found = [
+            _total(signed_steps(names[0], cells.bounds[0], cells.kind, made.dialect), names, made)
+        ]
     elif cells.kind == "linear":
         high = _total(f"FLOOR({_part(names[0], cells.bounds[0], made.dialect)})", [names[0]], made)
         found = [f"{full} - {high}", high]

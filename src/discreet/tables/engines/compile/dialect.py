@@ -44,8 +44,9 @@ class Dialect:
     ``is_nan`` is the template of a test, and ``same`` that of a comparison for which NULL is NULL:
     joins on it must not compare all with all. ``ratio`` writes a value divided by a positive
     number, where quotients below 2**-400 in size may be 0, and ``half`` is the template of a half,
-    which may be 0 for values below 1. ``has_qualify`` says whether window functions can be
-    conditions.
+    which may be 0 for values below 1. ``same_present`` does for ``same`` where the second argument
+    is not NULL. ``has_qualify`` says whether window functions can be conditions, and
+    ``norms_by_window`` whether one over a unit's groups is faster than grouping and joining again.
 
     >>> from discreet.tables.engines.duckdb.dialect import DUCKDB
     >>> DUCKDB.lowest("x", 3), DUCKDB.types["text"]
@@ -62,5 +63,7 @@ class Dialect:
     same: str = "{0} IS NOT DISTINCT FROM {1}"
     ratio: Callable[[str, float], str] = _ratio
     half: str = "{0} * 0.5e0"
+    same_present: str = "{0} IS NOT DISTINCT FROM {1}"
     has_qualify: bool = True
+    norms_by_window: bool = False
     tables: Tables = field(default_factory=dict)

@@ -43,12 +43,13 @@ def sums(statement: Sums, dialect: Dialect) -> Compiled:
         _contributions(chain, made, by)
         cells = [_narrow(f"COALESCE({cell}, 0)") for cell in made.cells]
         return chain.answer(cells, chain.last, is_grouped=False)
-    _contributions(chain, made, ["unit", *by])
+    is_by_window = dialect.norms_by_window and not isinstance(statement.bounding, Groups)
+    _contributions(chain, made, ["unit", *by], is_read_once=is_by_window)
     weights = _weights(statement, made, dialect)
     if isinstance(statement.bounding, Groups):
         _keep_groups(chain, statement, by, dialect)
     else:
-        _weigh_by_norm(chain, weights, by)
+        _weigh_by_norm(chain, weights, by, is_by_window=is_by_window)
     each = [one for one in weights for _ in range(one.cells)]
     cells = [one.weighted(cell) for one, cell in zip(each, made.cells, strict=True)]
     rest, having = _left_out(statement, weights[0], chain.last)
@@ -87,12 +88,12 @@ def _check(statement: Sums) -> None:
         )
 
 
-def _contributions(chain: Chain, made: Sheet, by: list[str]) -> None:
+def _contributions(chain: Chain, made: Sheet, by: list[str], *, is_read_once: bool = False) -> None:
     """Add up the rows of each unit in each group."""
     named = [f"{aggregate} AS {name}" for aggregate, name in made.sums.items()]
     grouped = f"\nGROUP BY {column_list(by)}" if by else ""
     text = f"SELECT {column_list([*by, 'COUNT(*) AS row_count', *named])}"
-    is_read_twice = "unit" in by and len(by) > 1
+    is_read_twice = "unit" in by and len(by) > 1 and not is_read_once
     chain.add("contributions", f"{text}\nFROM {chain.last}{grouped}", keep=is_read_twice)
 
 
@@ -180,7 +181,9 @@ def _weights(statement: Sums, made: Sheet, dialect: Dialect) -> list[_Weight]:
     return found
 
 
-def _weigh_by_norm(chain: Chain, weights: list[_Weight], by: list[str]) -> None:
+def _weigh_by_norm(
+    chain: Chain, weights: list[_Weight], by: list[str], *, is_by_window: bool
+) -> None:
     """Give each unit its weights."""
     each = {one.name: one for one in weights}
     if not by:
@@ -188,13 +191,18 @@ def _weigh_by_norm(chain: Chain, weights: list[_Weight], by: list[str]) -> None:
         found = [f"{w.of(w.size, 'row_count', order=1)} AS {name}" for name, w in each.items()]
         chain.add("weighted", f"SELECT *, {column_list(found)}\nFROM contributions")
         return
-    norms = [f"{one.norm} AS norm_of_{name}" for name, one in each.items()]
+    over = " OVER (PARTITION BY unit)" if is_by_window else ""
+    norms = [f"{one.norm}{over} AS norm_of_{name}" for name, one in each.items()]
     if any(one.one > 1 for one in weights):
-        norms.append("SUM(CAST(row_count AS DOUBLE)) AS unit_rows")
+        norms.append(f"SUM(CAST(row_count AS DOUBLE)){over} AS unit_rows")
     found = [
         f"{one.of(f'norm_of_{name}', 'unit_rows', order=one.order)} AS {name}"
         for name, one in each.items()
     ]
+    if is_by_window:
+        chain.add("norms", f"SELECT *, {column_list(norms)}\nFROM contributions")
+        chain.add("weighted", f"SELECT *, {column_list(found)}\nFROM norms")
+        return
     chain.add("norms", f"SELECT unit, {column_list(norms)}\nFROM contributions\nGROUP BY unit")
     chain.add("weights", f"SELECT unit, {column_list(found)}\nFROM norms")
     # An inner join: a unit that for whatever reason has no weight is lost, never unbounded.

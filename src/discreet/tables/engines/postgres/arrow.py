@@ -51,9 +51,7 @@ def as_batch(cursor: "psycopg.Cursor[Any]", rows: Sequence[Sequence[Any]]) -> "p
 
     described = cursor.description or []
     columns = list(zip(*rows, strict=True)) or [()] * len(described)
-    arrays = [
-        _array(one.type_code, values) for one, values in zip(described, columns, strict=True)
-    ]
+    arrays = [_array(one.type_code, values) for one, values in zip(described, columns, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, names=[one.name for one in described])
 
 

@@ -44,5 +44,7 @@ POSTGRES: Final = Dialect(
     same=_SAME,
     ratio=numbers.ratio,
     half=numbers.half,
+    same_present="{0} = {1}",
     has_qualify=False,
+    norms_by_window=True,
 )

@@ -46,9 +46,7 @@ def words(text: str) -> str:
     return _TOKENS.sub(_word, text)
 
 
-def finished(
-    text: str, tables: Mapping[str, str], keys: Sequence[KeyTable], salt: str
-) -> Finished:
+def finished(text: str, tables: Mapping[str, str], keys: Sequence[KeyTable], salt: str) -> Finished:
     """Return a statement over these tables (SELECTs by name) as it is sent.
 
     >>> finished('SELECT "a" FROM "t"', {"t": "SELECT a FROM s.t"}, (), "").text
@@ -67,7 +65,7 @@ def finished(
             name = f"keys_{number}_{place}"
             parameters[name] = list(values)
             arrays.append(f"\x00{name}\x00")
-        names = ", ".join(f"{name} COLLATE \"C\" AS {name}" for name, _ in columns)
+        names = ", ".join(f'{name} COLLATE "C" AS {name}' for name, _ in columns)
         shown = ", ".join([*(name for name, _ in columns), "place"])
         listed = f"unnest({', '.join(arrays)}) WITH ORDINALITY AS k({shown})"
         steps.append(f"{quoted(table.name)} AS (SELECT place - 1 AS {code}, {names} FROM {listed})")

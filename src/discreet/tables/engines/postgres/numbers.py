@@ -116,7 +116,9 @@ def _round(nodes: Sequence[Scalar], texts: Sequence[str]) -> str:
     sign, back = ("*", "/") if digits > 0 else ("/", "*")
     whole = _ROUND.format(f"({{0}} {sign} {number(by)})")
     # Outside, nothing is left to round, or nothing of it.
-    inner = f"abs({{0}}) < {number(1e307 / by)}" if digits > 0 else f"abs({{0}}) BETWEEN 1e0 AND 1e307"
+    inner = (
+        f"abs({{0}}) < {number(1e307 / by)}" if digits > 0 else f"abs({{0}}) BETWEEN 1e0 AND 1e307"
+    )
     outer = "{0}" if digits > 0 else f"CASE WHEN abs({{0}}) < 1e0 THEN {{0}} * 0e0 ELSE {{0}} END"
     pattern = f"CASE WHEN {inner} THEN ({whole}) {back} {number(by)} ELSE {outer} END"
     return once(pattern, nodes[:1], texts[:1])

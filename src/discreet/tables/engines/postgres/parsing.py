@@ -58,6 +58,8 @@ def parse_time(nodes: Sequence[Scalar], texts: Sequence[str]) -> str:
         number = f"CAST(rpad(m.p[{where['f']}], 6, '0') AS integer)"
         clock += f" + {number} * INTERVAL '1 microsecond'"
     made = f"CASE WHEN {' AND '.join(fits)} THEN {made_moment(year, month, day, clock)} END"
-    whole = f"(SELECT {made} FROM (SELECT regexp_match(?, {text(f'^{pattern}$')}) AS p OFFSET 0) AS m)"
+    whole = (
+        f"(SELECT {made} FROM (SELECT regexp_match(?, {text(f'^{pattern}$')}) AS p OFFSET 0) AS m)"
+    )
     template = whole.replace("{", "{{").replace("}", "}}").replace("(?,", "({0},")
     return once(f"CASE WHEN length({{0}}) <= 200 THEN {template} END", nodes[:1], texts[:1])

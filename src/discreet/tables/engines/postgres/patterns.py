@@ -64,7 +64,9 @@ def _inside(written: str, *, folds: bool) -> str | None:
                 return None
             found += part.lower() + part.upper()
             found += "".join(
-                signs[2] for one, signs in _FOLDED.items() if part[0].lower() <= one <= part[2].lower()
+                signs[2]
+                for one, signs in _FOLDED.items()
+                if part[0].lower() <= one <= part[2].lower()
             )
             continue
         if not is_range and (sign in "[]^\\-" or not sign.isprintable()):
@@ -201,6 +203,8 @@ def replacing(nodes: Sequence[Scalar], texts: Sequence[str]) -> str:
     longest = f"length({{0}}) * {1 + new.count(chr(92))} + {times} * {len(new)}"
     # What \\0 is to RE2, \\& is to PostgreSQL.
     put = re.sub(r"\\(.)", lambda m: "\\&" if m[1] == "0" else m[0], new)
-    made = f"regexp_replace(?, {text(pattern)}, {text(put)}{', ' + text('g') if 'g' in flags else ''})"
+    made = (
+        f"regexp_replace(?, {text(pattern)}, {text(put)}{', ' + text('g') if 'g' in flags else ''})"
+    )
     made = made.replace("{", "{{").replace("}", "}}").replace("(?,", "({0},", 1)
     return once(f"CASE WHEN {longest} <= {LONGEST_TEXT} THEN {made} END", nodes[:1], texts[:1])

@@ -20,7 +20,11 @@ OTHER: Final = "OTHER"
 
 
 def declared(
-    column: str, type_: str, kind: str, modifier: int, is_builtin: bool  # noqa: FBT001
+    column: str,
+    type_: str,
+    kind: str,
+    modifier: int,
+    is_builtin: bool,  # noqa: FBT001
 ) -> tuple[str, str]:
     """Return the name of a column's type, and the expression that reads it.
 
