@@ -1,5 +1,6 @@
 """PostgreSQL's words. Guards stand where PostgreSQL would raise an error, and only there."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from discreet.tables.engines.compile.dialect import Dialect, Template
@@ -8,17 +9,28 @@ from discreet.tables.engines.postgres import moments, numbers, patterns, texts
 from discreet.tables.engines.postgres.casts import PARSE, TYPES, cast
 from discreet.tables.engines.postgres.bound import bound
 from discreet.tables.engines.postgres.parsing import parse_time
-from discreet.tables.model.scalar import Function
+from discreet.tables.model.scalar import ColumnRef, Function, Scalar
 
 __all__ = ["POSTGRES"]
 
 # Arrays are equal where both have NULL, and unlike IS NOT DISTINCT FROM a join can look them up.
 _SAME: Final = "ARRAY[{0}] = ARRAY[{1}]"
+
+
+def _same(nodes: Sequence[Scalar], texts: Sequence[str]) -> str:
+    one, other = texts
+    if not all(isinstance(node, ColumnRef) for node in nodes):
+        return f"({one} IS NOT DISTINCT FROM {other})"
+    # Each is converted to the type that both have in common, and the other is left out again.
+    typed = [f"CASE WHEN TRUE THEN {x} ELSE {y} END" for x, y in ((one, other), (other, one))]
+    return f"({_SAME.format(*typed)})"
+
+
 _FUNCTIONS: Final[dict[Function, Template]] = {
     **numbers.FUNCTIONS,
     **texts.FUNCTIONS,
     **moments.FUNCTIONS,
-    "same": f"({_SAME})",
+    "same": _same,
     "parse_double": bound(PARSE.replace("{0}", "CAST({0} AS text)")),
     "parse_time": parse_time,
     "replace_matches": patterns.replacing,
