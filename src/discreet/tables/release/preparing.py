@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from discreet.accounting import Loss
+from discreet.tables.engines.lacking import refuse_lacking
 from discreet.tables.engines.progress import time_limit
 from discreet.tables.model.composite import Composite
 from discreet.tables.model.query import Query
@@ -26,6 +27,7 @@ def prepared_for(
         return asker.account.quote(loss, periods=offer.periods).share
 
     def priced(query: Query, offered: Offer) -> Prepared:
+        refuse_lacking(query, asker.connection)
         return prepare(
             question, query, offer=offered, catalog=asker.catalog,
             guarantee=asker.account.guarantee, cost=cost, beside=asker.delta_beside,

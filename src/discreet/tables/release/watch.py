@@ -13,6 +13,7 @@ from discreet.errors import AlreadyCharged, ParameterError, SessionOver
 from discreet.ledger import Receipt
 from discreet.mechanisms import AboveThreshold, SparseVectorSession
 from discreet.privacy import Neighbours
+from discreet.tables.engines.lacking import refuse_lacking
 from discreet.tables.engines.progress import time_limit
 from discreet.tables.engines.protocol import Connection
 from discreet.tables.model.bounds import WEIGHT_STEPS, Norm, sensitivity
@@ -113,6 +114,8 @@ def watched(
     queries = [parse(text, asker.catalog, periods=asker.offer.labels) for text in texts]
     if not queries:
         raise ParameterError("watch at least one question.", parameter="questions")
+    for query in queries:
+        refuse_lacking(query, asker.connection)
     limits = [_limit(query, asker.catalog) for query in queries]
     reach = sensitivity(
         Norm(limit=max(limits), order=1),

@@ -24,21 +24,15 @@ def prepared(cursor: "psycopg.Cursor[Any]") -> None:
         format = Format.BINARY
 
         def load(self, data: Any) -> int:
-            found = struct.unpack("!i", data)[0] + _DAYS
+            found: int = struct.unpack("!i", data)[0] + _DAYS
             return max(-(2**31), min(found, 2**31 - 1))
 
     class Microseconds(Loader):
         format = Format.BINARY
 
         def load(self, data: Any) -> int:
-            found = struct.unpack("!q", data)[0] + _MICROSECONDS
+            found: int = struct.unpack("!q", data)[0] + _MICROSECONDS
             return max(-_MOST, min(found, _MOST))
-
-    class Text(Loader):
-        format = Format.BINARY
-
-        def load(self, data: Any) -> str:
-            return bytes(data).decode()
 
     cursor.adapters.register_loader("date", Days)
     cursor.adapters.register_loader("timestamp", Microseconds)

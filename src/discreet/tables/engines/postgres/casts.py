@@ -85,7 +85,7 @@ _AS_TIME: Final = f"'{_DAY}{_CLOCK}(Z|[+-]0{{1,2}}(:?00)?)?[ ]*$'"
 
 def _read(pattern: str, made: str) -> str:
     """Return a template of what is made of the parts m.p of a text, NULL where it does not fit."""
-    found = f"(SELECT {made} FROM (SELECT regexp_match(?, {pattern}) AS p OFFSET 0) AS m)"
+    found = f"(SELECT {made} FROM (SELECT regexp_match(?, {pattern}) AS p OFFSET 0) AS m)"  # noqa: S608
     template = found.replace("{", "{{").replace("}", "}}").replace("(?,", "({0},")
     return f"CASE WHEN length({{0}}) <= 100 THEN {template} END"
 

@@ -16,10 +16,12 @@ from discreet.tables.engines.compile.statement import compile  # noqa: A004
 from discreet.tables.engines.postgres.arrow import as_batch, prepared
 from discreet.tables.engines.postgres.dialect import POSTGRES
 from discreet.tables.engines.postgres.finishing import Finished, finished
+from discreet.tables.engines.postgres.lacking import CASES, lacking
 from discreet.tables.engines.postgres.looking import reading_of
 from discreet.tables.engines.postgres.server import LATE, begin, connected, driver, said
 from discreet.tables.engines.progress import run
 from discreet.tables.model.relation import Select
+from discreet.tables.model.scalar import Call
 from discreet.tables.model.statements import Statement
 from discreet.tables.sources.source import DataSource
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["PostgresConnection"]
 
 T = TypeVar("T")
+_LETTERS: Final = "SELECT 1 FROM pg_collation WHERE collname = 'und-x-icu'"
 _AT_ONCE: Final = 50_000  # rows that are fetched together
 _IDLE: Final = 4  # connections that are kept for later
 
@@ -57,6 +60,7 @@ class PostgresConnection:
         self._lock = threading.Lock()
         self._is_closed, self._pid = False, os.getpid()
         self._held: ContextVar[psycopg.Connection[Any] | None] = ContextVar("held", default=None)
+        self._known: tuple[bool, frozenset[str]] | None = None
         self._let_go = weakref.finalize(self, _closed, self._idle)
 
     def sql(self, statement: Statement, /) -> str:
@@ -78,6 +82,18 @@ class PostgresConnection:
 
     def _finished(self, made: Any, salt: str) -> Finished:
         return finished(made.text, self._readers, made.keys, salt)
+
+    def lacks(self, call: Call, /) -> str | None:
+        """Say what of a call cannot be computed, before anything is paid."""
+        zones = self._facts()[1] if call.function in ("to_zone", "from_zone") else None
+        has_letters = call.function not in CASES or self._facts()[0]
+        return lacking(call, has_letters=has_letters, zones=zones)
+
+    def _facts(self) -> tuple[bool, frozenset[str]]:
+        """Ask the server, once, what it knows of letters and time zones."""
+        if self._known is None:
+            self._known = self._carried_out(_known)
+        return self._known
 
     @contextmanager
     def holding(self) -> Iterator[None]:
@@ -134,7 +150,10 @@ class PostgresConnection:
     def _start(self, connection: "psycopg.Connection[Any]") -> None:
         begin(connection, self._seconds)
         # With this, the snapshot is there, and nobody can drop or alter the tables.
-        each = [f"(SELECT count(*) FROM ({one} LIMIT 0) AS t)" for one in self._readers.values()]
+        each = [
+            f"(SELECT count(*) FROM ({one} LIMIT 0) AS t)"  # noqa: S608
+            for one in self._readers.values()
+        ]
         connection.execute(f"SELECT {', '.join(each) or 1}".encode())
 
     def _put_back(self, connection: "psycopg.Connection[Any]") -> None:
@@ -169,6 +188,12 @@ def _whole(connection: "psycopg.Connection[Any]", asked: Finished) -> "pa.Table"
         while rows := cursor.fetchmany(_AT_ONCE):
             batches.append(as_batch(cursor, rows))
     return pa.Table.from_batches(batches)
+
+
+def _known(connection: "psycopg.Connection[Any]") -> tuple[bool, frozenset[str]]:
+    letters = connection.execute(_LETTERS).fetchone()
+    zones = connection.execute("SELECT name FROM pg_timezone_names").fetchall()
+    return letters is not None, frozenset(name for (name,) in zones)
 
 
 def _in_batches(connection: "psycopg.Connection[Any]", asked: Finished) -> "pa.Table":

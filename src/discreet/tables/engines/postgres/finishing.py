@@ -68,8 +68,11 @@ def finished(text: str, tables: Mapping[str, str], keys: Sequence[KeyTable], sal
         names = ", ".join(f'{name} COLLATE "C" AS {name}' for name, _ in columns)
         shown = ", ".join([*(name for name, _ in columns), "place"])
         listed = f"unnest({', '.join(arrays)}) WITH ORDINALITY AS k({shown})"
-        steps.append(f"{quoted(table.name)} AS (SELECT place - 1 AS {code}, {names} FROM {listed})")
-    whole = f"WITH {', '.join(steps)} SELECT * FROM ({text}) AS answer" if steps else text
+        numbered = f"SELECT place - 1 AS {code}, {names} FROM {listed}"  # noqa: S608
+        steps.append(f"{quoted(table.name)} AS ({numbered})")
+    whole = text
+    if steps:
+        whole = f"WITH {', '.join(steps)} SELECT * FROM ({text}) AS answer"  # noqa: S608
     made, has_salt = _sent(words(whole))
     if has_salt:
         parameters["salt"] = salt

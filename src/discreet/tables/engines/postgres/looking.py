@@ -21,12 +21,14 @@ __all__ = ["Reading", "look", "reading_of", "version"]
 _OLDEST: Final = 140_000
 
 _TABLE: Final = """
-    SELECT c.oid, c.relkind::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    SELECT c.oid, c.relkind::text
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
     WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
 """
 _MEMBERS: Final = """
     WITH RECURSIVE member(oid) AS (
-        SELECT %s::oid UNION SELECT i.inhrelid FROM pg_inherits AS i JOIN member ON i.inhparent = oid
+        SELECT %s::oid
+        UNION SELECT i.inhrelid FROM pg_inherits AS i JOIN member ON i.inhparent = oid
     ) SELECT c.oid, c.relkind::text FROM member JOIN pg_class AS c USING (oid) ORDER BY c.oid
 """
 # Columns that are computed as they are read could fail for one row, and are left out.

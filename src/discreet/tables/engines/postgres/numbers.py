@@ -116,10 +116,8 @@ def _round(nodes: Sequence[Scalar], texts: Sequence[str]) -> str:
     sign, back = ("*", "/") if digits > 0 else ("/", "*")
     whole = _ROUND.format(f"({{0}} {sign} {number(by)})")
     # Outside, nothing is left to round, or nothing of it.
-    inner = (
-        f"abs({{0}}) < {number(1e307 / by)}" if digits > 0 else f"abs({{0}}) BETWEEN 1e0 AND 1e307"
-    )
-    outer = "{0}" if digits > 0 else f"CASE WHEN abs({{0}}) < 1e0 THEN {{0}} * 0e0 ELSE {{0}} END"
+    inner = f"abs({{0}}) < {number(1e307 / by)}" if digits > 0 else "abs({0}) BETWEEN 1e0 AND 1e307"
+    outer = "{0}" if digits > 0 else "CASE WHEN abs({0}) < 1e0 THEN {0} * 0e0 ELSE {0} END"
     pattern = f"CASE WHEN {inner} THEN ({whole}) {back} {number(by)} ELSE {outer} END"
     return once(pattern, nodes[:1], texts[:1])
 
@@ -161,7 +159,8 @@ FUNCTIONS: Final[dict[Function, Template]] = {
     "ln": _guarded("{0} > 0e0", "ln({0})"), "log10": _guarded("{0} > 0e0", "log({0})"),
     "log2": bound(_LOG2), "power": bound(_POWER),
     **{
-        name: _guarded(f"abs({{0}}) < {INFINITY}", f"{name}({{0}})") for name in ("sin", "cos", "tan")
+        name: _guarded(f"abs({{0}}) < {INFINITY}", f"{name}({{0}})")
+        for name in ("sin", "cos", "tan")
     },
     "asin": _guarded("{0} BETWEEN -1e0 AND 1e0", "asin({0})"),
     "acos": _guarded("{0} BETWEEN -1e0 AND 1e0", "acos({0})"),

@@ -1,6 +1,7 @@
 """Texts read as moments by a format, NULL where they do not fit."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from discreet.tables.engines.compile.text import text
@@ -30,7 +31,7 @@ def readable(format_: str) -> bool:
     if not set(names) <= set(READABLE) or len(set(names)) < len(names):
         return False
     # Numbers that nothing parts could be cut in several ways.
-    return not any(one[1] and other[1] for one, other in zip(found, found[1:], strict=False))
+    return not any(one[1] and other[1] for one, other in pairwise(found))
 
 
 def parse_time(nodes: Sequence[Scalar], texts: Sequence[str]) -> str:
@@ -58,8 +59,7 @@ def parse_time(nodes: Sequence[Scalar], texts: Sequence[str]) -> str:
         number = f"CAST(rpad(m.p[{where['f']}], 6, '0') AS integer)"
         clock += f" + {number} * INTERVAL '1 microsecond'"
     made = f"CASE WHEN {' AND '.join(fits)} THEN {made_moment(year, month, day, clock)} END"
-    whole = (
-        f"(SELECT {made} FROM (SELECT regexp_match(?, {text(f'^{pattern}$')}) AS p OFFSET 0) AS m)"
-    )
+    found = f"SELECT regexp_match(?, {text(f'^{pattern}$')}) AS p OFFSET 0"
+    whole = f"(SELECT {made} FROM ({found}) AS m)"  # noqa: S608
     template = whole.replace("{", "{{").replace("}", "}}").replace("(?,", "({0},")
     return once(f"CASE WHEN length({{0}}) <= 200 THEN {template} END", nodes[:1], texts[:1])

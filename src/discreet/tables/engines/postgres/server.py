@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from discreet.errors import DataError, MissingExtra, ParameterError
 
@@ -92,12 +92,12 @@ def connected(url: str | None) -> "psycopg.Connection[Any]":
             parameter="url",
         )
     certain = {"autocommit": True, "client_encoding": "utf8"}
-    made: psycopg.Connection[Any] | None = None
+    made: Any = None
     with suppress(psycopg.Error, OSError, ValueError):
         made = psycopg.connect(**{**_DEFAULTS, **options, **certain})
     if made is None:
         raise DataError(LOST)
-    return made
+    return cast("psycopg.Connection[Any]", made)
 
 
 def begin(connection: "psycopg.Connection[Any]", seconds: float | None) -> None:

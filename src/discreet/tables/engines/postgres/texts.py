@@ -104,7 +104,7 @@ def _cased(word: str) -> str:
 
 
 _INITCAP: Final = (
-    "CASE WHEN {0} IS NOT NULL THEN coalesce((SELECT string_agg("
+    "CASE WHEN {0} IS NOT NULL THEN coalesce((SELECT string_agg("  # noqa: S608
     f"upper(left(w.m[1], 1) COLLATE {LETTERS}) || lower(substr(w.m[1], 2) COLLATE {LETTERS}), '' "
     f"ORDER BY w.i) FROM regexp_matches({{0}} COLLATE {LETTERS}, "
     "'[[:alnum:]]+|[^[:alnum:]]+', 'g') WITH ORDINALITY AS w(m, i)) COLLATE \"C\", '') END"

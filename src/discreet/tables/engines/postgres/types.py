@@ -24,7 +24,7 @@ def declared(
     type_: str,
     kind: str,
     modifier: int,
-    is_builtin: bool,  # noqa: FBT001
+    is_builtin: bool,
 ) -> tuple[str, str]:
     """Return the name of a column's type, and the expression that reads it.
 
