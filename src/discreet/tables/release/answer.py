@@ -16,7 +16,6 @@ from discreet.accounting import Loss
 from discreet.errors import AlreadyCharged, BudgetExceeded, DataError, LedgerUnavailable
 from discreet.ledger import Account, Receipt, charged, delta_beside
 from discreet.noise import Source
-from discreet.tables.engines.lacking import refuse_lacking
 from discreet.tables.engines.progress import time_limit
 from discreet.tables.engines.protocol import Connection
 from discreet.tables.engines.shown import plan_sql
@@ -203,7 +202,6 @@ def run_charged(
     """
     for part in parts:
         refuse_too_few(part, asker.catalog, people=asker.most_people(part.query))
-        refuse_lacking(part.query, asker.connection)
     with ExitStack() as until_it_ran:
         try:
             until_it_ran.enter_context(asker.connection.holding())

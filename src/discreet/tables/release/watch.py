@@ -13,7 +13,6 @@ from discreet.errors import AlreadyCharged, ParameterError, SessionOver
 from discreet.ledger import Receipt
 from discreet.mechanisms import AboveThreshold, SparseVectorSession
 from discreet.privacy import Neighbours
-from discreet.tables.engines.lacking import refuse_lacking
 from discreet.tables.engines.progress import time_limit
 from discreet.tables.engines.protocol import Connection
 from discreet.tables.model.bounds import WEIGHT_STEPS, Norm, sensitivity
@@ -25,6 +24,7 @@ from discreet.tables.model.statements import Cells, Sums
 from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.inferences import declared_limit
 from discreet.tables.release import answer as answering
+from discreet.tables.release.preparing import check_engine
 from discreet.tables.sql.parse import parse
 
 __all__ = ["Alert", "Watch", "watched"]
@@ -115,7 +115,7 @@ def watched(
     if not queries:
         raise ParameterError("watch at least one question.", parameter="questions")
     for query in queries:
-        refuse_lacking(query, asker.connection)
+        check_engine(query, asker.connection)
     limits = [_limit(query, asker.catalog) for query in queries]
     reach = sensitivity(
         Norm(limit=max(limits), order=1),

@@ -10,7 +10,6 @@ from discreet._words import fit, percent
 from discreet.accounting import Loss, compose, delta
 from discreet.errors import BudgetExceeded, ParameterError
 from discreet.ledger import AccountQuote
-from discreet.tables.engines.lacking import refuse_lacking
 from discreet.tables.model.quotes import Expected
 from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.expected_errors import expected_errors
@@ -20,6 +19,7 @@ from discreet.tables.pricing.people import refuse_too_few
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import ALL_BUT_NOTHING, price
 from discreet.tables.release import answer as answering
+from discreet.tables.release.preparing import check_engine
 from discreet.tables.release.workload_merge import Merged, merge
 from discreet.tables.results.result import Result
 
@@ -177,7 +177,7 @@ def price_together(
     parts = at(_largest_scale(at, total, failure) if failure else float(ALL_BUT_NOTHING))
     for prepared in parts:
         refuse_too_few(prepared, asker.catalog, people=asker.most_people(prepared.query))
-        refuse_lacking(prepared.query, asker.connection)
+        check_engine(prepared.query, asker.connection)
     return Workload(
         epsilon=float(total),
         delta=float(failure),

@@ -52,7 +52,7 @@ def protected(url, folder, source="visits", **more):
 
 def test_a_question_is_answered(database, tmp_path):
     with protected(database, tmp_path) as table:
-        found = table.sql(COUNT, epsilon=20, rows_per_unit=4).to_dict()
+        found = table.sql(COUNT, epsilon=20).to_arrow().to_pydict()
         assert found["place"] == ["harbour", "market", None]
         assert all(abs(n - 1333) < 60 for n in found["n"])  # 20 scales of noise: 1e-8 at most
         assert table.quote(COUNT, epsilon=1).fits
@@ -61,9 +61,11 @@ def test_a_question_is_answered(database, tmp_path):
 def test_frame_verbs_and_sums(database, tmp_path):
     with protected(database, tmp_path) as table:
         asked = table.where("pay < 1000").group_by("place").agg(n=discreet.tables.count())
-        assert sum(asked.release(epsilon=20).to_dict()["n"]) == pytest.approx(1000, abs=60)
+        assert sum(asked.release(epsilon=20).to_arrow().to_pydict()["n"]) == pytest.approx(
+            1000, abs=60
+        )
         found = table.sql("SELECT AVG(CLAMP(pay, 0, 4000)) AS pay FROM visits", epsilon=20)
-        assert found.to_dict()["pay"][0] == pytest.approx(2000, abs=100)
+        assert found.to_arrow().to_pydict()["pay"][0] == pytest.approx(2000, abs=100)
 
 
 def test_a_table_is_the_same_however_the_url_is_written(database):
@@ -154,8 +156,8 @@ def test_a_declaration_names_the_engine_and_no_url(database, tmp_path, monkeypat
         table.save(file)
     said = file.read_text()
     assert 'engine = "postgres"' in said
-    assert "public.visits" in said
-    assert "postgresql://" not in said
+    assert "table://public.visits" in said
+    assert "postgres" not in said.replace('engine = "postgres"', "")
     with discreet.tables.open_tables(file, ledger=tmp_path / "budget.db") as table:
         assert table.sql("SELECT COUNT(*) AS n FROM visits", epsilon=1).columns == ("n",)
 
@@ -167,9 +169,11 @@ def test_a_read_only_role_is_enough_and_sees_what_it_was_granted(database, postg
         connection.execute("GRANT SELECT (user_id, place) ON visits TO reader")
         # What a user has set for itself must not change an answer.
         for name, value in (
-            ("search_path", "nowhere"), ("transform_null_equals", "on"), ("TimeZone", "Asia/Tokyo"),
+            ("search_path", "nowhere"), ("transform_null_equals", "on"),
+            ("TimeZone", "'Asia/Tokyo'"),
             ("DateStyle", "'SQL, DMY'"), ("extra_float_digits", "-15"),
-            ("default_transaction_read_only", "off"), ("standard_conforming_strings", "off"),
+            ("default_transaction_read_only", "off"),
+            ("standard_conforming_strings", "off"),
         ):  # fmt: skip
             connection.execute(f"ALTER ROLE reader SET {name} = {value}")
     rest = database.partition("@")[2]
@@ -179,7 +183,7 @@ def test_a_read_only_role_is_enough_and_sees_what_it_was_granted(database, postg
             "user_id", "place",
         ]  # fmt: skip
         found = table.sql("SELECT COUNT(*) AS n FROM visits WHERE place IS NULL", epsilon=20)
-        assert found.to_dict()["n"][0] == pytest.approx(1333, abs=60)
+        assert found.to_arrow().to_pydict()["n"][0] == pytest.approx(1333, abs=60)
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("DROP OWNED BY reader")
         connection.execute("DROP ROLE reader")
@@ -212,7 +216,7 @@ def test_what_postgres_cannot_do_is_refused_for_free(question, database, tmp_pat
     with protected(database, tmp_path) as table:
         left = table.remaining
         for ask in (table.quote, table.sql):
-            with pytest.raises(Refused, match="PostgreSQL"):
+            with pytest.raises(Refused, match="the engine of these tables cannot do"):
                 ask(question, epsilon=1)
         assert table.remaining == left
 
@@ -279,13 +283,13 @@ def test_a_connection_that_is_lost_in_mid_query(how, tmp_path):
             left = table.remaining
             assert left < before
             server.start()
-            with psycopg.connect(url, autocommit=True) as connection:
-                connection.execute("UPDATE visits SET name = 'short'")
-            with pytest.raises(AlreadyCharged):
+            # A server that was killed has forgotten its counts, by which data is known to be as
+            # it was; to ask for other data is to ask anew, and needs another key.
+            with pytest.raises((AlreadyCharged, ParameterError), match="Nothing was spent"):
                 table.sql(SLEEPY, epsilon=1, key="asked once")
             assert table.remaining == left
             assert table.sql("SELECT COUNT(*) AS n FROM visits", epsilon=1).columns == ("n",)
-        with Ledger(tmp_path / "budget.db") as ledger:
+        with Ledger.open(tmp_path / "budget.db") as ledger:
             assert ledger.verify().size > 0
 
 

@@ -14,7 +14,6 @@ __all__ = ["cut"]
 
 # No table has a quote in its name, so none is hidden.
 _BUSY, _CROWDS = quoted('busy"'), quoted('crowds"')
-_PLACE, _MOST = quoted('place"'), quoted('most"')
 _FEW, _MANY = 1 << 14, 1 << 16  # buckets; the fewer fit into a processor's own cache
 _FEW_DO: Final = 10**6  # joined rows of a unit from which on few buckets tell enough
 # Of a root. Those of different whole numbers up to 10**9 are further apart, and so are quotients.
@@ -175,13 +174,11 @@ def _kept(text: str, types: Mapping[str, str], index: int, dialect: Dialect) -> 
     rank = column_list([dialect.hash(hashed), *columns])
     rows = f"SELECT {column_list(columns)} FROM ({text}) AS r"  # noqa: S608
     place = f"ROW_NUMBER() OVER (PARTITION BY r.unit ORDER BY {rank})"
-    if dialect.has_qualify:
-        cut = f"{rows} JOIN {_CROWDS} AS c ON r.unit = c.unit QUALIFY {place} <= c.c{index}"
+    if dialect.qualifies:
+        crowded = f"{rows} JOIN {_CROWDS} AS c ON r.unit = c.unit QUALIFY {place} <= c.c{index}"
     else:
-        named = column_list(one.removeprefix("r.") for one in columns)
-        placed = f"{column_list(columns)}, {place} AS {_PLACE}, c.c{index} AS {_MOST}"
-        cut = (
-            f"SELECT {named} FROM (SELECT {placed} FROM ({text}) AS r "  # noqa: S608
-            f"JOIN {_CROWDS} AS c ON r.unit = c.unit) AS q WHERE {_PLACE} <= {_MOST}"
-        )
-    return f"{rows} WHERE {others} UNION ALL {cut}"
+        ranked = f"SELECT {column_list(columns)}, {place} AS own_place, c.c{index} AS own_most"
+        joined = f"({text}) AS r JOIN {_CROWDS} AS c ON r.unit = c.unit"
+        names = column_list(identifier(name) for name in types)
+        crowded = f"SELECT {names} FROM ({ranked} FROM {joined}) AS r WHERE own_place <= own_most"  # noqa: S608
+    return f"{rows} WHERE {others} UNION ALL {crowded}"

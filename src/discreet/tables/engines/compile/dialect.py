@@ -45,8 +45,10 @@ class Dialect:
     joins on it must not compare all with all. ``ratio`` writes a value divided by a positive
     number, where quotients below 2**-400 in size may be 0, and ``half`` is the template of a half,
     which may be 0 for values below 1. ``same_present`` does for ``same`` where the second argument
-    is not NULL. ``has_qualify`` says whether window functions can be conditions, and
-    ``norms_by_window`` whether one over a unit's groups is faster than grouping and joining again.
+    is not NULL. ``long`` is the type of weighted cells that an INTEGER cannot hold, of which any
+    number can be added up. With ``windows`` a unit's weight is computed by window functions, so
+    that its groups are read once, instead of by a join; ``qualifies`` says that these can be
+    conditions, by QUALIFY.
 
     >>> from discreet.tables.engines.duckdb.dialect import DUCKDB
     >>> DUCKDB.lowest("x", 3), DUCKDB.types["text"]
@@ -64,6 +66,7 @@ class Dialect:
     ratio: Callable[[str, float], str] = _ratio
     half: str = "{0} * 0.5e0"
     same_present: str = "{0} IS NOT DISTINCT FROM {1}"
-    has_qualify: bool = True
-    norms_by_window: bool = False
+    long: str = "BIGINT"
+    windows: bool = False
+    qualifies: bool = True
     tables: Tables = field(default_factory=dict)

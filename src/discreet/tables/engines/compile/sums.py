@@ -43,13 +43,12 @@ def sums(statement: Sums, dialect: Dialect) -> Compiled:
         _contributions(chain, made, by)
         cells = [_narrow(f"COALESCE({cell}, 0)") for cell in made.cells]
         return chain.answer(cells, chain.last, is_grouped=False)
-    is_by_window = dialect.norms_by_window and not isinstance(statement.bounding, Groups)
-    _contributions(chain, made, ["unit", *by], is_read_once=is_by_window)
+    _contributions(chain, made, ["unit", *by], is_read_once=dialect.windows)
     weights = _weights(statement, made, dialect)
     if isinstance(statement.bounding, Groups):
         _keep_groups(chain, statement, by, dialect)
     else:
-        _weigh_by_norm(chain, weights, by, is_by_window=is_by_window)
+        _weigh_by_norm(chain, weights, by, dialect)
     each = [one for one in weights for _ in range(one.cells)]
     cells = [one.weighted(cell) for one, cell in zip(each, made.cells, strict=True)]
     rest, having = _left_out(statement, weights[0], chain.last)
@@ -115,6 +114,7 @@ class _Weight:
     one: int = 1
     is_whole: bool = False
     least: int = 0
+    long: str = "BIGINT"
 
     def of(self, norm: str, rows: str, *, order: int) -> str:
         """Return the weight, given the columns with the norm and with the number of rows."""
@@ -139,7 +139,7 @@ class _Weight:
         """A type for weighted cells: none exceeds the limit, and narrow ones add up faster."""
         assert self.bounding is not None
         most = self.bounding.limit if isinstance(self.bounding, Norm) else self.bounding.rows
-        return "INTEGER" if Fraction(most) * WEIGHT_STEPS < 1 << 31 else "BIGINT"
+        return "INTEGER" if Fraction(most) * WEIGHT_STEPS < 1 << 31 else self.long
 
     @property
     def order(self) -> int:
@@ -175,15 +175,14 @@ def _weights(statement: Sums, made: Sheet, dialect: Dialect) -> list[_Weight]:
                 one=one,
                 is_whole=is_whole,
                 least=math.ceil(least * WEIGHT_STEPS),
+                long=dialect.long,
             )
         )
         place += family.count
     return found
 
 
-def _weigh_by_norm(
-    chain: Chain, weights: list[_Weight], by: list[str], *, is_by_window: bool
-) -> None:
+def _weigh_by_norm(chain: Chain, weights: list[_Weight], by: list[str], dialect: Dialect) -> None:
     """Give each unit its weights."""
     each = {one.name: one for one in weights}
     if not by:
@@ -191,7 +190,7 @@ def _weigh_by_norm(
         found = [f"{w.of(w.size, 'row_count', order=1)} AS {name}" for name, w in each.items()]
         chain.add("weighted", f"SELECT *, {column_list(found)}\nFROM contributions")
         return
-    over = " OVER (PARTITION BY unit)" if is_by_window else ""
+    over = " OVER (PARTITION BY unit)" if dialect.windows else ""
     norms = [f"{one.norm}{over} AS norm_of_{name}" for name, one in each.items()]
     if any(one.one > 1 for one in weights):
         norms.append(f"SUM(CAST(row_count AS DOUBLE)){over} AS unit_rows")
@@ -199,7 +198,7 @@ def _weigh_by_norm(
         f"{one.of(f'norm_of_{name}', 'unit_rows', order=one.order)} AS {name}"
         for name, one in each.items()
     ]
-    if is_by_window:
+    if dialect.windows:
         chain.add("norms", f"SELECT *, {column_list(norms)}\nFROM contributions")
         chain.add("weighted", f"SELECT *, {column_list(found)}\nFROM norms")
         return
@@ -239,6 +238,13 @@ def keep_lowest(chain: Chain, columns: list[str], most: int, dialect: Dialect) -
     most = min(most, MOST_KEPT)  # fewer than asked for is bounded all the more
     whole = chain.last
     rank = dialect.hash(chain.hashed(columns))
+    if dialect.windows:
+        # As many as are not above a row: at most as many as are kept just if it is below the cut.
+        chain.add("ranked", f"SELECT *, {rank} AS own_rank\nFROM {whole}")
+        below = "COUNT(*) OVER (PARTITION BY unit ORDER BY own_rank RANGE UNBOUNDED PRECEDING)"
+        chain.add("placed", f"SELECT *, {below} AS own_place\nFROM ranked")
+        chain.add("kept", f"SELECT *\nFROM placed\nWHERE own_place <= {most}")
+        return
     chain.add(
         "cuts",
         f"SELECT unit, {dialect.lowest(rank, most + 1)} AS cut\nFROM {whole}\nGROUP BY unit",

@@ -16,12 +16,11 @@ from discreet.tables.engines.compile.statement import compile  # noqa: A004
 from discreet.tables.engines.postgres.arrow import as_batch, prepared
 from discreet.tables.engines.postgres.dialect import POSTGRES
 from discreet.tables.engines.postgres.finishing import Finished, finished
-from discreet.tables.engines.postgres.lacking import CASES, lacking
+from discreet.tables.engines.postgres.lacking import CASES, calls_in, lacking
 from discreet.tables.engines.postgres.looking import reading_of
 from discreet.tables.engines.postgres.server import LATE, begin, connected, driver, said
 from discreet.tables.engines.progress import run
-from discreet.tables.model.relation import Select
-from discreet.tables.model.scalar import Call
+from discreet.tables.model.relation import Rows, Select
 from discreet.tables.model.statements import Statement
 from discreet.tables.sources.source import DataSource
 
@@ -83,11 +82,15 @@ class PostgresConnection:
     def _finished(self, made: Any, salt: str) -> Finished:
         return finished(made.text, self._readers, made.keys, salt)
 
-    def lacks(self, call: Call, /) -> str | None:
-        """Say what of a call cannot be computed, before anything is paid."""
-        zones = self._facts()[1] if call.function in ("to_zone", "from_zone") else None
-        has_letters = call.function not in CASES or self._facts()[0]
-        return lacking(call, has_letters=has_letters, zones=zones)
+    def lacks(self, rows: Rows, /) -> str | None:
+        """Return what rows ask for that cannot be written for PostgreSQL."""
+        for call in calls_in(rows):
+            zones = self._facts()[1] if call.function in ("to_zone", "from_zone") else None
+            has_letters = call.function not in CASES or self._facts()[0]
+            found = lacking(call, has_letters=has_letters, zones=zones)
+            if found is not None:
+                return found
+        return None
 
     def _facts(self) -> tuple[bool, frozenset[str]]:
         """Ask the server, once, what it knows of letters and time zones."""

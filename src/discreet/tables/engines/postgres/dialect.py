@@ -57,6 +57,6 @@ POSTGRES: Final = Dialect(
     ratio=numbers.ratio,
     half=numbers.half,
     same_present="{0} = {1}",
-    has_qualify=False,
-    norms_by_window=True,
+    windows=True,
+    qualifies=False,
 )

@@ -1,7 +1,9 @@
 """What PostgreSQL cannot compute as all engines do."""
 
 import re
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
+from dataclasses import fields, is_dataclass
 from typing import Final
 
 from discreet.tables.engines.postgres.moments import FORMATS, pieces
@@ -9,7 +11,7 @@ from discreet.tables.engines.postgres.parsing import READABLE, readable
 from discreet.tables.engines.postgres.patterns import has_one_way, translated
 from discreet.tables.model.scalar import Call, Literal
 
-__all__ = ["CASES", "lacking"]
+__all__ = ["CASES", "calls_in", "lacking"]
 
 CASES: Final = ("lower", "upper", "initcap", "ilike")
 
@@ -37,22 +39,22 @@ def lacking(call: Call, *, has_letters: bool, zones: AbstractSet[str] | None) ->
         case "format_time":
             unknown = [name for name, is_part in pieces(str(written[-1])) if is_part]
             names = [f"%{name}" for name in unknown if name not in FORMATS]
-            return f"PostgreSQL cannot write {names[0]} of a moment." if names else None
+            return f"the part {names[0]} of a moment's text" if names else None
         case "parse_time":
             if readable(str(written[-1])):
                 return None
             known = ", ".join(f"%{name}" for name in READABLE if len(name) == 1)
-            return f"PostgreSQL reads moments of the parts {known}, each once, with signs between."
+            return f"moments read by other parts than {known}, each once, with signs between"
         case "to_zone" | "from_zone":
             name = str(written[-1])
             known_zone = zones is None or name in zones
-            return None if known_zone else f"PostgreSQL does not know the time zone {name!r}."
+            return None if known_zone else f"the time zone {name!r}"
         case "substring" if len(written) > 1 and isinstance(written[-1], int) and written[-1] < 0:
-            return "PostgreSQL has no part of a text of negative length."
+            return "parts of a text of negative length"
         case "split_part" if len(written) > 1 and written[-2] == "":
-            return "PostgreSQL does not split a text where nothing stands."
+            return "splitting a text where nothing stands"
         case function if function in CASES and not has_letters:
-            return "this PostgreSQL is built without ICU, and knows the cases of no letters."
+            return "cases of letters, as the server is built without ICU"
         case _:
             return None
 
@@ -61,13 +63,30 @@ def _pattern(
     pattern: str, flags: str, *, is_found: bool = False, is_replaced: bool = False
 ) -> str | None:
     if translated(pattern, flags) is None:
-        return f"PostgreSQL has no expression that means {pattern!r} as it is meant here."
+        return f"the regular expression {pattern!r}"
     if not is_found:
         return None
     is_one = has_one_way(pattern) and not ("i" in flags and re.search(r"[*+?]", pattern))
     if not is_one or (is_replaced and re.fullmatch(pattern, "") is not None):
         return (
-            f"which part of a text matches {pattern!r} first is not the same to PostgreSQL. It is "
-            "for signs and sets in a row, those that repeat being followed by others."
+            f"what matches {pattern!r} first, which is the same everywhere for signs and sets in a "
+            "row alone, of which those that repeat are followed by others"
         )
     return None
+
+
+def calls_in(plan: object) -> Iterator[Call]:
+    """Yield all calls of a plan.
+
+    >>> from discreet.tables.model.relation import Select
+    >>> list(calls_in(Select.of("people", unit="id")))
+    []
+    """
+    if isinstance(plan, Call):
+        yield plan
+    if isinstance(plan, tuple):
+        for part in plan:
+            yield from calls_in(part)
+    elif is_dataclass(plan) and not isinstance(plan, type):
+        for one in fields(plan):
+            yield from calls_in(getattr(plan, one.name))

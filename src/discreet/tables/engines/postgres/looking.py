@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Reading", "look", "reading_of", "version"]
 
 _OLDEST: Final = 140_000
+_PREFIX: Final = "table://"  # by which a declaration tells a table from a file beside it
 
 _TABLE: Final = """
     SELECT c.oid, c.relkind::text
@@ -127,7 +128,7 @@ def look(
             columns=tuple((column, type_) for column, type_, _ in listed),
             version=_version(connection, reading),
             identities=identities,
-            location=f"{schema}.{table}",
+            location=None if "." in schema + table else f"{_PREFIX}{shown}",
             is_public=is_public,
             given=given,
             reading=reading,
@@ -144,10 +145,11 @@ def version(url: str | None, source: DataSource) -> str:
 def _named(name: str, given: object) -> tuple[str, str]:
     """Return a schema and a table.
 
-    >>> _named("visits", "hr.visits"), _named("visits", ("hr", "odd.name"))
+    >>> _named("visits", "table://hr.visits"), _named("visits", ("hr", "odd.name"))
     (('hr', 'visits'), ('hr', 'odd.name'))
     """
-    parts = tuple(given.split(".")) if isinstance(given, str) else given
+    is_text = isinstance(given, str)
+    parts = tuple(str(given).removeprefix(_PREFIX).split(".")) if is_text else given
     if isinstance(parts, tuple) and all(isinstance(one, str) and one for one in parts):
         if len(parts) == 1:
             return "public", parts[0]

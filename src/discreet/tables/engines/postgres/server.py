@@ -71,7 +71,7 @@ def driver() -> Any:
 
 def connected(url: str | None) -> "psycopg.Connection[Any]":
     """Open a connection; without a URL, the one in the environment."""
-    psycopg = driver()
+    library = driver()
     url = url or os.environ.get(URL_VARIABLE)
     if not url:
         raise ParameterError(
@@ -80,8 +80,8 @@ def connected(url: str | None) -> "psycopg.Connection[Any]":
             parameter="url",
         )
     options: dict[str, Any] | None = None
-    with suppress(psycopg.Error, ValueError):
-        options = psycopg.conninfo.conninfo_to_dict(url)
+    with suppress(library.Error, ValueError):
+        options = library.conninfo.conninfo_to_dict(url)
         int(options.get("port") or 0)
     if options is None:
         # What libpq says of a bad address repeats it, with the password.
@@ -93,8 +93,8 @@ def connected(url: str | None) -> "psycopg.Connection[Any]":
         )
     certain = {"autocommit": True, "client_encoding": "utf8"}
     made: Any = None
-    with suppress(psycopg.Error, OSError, ValueError):
-        made = psycopg.connect(**{**_DEFAULTS, **options, **certain})
+    with suppress(library.Error, OSError, ValueError):
+        made = library.connect(**{**_DEFAULTS, **options, **certain})
     if made is None:
         raise DataError(LOST)
     return cast("psycopg.Connection[Any]", made)
