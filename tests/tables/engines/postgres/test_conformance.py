@@ -6,6 +6,8 @@ import pytest
 from discreet.tables.engines import PostgresConnection
 from discreet.testing import EngineConformance
 
+pytestmark = pytest.mark.needs("postgres")
+
 
 class TestPostgres(EngineConformance):
     @pytest.fixture(autouse=True)

@@ -11,6 +11,8 @@ from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.model.statements import Cells, Sums
 from discreet.tables.sql.parse import parse
 
+pytestmark = pytest.mark.needs("postgres")
+
 FLOATS = [
     "0", "-0", "1", "-1", "0.5", "-2.5", "5e-324", "-5e-324", "2.2250738585072014e-308", "1e-200",
     "-1e-200", "1e200", "-1e200", "1.7976931348623157e308", "-1.7976931348623157e308", "Infinity",

@@ -15,6 +15,8 @@ from discreet.ledger import Ledger
 from discreet.tables.engines import PostgresEngine, engine_named
 from discreet.testing import PostgresServer
 
+pytestmark = pytest.mark.needs("postgres")
+
 COUNT = "SELECT place, COUNT(*) AS n FROM visits GROUP BY place"
 SLEEPY = "SELECT COUNT(*) AS n FROM visits WHERE name ILIKE '%a%b%c%d%' OR INITCAP(name) = 'x'"
 PLACES = {"place": {"keys": ["harbour", "market", None]}}

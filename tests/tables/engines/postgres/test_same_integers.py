@@ -15,6 +15,8 @@ from discreet.tables.model.bounds import Groups, Norm
 from discreet.tables.model.relation import Select
 from discreet.tables.model.statements import Distinct, Profile, Sums
 
+pytestmark = pytest.mark.needs("postgres")
+
 FILE = Path(__file__).parents[1] / "test_statement_sensitivity.py"
 SPEC = importlib.util.spec_from_file_location("statement_sensitivity", FILE)
 made = importlib.util.module_from_spec(SPEC)

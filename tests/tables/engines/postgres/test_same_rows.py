@@ -9,6 +9,8 @@ import pytest
 from discreet.tables.engines import DuckDBConnection
 from discreet.tables.sql.parse import parse
 
+pytestmark = pytest.mark.needs("postgres")
+
 FILE = Path(__file__).parents[1] / "test_two_engines.py"
 SPEC = importlib.util.spec_from_file_location("two_engines", FILE)
 two_engines = importlib.util.module_from_spec(SPEC)
