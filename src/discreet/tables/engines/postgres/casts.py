@@ -168,6 +168,7 @@ _SHOWN: Final = {
         "WHEN {0} = trunc({0}) AND abs({0}) < 1e16 THEN CASE WHEN {0} = 0e0 AND "
         "CAST({0} AS text) = '-0' THEN '-0.0' "
         "ELSE CAST(CAST({0} AS bigint) AS text) || '.0' END "
+        "WHEN abs({0}) BETWEEN 1e15 AND 1e16 THEN CAST(CAST(CAST({0} AS text) AS numeric) AS text) "
         "ELSE CAST({0} AS text) END"
     ),
 }

@@ -13,11 +13,13 @@ from discreet.errors import DataError
 from discreet.privacy import Sensitive
 from discreet.tables.engines.compile.relations import rows_sql
 from discreet.tables.engines.compile.statement import compile  # noqa: A004
+from discreet.tables.engines.duckdb.sampling import sampled
 from discreet.tables.engines.postgres.arrow import as_batch, prepared
 from discreet.tables.engines.postgres.dialect import POSTGRES
 from discreet.tables.engines.postgres.finishing import Finished, finished
 from discreet.tables.engines.postgres.lacking import CASES, calls_in, lacking
 from discreet.tables.engines.postgres.looking import reading_of
+from discreet.tables.engines.postgres.sampling import WORDS
 from discreet.tables.engines.postgres.server import LATE, begin, connected, driver, said
 from discreet.tables.engines.progress import run
 from discreet.tables.model.relation import Rows, Select
@@ -27,6 +29,8 @@ from discreet.tables.sources.source import DataSource
 if TYPE_CHECKING:
     import psycopg
     import pyarrow as pa
+
+    from discreet.ledger import TableContent
 
 __all__ = ["PostgresConnection"]
 
@@ -52,8 +56,9 @@ class PostgresConnection:
         self, sources: Mapping[str, DataSource], *, url: str | None, seconds: float | None
     ) -> None:
         self._readers = {name: reading_of(one).reader for name, one in sources.items()}
-        columns = {name: dict(one.columns) for name, one in sources.items()}
-        self._dialect = replace(POSTGRES, tables=columns)
+        self._columns = {name: one.columns for name, one in sources.items()}
+        declared = {name: dict(columns) for name, columns in self._columns.items()}
+        self._dialect = replace(POSTGRES, tables=declared)
         self._url, self._seconds = url, seconds
         self._idle: list[psycopg.Connection[Any]] = []
         self._lock = threading.Lock()
@@ -81,6 +86,17 @@ class PostgresConnection:
 
     def _finished(self, made: Any, salt: str) -> Finished:
         return finished(made.text, self._readers, made.keys, salt)
+
+    def sample(self, table: str, /, *, unit: str | None, salt: str) -> "Sensitive[TableContent]":
+        """Return samples of a table by keyed hashes, the same ones as of every copy of it."""
+
+        def run_one(text: str, salt: str) -> "pa.Table":
+            asked = finished(text, self._readers, (), salt)
+            return self._carried_out(lambda one: _whole(one, asked))
+
+        columns = [(name, kind) for name, kind in self._columns[table] if kind != "BLOB"]
+        with self.holding():
+            return Sensitive(sampled(run_one, table, columns, unit, salt, WORDS))
 
     def lacks(self, rows: Rows, /) -> str | None:
         """Return what rows ask for that cannot be written for PostgreSQL."""
