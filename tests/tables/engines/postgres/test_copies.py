@@ -111,6 +111,7 @@ def test_numbers_are_written_as_duckdb_writes_them(database):
     shown = pa.table({"x": values})  # noqa: F841 - read by name
     wanted = duckdb.sql("SELECT CAST(x AS VARCHAR) FROM shown").fetchall()
     differ = [(a, b) for a, (b,) in zip(found, wanted, strict=True) if a != b]
-    # Of a double that lies just between two short texts, PostgreSQL writes one digit more.
-    assert all(float(a) == float(b) and len(a) == len(b) + 1 for a, b in differ)
-    assert len(differ) < 20
+    # Beyond 2**53, the ends between which a text is read as the double can be short texts
+    # themselves; PostgreSQL does not use them, and writes a digit more.
+    assert [a for a, b in differ if float(a) != float(b) or abs(float(a)) < 2**53] == []
+    assert len(differ) < len(values) / 20

@@ -25,7 +25,7 @@ def lacking(call: Call, *, has_letters: bool, zones: AbstractSet[str] | None) ->
     >>> from discreet.tables.model.scalar import ColumnRef
     >>> words = Call("matches", (ColumnRef("x"), Literal("\\bno", "text"), Literal("", "text")))
     >>> lacking(words, has_letters=True, zones=None)
-    "PostgreSQL has no expression that means '\\\\bno' as it is meant here."
+    "the regular expression '\\\\bno'"
     """
     written = [node.value for node in call.arguments if isinstance(node, Literal)]
     match call.function:
