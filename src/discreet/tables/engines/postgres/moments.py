@@ -100,10 +100,9 @@ def _date_diff(nodes: Sequence[Scalar], texts: Sequence[str]) -> str:
         other, one = one.replace("{0}", "{1}"), one
         pattern = f"CAST({other} - {one} AS bigint)"
     elif unit in ("day", "week"):
-        cut = "CAST(date_trunc('week', CAST({0} AS timestamp)) AS date)"
-        cut = cut if unit == "week" else "CAST({0} AS date)"
+        # Weeks are counted as DuckDB counts them: whole ones from day to day.
         by = " / 7" if unit == "week" else ""
-        pattern = f"CAST(({cut.replace('{0}', '{1}')} - {cut}){by} AS bigint)"
+        pattern = f"CAST((CAST({{1}} AS date) - CAST({{0}} AS date)){by} AS bigint)"
     else:
         cut = f"floor(date_part('epoch', CAST({{0}} AS timestamp)) / {_LENGTHS[unit]}e0)"
         cut = cut.replace("CAST({0} AS timestamp)", f"date_trunc('{unit}', {_STAMP})")

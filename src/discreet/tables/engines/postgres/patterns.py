@@ -26,6 +26,11 @@ _PARTS: Final = re.compile(
 _FOLDED: Final = {"k": "kK\u212a", "s": "sS\u017f"}  # signs that RE2 takes for these letters, too
 
 
+def _named(name: str, *, folds: bool) -> str:
+    """Return the signs of a class, with letters beyond ASCII where cases do not count."""
+    return _CLASSES[name] + ("\u017f\u212a" if folds and name == "w" else "")
+
+
 def _letter(sign: str, *, folds: bool) -> str | None:
     if sign.isascii() and sign.isalpha() and folds:
         return f"[{_FOLDED.get(sign.lower(), sign.lower() + sign.upper())}]"
@@ -44,7 +49,7 @@ def _inside(written: str, *, folds: bool) -> str | None:
         if sign == "\\":
             name = written[place + 1]
             if name in _CLASSES:
-                found += _CLASSES[name]
+                found += _named(name, folds=folds)
             elif name.isalnum():
                 return None
             else:
@@ -88,10 +93,8 @@ def translated(pattern: str, flags: str) -> str | None:
         part: str | None
         if match["escape"]:
             sign = match["sign"]
-            if sign in _CLASSES:
-                part = f"[{_CLASSES[sign]}]"
-            elif sign.lower() in _CLASSES:
-                part = f"[^{_CLASSES[sign.lower()]}]"
+            if sign.lower() in _CLASSES:
+                part = f"[{'' if sign.islower() else '^'}{_named(sign.lower(), folds=folds)}]"
             else:
                 part = None if sign.isalnum() else f"\\{sign}"
         elif match["set"]:
