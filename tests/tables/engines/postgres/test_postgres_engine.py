@@ -209,13 +209,17 @@ REFUSED = [
     "SELECT COUNT(*) AS n FROM visits WHERE name ~ '\\bno\\b'",
     "SELECT REGEXP_EXTRACT(name, 'a|ab') AS k, COUNT(*) FROM visits GROUP BY k",
     "SELECT REGEXP_REPLACE(name, 'x*', '-', 'g') AS k, COUNT(*) FROM visits GROUP BY k",
+    "SELECT COUNT(*) AS n FROM visits JOIN (SELECT a.fee FROM places AS a FULL JOIN places AS b "
+    "ON a.fee < b.fee) AS p ON pay = p.fee",
     "SELECT COUNT(*) AS n FROM visits WHERE STRPTIME(name, '%B %d %Y') > DATE '2024-01-01'",
 ]
 
 
 @pytest.mark.parametrize("question", REFUSED)
 def test_what_postgres_cannot_do_is_refused_for_free(question, database, tmp_path):
-    with protected(database, tmp_path) as table:
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("CREATE TABLE places (fee float8)")
+    with protected(database, tmp_path, public={"places": "places"}) as table:
         left = table.remaining
         for ask in (table.quote, table.sql):
             with pytest.raises(Refused, match="the engine of these tables cannot do"):

@@ -17,12 +17,13 @@ from discreet.tables.engines.duckdb.sampling import sampled
 from discreet.tables.engines.postgres.arrow import as_batch, prepared
 from discreet.tables.engines.postgres.dialect import POSTGRES
 from discreet.tables.engines.postgres.finishing import Finished, finished
-from discreet.tables.engines.postgres.lacking import CASES, calls_in, lacking
+from discreet.tables.engines.postgres.lacking import CASES, lacking, lacking_join, parts_of
 from discreet.tables.engines.postgres.looking import reading_of
 from discreet.tables.engines.postgres.sampling import WORDS
 from discreet.tables.engines.postgres.server import LATE, begin, connected, driver, said
 from discreet.tables.engines.progress import run
-from discreet.tables.model.relation import Rows, Select
+from discreet.tables.model.relation import Joined, Rows, Select
+from discreet.tables.model.scalar import Call
 from discreet.tables.model.statements import Statement
 from discreet.tables.sources.source import DataSource
 
@@ -100,7 +101,10 @@ class PostgresConnection:
 
     def lacks(self, rows: Rows, /) -> str | None:
         """Return what rows ask for that cannot be written for PostgreSQL."""
-        for call in calls_in(rows):
+        for joined in parts_of(rows, Joined):
+            if (found := lacking_join(joined)) is not None:
+                return found
+        for call in parts_of(rows, Call):
             zones = self._facts()[1] if call.function in ("to_zone", "from_zone") else None
             has_letters = call.function not in CASES or self._facts()[0]
             found = lacking(call, has_letters=has_letters, zones=zones)

@@ -4,15 +4,17 @@ import re
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from discreet.tables.engines.postgres.moments import FORMATS, pieces
 from discreet.tables.engines.postgres.parsing import READABLE, readable
 from discreet.tables.engines.postgres.patterns import has_one_way, translated
+from discreet.tables.model.relation import Joined, sources_of
 from discreet.tables.model.scalar import Call, Literal
 
-__all__ = ["CASES", "calls_in", "lacking"]
+__all__ = ["CASES", "lacking", "lacking_join", "parts_of"]
 
+T = TypeVar("T")
 CASES: Final = ("lower", "upper", "initcap", "ilike")
 
 
@@ -75,18 +77,30 @@ def _pattern(
     return None
 
 
-def calls_in(plan: object) -> Iterator[Call]:
-    """Yield all calls of a plan.
+def parts_of(plan: object, kind: type[T]) -> Iterator[T]:
+    """Yield all parts of a plan that are of a kind.
 
     >>> from discreet.tables.model.relation import Select
-    >>> list(calls_in(Select.of("people", unit="id")))
+    >>> list(parts_of(Select.of("people", unit="id"), Call))
     []
     """
-    if isinstance(plan, Call):
+    if isinstance(plan, kind):
         yield plan
     if isinstance(plan, tuple):
         for part in plan:
-            yield from calls_in(part)
+            yield from parts_of(part, kind)
     elif is_dataclass(plan) and not isinstance(plan, type):
         for one in fields(plan):
-            yield from calls_in(getattr(plan, one.name))
+            yield from parts_of(getattr(plan, one.name), kind)
+
+
+def lacking_join(joined: Joined) -> str | None:
+    """Say whether a full join equates nothing that it could look partners up by."""
+    if joined.kind != "full":
+        return None
+    for node in joined.on:
+        if isinstance(node, Call) and node.function in ("equal", "same"):
+            sides = [sources_of(argument) for argument in node.arguments]
+            if {joined.alias} in sides and any(one and joined.alias not in one for one in sides):
+                return None
+    return "a FULL JOIN whose condition has no equality of both sides"
