@@ -11,7 +11,7 @@ import pytest
 import discreet
 from discreet import Guarantee
 from discreet.errors import DiscreetError
-from discreet.tables.engines import DuckDBConnection, PostgresEngine
+from discreet.tables.engines import ColumnRef, DuckDBConnection, PostgresEngine, Scan, Select
 from discreet.tables.engines.postgres.casts import cast
 
 pytestmark = [pytest.mark.needs("postgres"), pytest.mark.lengthy]
@@ -44,8 +44,6 @@ def database(postgres):
 def test_samples_are_those_of_duckdb(name, database):
     engine = PostgresEngine(database)
     with engine.open({"t": engine.look("t", "t_bigint")}) as opened:
-        from discreet.tables.engines import ColumnRef, Scan, Select
-
         columns = ("x", "y", "d", "t", "n", "f")
         rows = Select(Scan("t"), tuple((one, ColumnRef(one)) for one in columns))
         copied = opened.rows(rows).reveal_without_noise()
@@ -88,8 +86,6 @@ def test_a_parquet_copy_gets_no_budget_of_its_own(database, tmp_path):
     path = tmp_path / "copy.parquet"
     engine = PostgresEngine(database)
     with engine.open({"t": engine.look("t", "t_bigint")}) as opened:
-        from discreet.tables.engines import ColumnRef, Scan, Select
-
         rows = Select(Scan("t"), tuple((one, ColumnRef(one)) for one in ("x", "y", "d", "n")))
         pq.write_table(opened.rows(rows).reveal_without_noise(), path)
     with pytest.raises(DiscreetError, match="here"):

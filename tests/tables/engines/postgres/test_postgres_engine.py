@@ -2,6 +2,7 @@
 
 import contextlib
 import pickle
+import sys
 import threading
 import time
 
@@ -10,9 +11,24 @@ import pytest
 
 import discreet
 from discreet import Guarantee
-from discreet.errors import AlreadyCharged, DataError, ParameterError, Refused
+from discreet.errors import AlreadyCharged, DataError, MissingExtra, ParameterError, Refused
 from discreet.ledger import Ledger
-from discreet.tables.engines import PostgresEngine, engine_named
+from discreet.tables import Resources
+from discreet.tables.engines import (
+    Call,
+    Cells,
+    ColumnRef,
+    Groups,
+    Key,
+    Literal,
+    Norm,
+    PostgresEngine,
+    Query,
+    Scan,
+    Select,
+    Sums,
+    engine_named,
+)
 from discreet.testing import PostgresServer
 
 pytestmark = pytest.mark.needs("postgres")
@@ -198,8 +214,9 @@ def test_row_security_is_an_error_and_not_fewer_rows(database):
         connection.execute("GRANT SELECT ON visits TO watched")
         connection.execute("ALTER TABLE visits ENABLE ROW LEVEL SECURITY")
     rest = database.partition("@")[2]
-    with pytest.raises(DataError, match="row-level security"):
+    with pytest.raises(DataError, match="row-level security") as caught:
         PostgresEngine(f"postgresql://watched:pw@{rest}").look("visits", "visits")
+    assert caught.value.__context__ is None
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("DROP OWNED BY watched")
         connection.execute("DROP ROLE watched")
@@ -228,16 +245,23 @@ def test_what_postgres_cannot_do_is_refused_for_free(question, database, tmp_pat
 
 
 def test_a_question_takes_no_longer_than_it_may(database, tmp_path):
+    """Whether it is the server that stops, or whoever asks."""
     with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute("UPDATE visits SET name = repeat('abc ', 100000)")
-    engine = PostgresEngine(database, seconds=0.3)
-    with protected(database, tmp_path, engine=engine) as table:
+        connection.execute("UPDATE visits SET name = repeat('abc ', 100000) WHERE user_id < 50")
+    with protected(database, tmp_path, resources=Resources(seconds=1)) as table:
         began = time.monotonic()
         with pytest.raises(DataError, match="longer than it may") as caught:
             table.sql(SLEEPY, epsilon=1)
         assert time.monotonic() - began < 20
         assert "The charge stands" in str(caught.value)
         assert caught.value.__context__ is None
+    engine = PostgresEngine(database, seconds=1)
+    capitals = Select(Scan("visits"), (("x", Call("initcap", (ColumnRef("name"),))),))
+    with (
+        engine.open({"visits": engine.look("visits", "visits")}) as opened,
+        pytest.raises(DataError, match="longer than it may"),
+    ):
+        opened.rows(capitals)
 
 
 def test_nothing_can_be_dropped_while_a_question_is_held(database):
@@ -275,7 +299,7 @@ def test_a_connection_that_is_lost_in_mid_query(how, tmp_path):
             connection.execute("CREATE TABLE visits (user_id bigint, place text, name text)")
             connection.execute(
                 "INSERT INTO visits SELECT i, 'harbour', repeat('abc ', 100000) "
-                "FROM generate_series(1, 2000) AS i"
+                "FROM generate_series(1, 200) AS i"
             )
         with protected(url, tmp_path) as table:
             before = table.remaining
@@ -330,8 +354,6 @@ def test_the_log_of_the_server_has_no_salt_and_no_key(tmp_path):
             connection.execute("CREATE TABLE visits (user_id bigint, place text, name text)")
         engine = PostgresEngine(url)
         with engine.open({"visits": engine.look("visits", "visits")}) as opened:
-            from discreet.tables.engines import Cells, Groups, Key, Query, Select, Sums
-
             people = Query(
                 rows=Select.of("visits", unit="user_id", key_0="place"),
                 keys=(Key(name="place", type="text", values=None),),
@@ -350,8 +372,6 @@ def test_the_log_of_the_server_has_no_salt_and_no_key(tmp_path):
 
 
 def test_rows_come_in_batches_of_bounded_size(database):
-    from discreet.tables.engines import Select
-
     engine = PostgresEngine(database)
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("INSERT INTO visits SELECT i, 'x' FROM generate_series(1, 120000) AS i")
@@ -363,8 +383,6 @@ def test_rows_come_in_batches_of_bounded_size(database):
 
 
 def test_questions_of_one_answer_read_one_snapshot(database):
-    from discreet.tables.engines import Select
-
     engine = PostgresEngine(database)
     with engine.open({"visits": engine.look("visits", "visits")}) as opened:
         asked = Select.of("visits", unit="user_id")
@@ -377,8 +395,6 @@ def test_questions_of_one_answer_read_one_snapshot(database):
 
 
 def test_threads_share_a_connection(database):
-    from discreet.tables.engines import Select
-
     engine = PostgresEngine(database)
     counts = []
     with engine.open({"visits": engine.look("visits", "visits")}) as opened:
@@ -399,3 +415,37 @@ def test_threads_share_a_connection(database):
 def test_settings_can_be_pickled_without_a_connection(database):
     engine = PostgresEngine(database, seconds=5)
     assert pickle.loads(pickle.dumps(engine)) == engine
+
+
+def test_a_missing_driver_is_said(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingExtra, match="postgres"):
+        PostgresEngine("postgresql://a@b/c").look("visits", "visits")
+
+
+def test_what_cannot_be_sent_is_an_error_without_it(database):
+    engine = PostgresEngine(database)
+    with engine.open({"visits": engine.look("visits", "visits")}) as opened:
+        odd = Call("equal", (ColumnRef("place"), Literal("\ud800", "text")))
+        with pytest.raises(DataError, match="could not carry out") as caught:
+            opened.rows(Select(Scan("visits"), (("ok", odd),)))
+        assert caught.value.__context__ is None
+
+
+@pytest.mark.lengthy
+def test_very_many_public_keys(database):
+    engine = PostgresEngine(database)
+    people = Query(
+        rows=Select.of("visits", unit="user_id", key_0="user_id"),
+        keys=(Key(name="user_id", type="int64", values=None),),
+        tables=("visits",),
+    )
+    with engine.open({"visits": engine.look("visits", "visits")}) as opened:
+        asked = Sums(
+            query=people, cells=(Cells(kind="rows"),), bounding=Norm(limit=4, order=1), salt="",
+            groups=tuple((key,) for key in range(500, 300_000)),
+        )  # fmt: skip
+        found = opened.aggregate(asked).reveal_without_noise()
+        assert len(opened.sql(asked)) < 5000
+    assert sorted(found["key_0"].to_pylist()) == list(range(500, 1000))
+    assert set(found["cell_0"].to_pylist()) == {4 << 20}

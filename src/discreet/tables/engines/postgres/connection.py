@@ -197,7 +197,7 @@ def _attempt(
         return run(lambda: work(connection), stop=connection.cancel, done=lambda: -1.0)
     except TimeoutError:
         return LATE
-    except (driver().Error, OSError, MemoryError) as error:
+    except (driver().Error, OSError, MemoryError, UnicodeError) as error:
         return said(error)
 
 

@@ -2,13 +2,12 @@
 
 import hashlib
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
 from discreet.errors import DataError
 from discreet.tables.engines.compile.text import quoted
-from discreet.tables.engines.postgres.server import connected, transaction
+from discreet.tables.engines.postgres.server import in_transaction
 from discreet.tables.engines.postgres.types import declared
 from discreet.tables.sources.names import columns_checked
 from discreet.tables.sources.source import DataSource
@@ -89,7 +88,8 @@ def look(
 ) -> DataSource:
     """Look at a table of a database."""
     schema, table = _named(name, given)
-    with closing(connected(url)) as connection, transaction(connection):
+
+    def looked(connection: "psycopg.Connection[Any]") -> DataSource:
         _check_server(connection)
         found = connection.execute(_TABLE, [schema, table]).fetchone()
         shown = f"{schema}.{table}"
@@ -134,12 +134,12 @@ def look(
             reading=reading,
         )
 
+    return in_transaction(url, looked)
+
 
 def version(url: str | None, source: DataSource) -> str:
     """Return the version of a table now."""
-    with closing(connected(url)) as connection, transaction(connection):
-        return _version(connection, reading_of(source))
-    raise AssertionError
+    return in_transaction(url, lambda connection: _version(connection, reading_of(source)))
 
 
 def _named(name: str, given: object) -> tuple[str, str]:

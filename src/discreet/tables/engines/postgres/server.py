@@ -1,17 +1,18 @@
 """A PostgreSQL server: how to get in, what is set for each transaction, what errors may say."""
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from discreet.errors import DataError, MissingExtra, ParameterError
 
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["LATE", "URL_VARIABLE", "begin", "connected", "driver", "said", "transaction"]
+__all__ = ["LATE", "URL_VARIABLE", "begin", "connected", "driver", "in_transaction", "said"]
 
+T = TypeVar("T")
 URL_VARIABLE: Final = "DISCREET_POSTGRES_URL"
 _PATIENCE: Final = 10  # seconds for a lock, and to connect
 _DEFAULTS: Final[Mapping[str, str]] = {
@@ -109,29 +110,30 @@ def begin(connection: "psycopg.Connection[Any]", seconds: float | None) -> None:
     connection.execute(text.encode())
 
 
-@contextmanager
-def transaction(
-    connection: "psycopg.Connection[Any]", seconds: float | None = None
-) -> Iterator[None]:
-    """Carry out what is inside in one transaction; an error becomes a DataError without data."""
-    psycopg = driver()
+def in_transaction(url: str | None, work: "Callable[[psycopg.Connection[Any]], T]") -> T:
+    """Return what comes of one transaction; an error becomes a DataError without data."""
     failed = ""
+    connection = connected(url)
     try:
-        begin(connection, seconds)
-        yield
-    except psycopg.Error as error:
+        begin(connection, None)
+        return work(connection)
+    except driver().Error as error:
         failed = said(error)
     finally:
-        with suppress(psycopg.Error):
-            connection.execute(b"ROLLBACK")
-    if failed:
-        raise DataError(failed)
+        connection.close()
+    # Raised out here, it has no __context__.
+    raise DataError(failed)
 
 
 def said(error: BaseException) -> str:
     """Return what may be said of an error: nothing of its own message, which can quote values."""
     state = getattr(error, "sqlstate", None)
-    if state is None or state.startswith(("08", "57P", "25P")):
+    if isinstance(error, MemoryError):
+        return _FULL
+    if state is None:
+        is_lost = isinstance(error, OSError | driver().OperationalError | driver().InterfaceError)
+        return LOST if is_lost else _FAILED
+    if state.startswith(("08", "57P", "25P")):
         return LOST
     if state == "57014":
         return LATE
