@@ -5,7 +5,12 @@ from discreet.tables.engines.duckdb.engine import DuckDBEngine
 from discreet.tables.engines.named import DEFAULT_ENGINE, engine_named
 from discreet.tables.engines.postgres.connection import PostgresConnection
 from discreet.tables.engines.postgres.engine import PostgresEngine
-from discreet.tables.engines.protocol import Connection, Engine, SamplingConnection
+from discreet.tables.engines.protocol import (
+    Connection,
+    Engine,
+    SamplingConnection,
+    SelectiveConnection,
+)
 from discreet.tables.engines.sources import Sources, open_sources
 from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Groups, Norm
 from discreet.tables.model.query import Key, Query, Value
@@ -63,6 +68,7 @@ __all__ = [
     "Query",
     "Rows",
     "SamplingConnection",
+    "SelectiveConnection",
     "Scalar",
     "Scan",
     "Select",

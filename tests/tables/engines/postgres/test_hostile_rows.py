@@ -1,5 +1,7 @@
 """No value in any row makes a question fail: extreme and malformed ones, of every type."""
 
+from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 
 import pytest
@@ -8,7 +10,8 @@ from discreet.privacy import Neighbours, Unit
 from discreet.tables.engines import PostgresEngine
 from discreet.tables.model.bounds import Groups, Norm
 from discreet.tables.model.catalog import Catalog, Column, Table
-from discreet.tables.model.statements import Cells, Sums
+from discreet.tables.model.scalar import Call, Cast, ColumnRef
+from discreet.tables.model.statements import Cells, Profile, Sums, ValueGrid
 from discreet.tables.sql.parse import parse
 
 pytestmark = pytest.mark.needs("postgres")
@@ -104,6 +107,7 @@ OF_MOMENTS = [
     "TIME_BUCKET(INTERVAL 15 MINUTE, {0})", "TIME_BUCKET(INTERVAL 3 MONTH, {0})",
     "{0} BETWEEN '1900-01-01' AND '2024-01-01'",
 ]  # fmt: skip
+FAMILIES = ["present", "sum", "linear", "quadratic"]
 ZONED = ["{0} AT TIME ZONE 'Asia/Tokyo'", "{0} AT TIME ZONE 'America/New_York'"]
 EXPRESSIONS = [
     *(one.format(name) for name in NUMBERS for one in OF_NUMBERS),
@@ -149,9 +153,9 @@ def hostile(postgres):
         yield source, opened
 
 
-def catalog(source):
+def catalog(source, unit="id"):
     return Catalog(
-        unit=Unit.column("id"),
+        unit=Unit.column(unit),
         neighbours=Neighbours.add_remove,
         tables=(
             Table(
@@ -172,7 +176,7 @@ def test_no_value_makes_an_expression_fail(expression, hostile):
 
 @pytest.mark.parametrize("column", [name for name in VALUES if name != "f4"])
 def test_no_value_makes_a_statement_fail(column, hostile):
-    """As a key, as a unit, and in every family of cells with wide and narrow bounds."""
+    """As a key."""
     source, opened = hostile
     query = parse(f"SELECT {column} AS k, COUNT(*) FROM hostile GROUP BY k", catalog(source))
     for bounding in (Norm(limit=2, order=2), Groups(groups=1, rows=2)):
@@ -180,3 +184,50 @@ def test_no_value_makes_a_statement_fail(column, hostile):
             Sums(query=query, cells=(Cells(kind="rows"),), bounding=bounding, salt="s")
         )
         assert found.reveal_without_noise().num_rows > 0
+
+
+@pytest.mark.parametrize("column", VALUES)
+def test_no_value_makes_a_unit_fail(column, hostile):
+    """Whoever rows belong to: units are grouped, weighed, ranked, and joined with themselves."""
+    source, opened = hostile
+    plain = "SELECT ok AS k, COUNT(*) FROM hostile GROUP BY k"
+    joined = f"SELECT COUNT(*) FROM hostile AS a JOIN hostile AS b ON a.{column} = b.{column}"
+    for question in (plain, joined):
+        query = parse(question, catalog(source, column))
+        for bounding in (Norm(limit=2, order=2), Groups(groups=1, rows=2)):
+            found = opened.aggregate(
+                Sums(query=query, cells=(Cells(kind="rows"),), bounding=bounding, salt="s")
+            )
+            assert found.reveal_without_noise().num_rows > 0
+
+
+@pytest.mark.parametrize("column", ["f8", "f4", "n", "d2", "i8"])
+@pytest.mark.parametrize(
+    "ends", [(0, 1), (-1, 1), (10**308, 10**308 + 1), (-(10**308), 10**308), (0, 5), (3, 3)]
+)
+def test_no_value_makes_a_sum_fail(column, ends, hostile):
+    source, opened = hostile
+    low, high = map(Fraction, ends)
+    query = parse(f"SELECT SUM(CLAMP({column}, -1, 1)) FROM hostile", catalog(source))
+    bounds = ((low, high),)
+    families = [Cells(kind=kind, values=(0,), bounds=bounds) for kind in FAMILIES]
+    twice = Cells(kind="moments", values=(0, 0), bounds=bounds * 2)
+    grid = ValueGrid(value=0, low=low, high=high, points=7)
+    raw = replace(query.rows, columns=(*query.rows.columns[:-1], _raw(query, column)))
+    query = replace(query, rows=raw)
+    opened.aggregate(
+        Sums(query=query, cells=(*families, twice), bounding=Norm(limit=3, order=2), salt="s",
+             grid=grid)
+    )  # fmt: skip
+    own = Cells(kind="total", values=(0,), bounds=bounds, own=Norm(limit=3, order=2))
+    opened.aggregate(Sums(query=query, cells=(own,), bounding=None, salt="s"))
+    for of in ("largest", "smallest"):
+        edges = (Fraction(-5), Fraction(1, 10**320), Fraction(10**309))
+        opened.aggregate(Profile(query=query, of=of, edges=edges, value=0))
+
+
+def _raw(query, column):
+    """Read the value as it is, free of NaN, and not clamped before."""
+    (name, _) = query.rows.columns[-1]
+    number = Cast(ColumnRef(column), "double", widens=column in ("f8", "f4", "i8"))
+    return name, Call("not_nan", (number,))
