@@ -38,6 +38,9 @@ class Dialect:
     on the salt and on the columns, NULLs included, and ``lowest`` the aggregate that is the n-th
     lowest value, NULL if there are fewer. ``cast`` writes an expression of a type (as ``types_of``
     names it) in another one, NULL where it does not fit, which cannot be if it widens.
+    ``long`` is the type of weighted cells that an INTEGER cannot hold, of which any number can be
+    added up. With ``windows`` a unit's weight is computed by window functions, so that the source
+    is read once, instead of by a join; ``qualifies`` says that these can be conditions, by QUALIFY.
     ``tables`` are those that are written about. Whatever else differs is left to rewriting the
     finished text.
 
@@ -45,10 +48,7 @@ class Dialect:
     joins on it must not compare all with all. ``ratio`` writes a value divided by a positive
     number, where quotients below 2**-400 in size may be 0, and ``half`` is the template of a half,
     which may be 0 for values below 1. ``same_present`` does for ``same`` where the second argument
-    is not NULL. ``long`` is the type of weighted cells that an INTEGER cannot hold, of which any
-    number can be added up. With ``windows`` a unit's weight is computed by window functions, so
-    that its groups are read once, instead of by a join; ``qualifies`` says that these can be
-    conditions, by QUALIFY.
+    is not NULL.
 
     >>> from discreet.tables.engines.duckdb.dialect import DUCKDB
     >>> DUCKDB.lowest("x", 3), DUCKDB.types["text"]
@@ -66,7 +66,7 @@ class Dialect:
     ratio: Callable[[str, float], str] = _ratio
     half: str = "{0} * 0.5e0"
     same_present: str = "{0} IS NOT DISTINCT FROM {1}"
+    tables: Tables = field(default_factory=dict)
     long: str = "BIGINT"
     windows: bool = False
     qualifies: bool = True
-    tables: Tables = field(default_factory=dict)
