@@ -12,7 +12,7 @@ import discreet
 from discreet import Guarantee
 from discreet.errors import DiscreetError
 from discreet.tables.engines import ColumnRef, DuckDBConnection, PostgresEngine, Scan, Select
-from discreet.tables.engines.postgres.casts import cast
+from discreet.tables.engines.postgres.words.casts import cast
 
 pytestmark = [pytest.mark.needs("postgres"), pytest.mark.lengthy]
 

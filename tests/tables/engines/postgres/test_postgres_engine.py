@@ -449,3 +449,28 @@ def test_very_many_public_keys(database):
         assert len(opened.sql(asked)) < 5000
     assert sorted(found["key_0"].to_pylist()) == list(range(500, 1000))
     assert set(found["cell_0"].to_pylist()) == {4 << 20}
+
+
+def test_units_that_are_equal_are_one_however_they_are_written(postgres):
+    """Whether its zeros, its blanks or its collation differ: a rank depends on the value alone."""
+    url = postgres.new_database()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE t (n numeric, c char(5), k text)")
+        for number, text in (("1.5", "a"), ("1.50", "a  "), ("1.500", "a")):
+            for key in range(40):
+                connection.execute("INSERT INTO t VALUES (%s, %s, %s)", [number, text, key])
+    engine = PostgresEngine(url)
+    with engine.open({"t": engine.look("t", "t")}) as opened:
+        for unit in ("n", "c"):
+            people = Query(
+                rows=Select.of("t", unit=unit, key_0="k"),
+                keys=(Key(name="k", type="text", values=None),),
+                tables=("t",),
+            )
+            for salt in "abc":
+                asked = Sums(
+                    query=people, cells=(Cells(kind="rows"),), salt=salt,
+                    bounding=Groups(groups=1, rows=3),
+                )  # fmt: skip
+                found = opened.aggregate(asked).reveal_without_noise()
+                assert found["cell_0"].to_pylist() == [3 << 20]

@@ -5,10 +5,10 @@ from typing import Final
 
 from discreet.tables.engines.compile.dialect import Dialect, Template
 from discreet.tables.engines.compile.portable import portable_hash
-from discreet.tables.engines.postgres import moments, numbers, patterns, texts
-from discreet.tables.engines.postgres.bound import bound
-from discreet.tables.engines.postgres.casts import PARSE, TYPES, cast
-from discreet.tables.engines.postgres.parsing import parse_time
+from discreet.tables.engines.postgres.words import moments, numbers, patterns, texts
+from discreet.tables.engines.postgres.words.bound import bound
+from discreet.tables.engines.postgres.words.casts import PARSE, TYPES, cast
+from discreet.tables.engines.postgres.words.parsing import parse_time
 from discreet.tables.model.scalar import ColumnRef, Function, Scalar
 
 __all__ = ["POSTGRES"]

@@ -6,9 +6,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from typing import Final, TypeVar
 
-from discreet.tables.engines.postgres.moments import FORMATS, pieces
-from discreet.tables.engines.postgres.parsing import READABLE, readable
-from discreet.tables.engines.postgres.patterns import has_one_way, translated
+from discreet.tables.engines.postgres.words.moments import FORMATS, pieces
+from discreet.tables.engines.postgres.words.parsing import READABLE, readable
+from discreet.tables.engines.postgres.words.patterns import has_one_way, translated
 from discreet.tables.model.relation import Joined, sources_of
 from discreet.tables.model.scalar import Call, Literal
 

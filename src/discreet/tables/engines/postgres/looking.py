@@ -15,7 +15,7 @@ from discreet.tables.sources.source import DataSource
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["Reading", "look", "reading_of", "version"]
+__all__ = ["PostgresReading", "look", "reading_of", "version"]
 
 _OLDEST: Final = 140_000
 _PREFIX: Final = "table://"  # by which a declaration tells a table from a file beside it
@@ -63,7 +63,7 @@ _VIEWS: Final = {"v": "a view", "m": "a materialised view", "f": "a foreign tabl
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class PostgresReading:
     """How a table is read: a SELECT of its columns, and the numbers of all tables in it."""
 
     reader: str
@@ -71,9 +71,9 @@ class Reading:
     is_table: bool
 
 
-def reading_of(source: DataSource) -> Reading:
+def reading_of(source: DataSource) -> PostgresReading:
     """Return what :func:`look` kept for this engine."""
-    if not isinstance(source.reading, Reading):
+    if not isinstance(source.reading, PostgresReading):
         raise DataError(f"table {source.name!r} was opened for another engine.")
     return source.reading
 
@@ -119,7 +119,7 @@ def look(
         connection.execute(f"{reader} LIMIT 0".encode())
         place = _place(connection)
         oids = tuple(int(one) for one, _ in members)
-        reading = Reading(reader=reader, members=oids, is_table=kind in "rp")
+        reading = PostgresReading(reader=reader, members=oids, is_table=kind in "rp")
         identities = tuple(f"{place}:{one}" for one in oids)
         columns_checked(name, [column for column, _, _ in listed])
         return DataSource(
@@ -189,7 +189,7 @@ def _place(connection: "psycopg.Connection[Any]") -> str:
     return f"postgresql:{system}:{database}"
 
 
-def _version(connection: "psycopg.Connection[Any]", reading: Reading) -> str:
+def _version(connection: "psycopg.Connection[Any]", reading: PostgresReading) -> str:
     if reading.is_table:
         found = connection.execute(_CHANGES, [list(reading.members)]).fetchall()
         if len(found) < len(reading.members):

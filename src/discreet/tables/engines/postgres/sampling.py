@@ -3,10 +3,10 @@
 from typing import Final
 
 from discreet.tables.engines.duckdb.sampling import SampleWords
-from discreet.tables.engines.postgres.bound import inside
-from discreet.tables.engines.postgres.casts import cast
-from discreet.tables.engines.postgres.numbers import INFINITY
-from discreet.tables.engines.postgres.texts import LETTERS
+from discreet.tables.engines.postgres.words.bound import inside
+from discreet.tables.engines.postgres.words.casts import cast
+from discreet.tables.engines.postgres.words.numbers import INFINITY
+from discreet.tables.engines.postgres.words.texts import LETTERS
 from discreet.tables.model.types import ZONED
 
 __all__ = ["WORDS"]

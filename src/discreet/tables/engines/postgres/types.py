@@ -41,7 +41,10 @@ def declared(
         shown = _TEXTS.get(type_, "VARCHAR")
         return shown, f'CAST({name} AS text) COLLATE "C" AS {name}'
     if is_builtin and type_ == "numeric":
-        return _decimal(modifier), f"CAST({name} AS numeric) AS {name}"
+        shown = _decimal(modifier)
+        # Without a scale 1.5 and 1.50 are equal, and have to look so to a hash as well.
+        reader = f"CAST({name} AS numeric)" if "(" in shown else f"trim_scale({name})"
+        return shown, f"{reader} AS {name}"
     if is_builtin and type_ in _PLAIN:
         return _PLAIN[type_], f"CAST({name} AS {type_}) AS {name}"
     return OTHER, name

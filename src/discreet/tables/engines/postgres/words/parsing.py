@@ -5,9 +5,9 @@ from itertools import pairwise
 from typing import Final
 
 from discreet.tables.engines.compile.text import text
-from discreet.tables.engines.postgres.bound import once
-from discreet.tables.engines.postgres.casts import made_moment
-from discreet.tables.engines.postgres.moments import pieces
+from discreet.tables.engines.postgres.words.bound import once
+from discreet.tables.engines.postgres.words.casts import made_moment
+from discreet.tables.engines.postgres.words.moments import pieces
 from discreet.tables.model.scalar import Literal, Scalar
 
 __all__ = ["READABLE", "parse_time"]

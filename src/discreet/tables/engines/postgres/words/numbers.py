@@ -12,7 +12,7 @@ from typing import Final
 
 from discreet.tables.engines.compile.dialect import Template
 from discreet.tables.engines.compile.text import number
-from discreet.tables.engines.postgres.bound import bound, once
+from discreet.tables.engines.postgres.words.bound import bound, once
 from discreet.tables.model.scalar import Function, Literal, Scalar
 
 __all__ = ["FUNCTIONS", "INFINITY", "NAN", "half", "ratio"]

@@ -5,7 +5,7 @@ from typing import Final
 
 from discreet.tables.engines.compile.dialect import Template
 from discreet.tables.engines.compile.text import text
-from discreet.tables.engines.postgres.bound import bound, once
+from discreet.tables.engines.postgres.words.bound import bound, once
 from discreet.tables.model.scalar import Function, Literal, Scalar
 
 __all__ = ["FORMATS", "FUNCTIONS"]

@@ -11,7 +11,7 @@ from typing import Final
 
 from discreet.tables.engines.compile.dialect import Template
 from discreet.tables.engines.compile.text import text
-from discreet.tables.engines.postgres.bound import once
+from discreet.tables.engines.postgres.words.bound import once
 from discreet.tables.model.scalar import LONGEST_TEXT, Literal, Scalar
 
 __all__ = ["extracting", "has_one_way", "matching", "replacing", "translated"]

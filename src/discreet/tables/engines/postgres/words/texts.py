@@ -5,8 +5,8 @@ from typing import Final
 
 from discreet.tables.engines.compile.dialect import Template
 from discreet.tables.engines.compile.text import text
-from discreet.tables.engines.postgres.bound import bound, once
-from discreet.tables.engines.postgres.patterns import extracting, matching
+from discreet.tables.engines.postgres.words.bound import bound, once
+from discreet.tables.engines.postgres.words.patterns import extracting, matching
 from discreet.tables.model.scalar import LONGEST_TEXT, Call, Function, Literal, Scalar
 
 __all__ = ["FUNCTIONS", "LETTERS"]

@@ -7,8 +7,8 @@ a number fits by comparing it.
 from typing import Final
 
 from discreet.tables.engines.compile.text import number
-from discreet.tables.engines.postgres.bound import inside
-from discreet.tables.engines.postgres.numbers import INFINITY, NAN
+from discreet.tables.engines.postgres.words.bound import inside
+from discreet.tables.engines.postgres.words.numbers import INFINITY, NAN
 from discreet.tables.model.types import Type
 
 __all__ = ["PARSE", "TYPES", "cast", "made_moment"]
