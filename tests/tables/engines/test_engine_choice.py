@@ -70,7 +70,7 @@ def test_a_declaration_says_which_engine(place):
         tables.save(place / "people.toml")
     assert 'engine = "abacus"' in (place / "people.toml").read_text()
     assert load(place / "people.toml").engine == "abacus"
-    with pytest.raises(ParameterError, match="engine must be one of duckdb, got 'abacus'"):
+    with pytest.raises(ParameterError, match=r"engine must be one of .*duckdb.*, got 'abacus'"):
         open_tables(place / "people.toml")
     abacus = Abacus()
     with open_tables(place / "people.toml", engine=abacus) as tables:

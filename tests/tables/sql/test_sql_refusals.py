@@ -133,5 +133,6 @@ def test_what_a_refusal_advises_is_answered(sql: str, instead: str) -> None:
 
 def test_every_entry_of_the_catalogue_has_a_case_and_there_are_many() -> None:
     codes = [param.values[0]["code"] for param in load()]
-    assert set(codes) == set(CATALOGUE)
+    # What an engine cannot do depends on the engine: its own tests have the cases.
+    assert set(codes) == set(CATALOGUE) - {"engine"}
     assert len(codes) >= 80

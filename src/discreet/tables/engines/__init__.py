@@ -3,10 +3,13 @@
 from discreet.tables.engines.duckdb.connection import DuckDBConnection
 from discreet.tables.engines.duckdb.engine import DuckDBEngine
 from discreet.tables.engines.named import DEFAULT_ENGINE, engine_named
+from discreet.tables.engines.postgres.connection import PostgresConnection
+from discreet.tables.engines.postgres.engine import PostgresEngine
 from discreet.tables.engines.protocol import (
     Connection,
     Engine,
     SamplingConnection,
+    SelectiveConnection,
     StreamingConnection,
 )
 from discreet.tables.engines.sources import Sources, open_sources
@@ -69,10 +72,13 @@ __all__ = [
     "Literal",
     "Norm",
     "ValueGrid",
+    "PostgresConnection",
+    "PostgresEngine",
     "Profile",
     "Query",
     "Rows",
     "SamplingConnection",
+    "SelectiveConnection",
     "Scalar",
     "Scan",
     "Select",

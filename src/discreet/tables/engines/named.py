@@ -4,12 +4,15 @@ from typing import Final
 
 from discreet.errors import ParameterError
 from discreet.tables.engines.duckdb.engine import DuckDBEngine
+from discreet.tables.engines.postgres.engine import PostgresEngine
 from discreet.tables.engines.protocol import Engine
 
 __all__ = ["DEFAULT_ENGINE", "engine_named"]
 
 DEFAULT_ENGINE: Final[Engine] = DuckDBEngine()
-_ENGINES: Final[dict[str, Engine]] = {DEFAULT_ENGINE.name: DEFAULT_ENGINE}
+_ENGINES: Final[dict[str, Engine]] = {
+    engine.name: engine for engine in (DEFAULT_ENGINE, PostgresEngine())
+}
 
 
 def engine_named(name: str) -> Engine:
@@ -20,8 +23,8 @@ def engine_named(name: str) -> Engine:
     >>> engine_named("abacus")
     Traceback (most recent call last):
         ...
-    discreet.errors.ParameterError: engine must be one of duckdb, got 'abacus'. Another engine is
-    handed over in Python, with engine=.
+    discreet.errors.ParameterError: engine must be one of duckdb, postgres, got 'abacus'. Another
+    engine is handed over in Python, with engine=.
     """
     if name not in _ENGINES:
         raise ParameterError(

@@ -24,6 +24,7 @@ from discreet.tables.model.statements import Cells, Sums
 from discreet.tables.pricing.cell_layout import lay_out
 from discreet.tables.pricing.inferences import declared_limit
 from discreet.tables.release import answer as answering
+from discreet.tables.release.preparing import check_engine
 from discreet.tables.results.card import card_of_alerts
 from discreet.tables.sql.parse import parse
 
@@ -176,6 +177,8 @@ def watched(
     pairs = [(one.now, one.before) if isinstance(one, Rise) else (one, None) for one in asked]
     texts = dict.fromkeys(text for pair in pairs for text in pair if text is not None)
     queries = {text: parse(text, asker.catalog, periods=asker.offer.labels) for text in texts}
+    for query in queries.values():
+        check_engine(query, asker.connection)
     limits = {text: _limit(query, asker.catalog) for text, query in queries.items()}
     mechanism = _mechanism(
         asker, reach=max(limits.values()), threshold=threshold, positives=positives,

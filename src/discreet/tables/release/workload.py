@@ -19,6 +19,7 @@ from discreet.tables.pricing.people import refuse_too_few
 from discreet.tables.pricing.prepared import Prepared
 from discreet.tables.pricing.price import ALL_BUT_NOTHING, price
 from discreet.tables.release import answer as answering
+from discreet.tables.release.preparing import check_engine
 from discreet.tables.release.workload_merge import Merged, merge
 from discreet.tables.results.result import Result
 
@@ -176,6 +177,7 @@ def price_together(
     parts = at(_largest_scale(at, total, failure) if failure else float(ALL_BUT_NOTHING))
     for prepared in parts:
         refuse_too_few(prepared, asker.catalog, people=asker.most_people(prepared.query))
+        check_engine(prepared.query, asker.connection)
     return Workload(
         epsilon=float(total),
         delta=float(failure),

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import final
 
 from discreet.errors import ParameterError
+from discreet.tables.engines.compile.dialect import Dialect
 from discreet.tables.engines.compile.text import as_double, number
 from discreet.tables.model.aggregates import CellsKind
 from discreet.tables.model.bounds import WEIGHT_STEPS
@@ -35,6 +36,7 @@ class Sheet:
     """What one statement computes: columns of rows, their sums, and the cells made of the sums."""
 
     in_doubles: bool
+    dialect: Dialect
     present: tuple[str, ...] = ()  # values that every row has
     shares: dict[str, str] = field(default_factory=dict)  # expression -> name, for each row
     halves: dict[str, str] = field(default_factory=dict)  # likewise, made of the shares
@@ -54,13 +56,21 @@ class Sheet:
         return self.sums.setdefault(aggregate, f"sum_{len(self.sums)}")
 
 
-def sheet(families: tuple[Cells, ...], *, in_doubles: bool, present: tuple[int, ...] = ()) -> Sheet:
+def sheet(
+    families: tuple[Cells, ...],
+    dialect: Dialect,
+    *,
+    in_doubles: bool,
+    present: tuple[int, ...] = (),
+) -> Sheet:
     """Write down all cells of a statement, in whose rows the values ``present`` are not NULL.
 
-    >>> sheet((Cells(kind="rows"),), in_doubles=True).cells
+    >>> from discreet.tables.engines.duckdb.dialect import DUCKDB
+    >>> sheet((Cells(kind="rows"),), DUCKDB, in_doubles=True).cells
     ['1048576 * row_count']
     """
-    made = Sheet(in_doubles=in_doubles, present=tuple(f"value_{index}" for index in present))
+    there = tuple(f"value_{index}" for index in present)
+    made = Sheet(in_doubles=in_doubles, dialect=dialect, present=there)
     for cells in families:
         if len(cells.values) != _VALUES[cells.kind]:
             raise ParameterError(
@@ -80,14 +90,15 @@ def sheet(families: tuple[Cells, ...], *, in_doubles: bool, present: tuple[int, 
     return made
 
 
-def place_on(grid: ValueGrid) -> str:
+def place_on(grid: ValueGrid, dialect: Dialect) -> str:
     """Return the expression of a row's place on a grid, which is NULL where the value is.
 
-    >>> place_on(ValueGrid(value=0, low=Fraction(0), high=Fraction(2), points=1))
+    >>> from discreet.tables.engines.duckdb.dialect import DUCKDB
+    >>> place_on(ValueGrid(value=0, low=Fraction(0), high=Fraction(2), points=1), DUCKDB)
     'CASE WHEN value_0 IS NULL THEN NULL ELSE CAST(0 AS BIGINT) END'
     """
     name = f"value_{grid.value}"
-    share = _share(name, (grid.low, grid.high))
+    share = _share(name, (grid.low, grid.high), dialect)
     if share is None or grid.points == 1:
         where = "0"
     else:
@@ -113,9 +124,11 @@ def _cells(cells: Cells, made: Sheet) -> list[str]:
     elif cells.kind in ("rows", "present"):
         found = [full]
     elif cells.kind in ("sum", "total"):
-        found = [_total(signed_steps(names[0], cells.bounds[0], cells.kind), names, made)]
+        found = [
+            _total(signed_steps(names[0], cells.bounds[0], cells.kind, made.dialect), names, made)
+        ]
     elif cells.kind == "linear":
-        high = _total(f"FLOOR({_part(names[0], cells.bounds[0])})", [names[0]], made)
+        high = _total(f"FLOOR({_part(names[0], cells.bounds[0], made.dialect)})", [names[0]], made)
         found = [f"{full} - {high}", high]
     elif cells.kind == "quadratic":
         first, square = _halves(names[0], cells.bounds[0], made)
@@ -128,10 +141,13 @@ def _cells(cells: Cells, made: Sheet) -> list[str]:
     return found
 
 
-def signed_steps(name: str, bounds: tuple[Fraction, Fraction], kind: CellsKind) -> str:
+def signed_steps(
+    name: str, bounds: tuple[Fraction, Fraction], kind: CellsKind, dialect: Dialect
+) -> str:
     """Return what a row with a value adds to a ``sum`` or ``total``: a whole number in a double.
 
-    >>> signed_steps("value_0", (Fraction(0), Fraction(0)), "sum")
+    >>> from discreet.tables.engines.duckdb.dialect import DUCKDB
+    >>> signed_steps("value_0", (Fraction(0), Fraction(0)), "sum", DUCKDB)
     '0.0e0'
     """
     low, high = as_double(bounds[0]), as_double(bounds[1])
@@ -139,7 +155,7 @@ def signed_steps(name: str, bounds: tuple[Fraction, Fraction], kind: CellsKind) 
     if largest == 0.0:
         return "0.0e0"
     # At most 1 in size even after rounding, as no double lies between: x / x is exactly 1.
-    steps = f"{_clamped(name, low, high)} / {number(largest)} * {_STEPS}"
+    steps = f"{dialect.ratio(_clamped(name, low, high), largest)} * {_STEPS}"
     return f"TRUNC({steps})" if kind == "sum" else f"FLOOR({steps} + 0.5e0)"
 
 
@@ -160,7 +176,7 @@ def _products(
 
 def _halves(name: str, bounds: tuple[Fraction, Fraction], made: Sheet) -> tuple[str, str]:
     """Return m = floor(t S) and c = max(floor(t^2 S), 2 m - S), so that no cell is negative."""
-    share = _share(name, bounds)
+    share = _share(name, bounds, made.dialect)
     if share is None:
         return "0.0e0", "0.0e0"
     t = made.share(share)
@@ -168,12 +184,12 @@ def _halves(name: str, bounds: tuple[Fraction, Fraction], made: Sheet) -> tuple[
     return first, f"GREATEST(FLOOR({t} * {t} * {_STEPS}), 2 * {first} - {_STEPS})"
 
 
-def _part(name: str, bounds: tuple[Fraction, Fraction]) -> str:
-    share = _share(name, bounds)
+def _part(name: str, bounds: tuple[Fraction, Fraction], dialect: Dialect) -> str:
+    share = _share(name, bounds, dialect)
     return "0.0e0" if share is None else f"{share} * {_STEPS}"
 
 
-def _share(name: str, bounds: tuple[Fraction, Fraction]) -> str | None:
+def _share(name: str, bounds: tuple[Fraction, Fraction], dialect: Dialect) -> str | None:
     """Return t = (x - low) / (high - low), in [0, 1]; None where it is always 0."""
     low, high = as_double(bounds[0]), as_double(bounds[1])
     if low > high:
@@ -182,12 +198,12 @@ def _share(name: str, bounds: tuple[Fraction, Fraction]) -> str | None:
         )
     clamped = _clamped(name, low, high)
     if high - low == float("inf"):
-        low, high, clamped = low / 2, high / 2, f"{clamped} * 0.5e0"
+        low, high, clamped = low / 2, high / 2, dialect.half.format(clamped)
     if low == high:
         return None
     # The width is the same difference of doubles that x = high gives, so t never exceeds 1.
     start = clamped if low == 0 else f"({clamped} - {number(low)})"
-    return f"{start} / {number(high - low)}"
+    return dialect.ratio(start, high - low)
 
 
 def _clamped(name: str, low: float, high: float) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, final
 
 from discreet.tables.engines.compile.column_types import Tables
+from discreet.tables.engines.compile.text import number
 from discreet.tables.model.scalar import Function, Scalar
 from discreet.tables.model.types import Type
 
@@ -23,6 +24,10 @@ class Hashed(NamedTuple):
     type: str
 
 
+def _ratio(value: str, by: float) -> str:
+    return f"{value} / {number(by)}"
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
@@ -33,8 +38,17 @@ class Dialect:
     on the salt and on the columns, NULLs included, and ``lowest`` the aggregate that is the n-th
     lowest value, NULL if there are fewer. ``cast`` writes an expression of a type (as ``types_of``
     names it) in another one, NULL where it does not fit, which cannot be if it widens.
+    ``long`` is the type of weighted cells that an INTEGER cannot hold, of which any number can be
+    added up. With ``windows`` a unit's weight is computed by window functions, so that the source
+    is read once, instead of by a join; ``qualifies`` says that these can be conditions, by QUALIFY.
     ``tables`` are those that are written about. Whatever else differs is left to rewriting the
     finished text.
+
+    ``is_nan`` is the template of a test, and ``same`` that of a comparison for which NULL is NULL:
+    joins on it must not compare all with all. ``ratio`` writes a value divided by a positive
+    number, where quotients below 2**-400 in size may be 0, and ``half`` is the template of a half,
+    which may be 0 for values below 1. ``same_present`` does for ``same`` where the second argument
+    is not NULL.
 
     >>> from discreet.tables.engines.duckdb.dialect import DUCKDB
     >>> DUCKDB.lowest("x", 3), DUCKDB.types["text"]
@@ -47,4 +61,12 @@ class Dialect:
     hash: Callable[[Sequence[Hashed]], str]
     lowest: Callable[[str, int], str]
     cast: Callable[[str, str, Type, bool], str]
+    is_nan: str = "ISNAN({0})"
+    same: str = "{0} IS NOT DISTINCT FROM {1}"
+    ratio: Callable[[str, float], str] = _ratio
+    half: str = "{0} * 0.5e0"
+    same_present: str = "{0} IS NOT DISTINCT FROM {1}"
     tables: Tables = field(default_factory=dict)
+    long: str = "BIGINT"
+    windows: bool = False
+    qualifies: bool = True

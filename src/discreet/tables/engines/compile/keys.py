@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import final
 
 from discreet.errors import ParameterError
+from discreet.tables.engines.compile.dialect import Dialect
 from discreet.tables.model.query import Key
 from discreet.tables.model.statements import Combinations
 
@@ -54,12 +55,13 @@ def key_text(value: object, key: Key) -> str | None:
     return value
 
 
-def clean_key(index: int, key: Key) -> str:
+def clean_key(index: int, key: Key, dialect: Dialect) -> str:
     """Select a key so that equal keys look the same: without NaN, and without a negative zero."""
     name = f"key_{index}"
     if key.type != "double":
         return name
-    return f"CASE WHEN ISNAN({name}) THEN NULL WHEN {name} = 0 THEN 0 ELSE {name} END AS {name}"
+    is_nan = dialect.is_nan.format(name)
+    return f"CASE WHEN {is_nan} THEN NULL WHEN {name} = 0 THEN 0 ELSE {name} END AS {name}"
 
 
 def listed(

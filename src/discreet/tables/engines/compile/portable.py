@@ -5,7 +5,7 @@ from typing import Final
 
 from discreet.tables.engines.compile.dialect import SALT, Hashed, Template
 from discreet.tables.engines.compile.text import text
-from discreet.tables.model.scalar import Function
+from discreet.tables.model.scalar import ColumnRef, Function
 
 __all__ = ["portable_hash"]
 
@@ -64,8 +64,9 @@ def _written(value: Hashed, functions: Mapping[Function, Template]) -> str:
 
 def _called(functions: Mapping[Function, Template], function: Function, argument: str) -> str:
     template = functions[function]
-    assert isinstance(template, str)
-    return template.format(argument)
+    if isinstance(template, str):
+        return template.format(argument)
+    return template((ColumnRef(argument),), (argument,))
 
 
 def _said(expression: str) -> str:

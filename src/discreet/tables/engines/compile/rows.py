@@ -86,7 +86,7 @@ def start(
     units = () if query.unit_is_row else ("unit",)
     values = tuple(f"value_{i}" for i in range(len(query.values)))
     keys = tuple(f"key_{i}" for i in range(len(query.keys)))
-    cleaned = tuple(clean_key(i, key) for i, key in enumerate(query.keys))
+    cleaned = tuple(clean_key(i, key, dialect) for i, key in enumerate(query.keys))
     if cleaned != keys:
         text = f"SELECT {column_list((*units, *cleaned, *values))}\nFROM source"
         chain.add("cleaned", text)
@@ -128,7 +128,12 @@ def _list_groups(
         # Equal keys may be written in two ways; a row must not be counted for both.
         grouped = f"SELECT MIN({code}) AS {code}, {column_list(names)}\nFROM ({typed}) AS typed"
         chain.add(name, f"{grouped}\nGROUP BY {column_list(names)}", keep=True)
-        same = " AND ".join(f"{rows}.{n} IS NOT DISTINCT FROM {name}.{n}" for n in names)
+        same = " AND ".join(
+            (dialect.same if None in column else dialect.same_present).format(
+                f"{rows}.{n}", f"{name}.{n}"
+            )
+            for n, column in zip(names, columns, strict=True)
+        )
         joins += f"\nJOIN {name} ON {same}"
         keys |= {i: f"{name}.key_{i}" for i in positions}
         chain.lists[name] = code

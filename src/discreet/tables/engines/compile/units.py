@@ -33,7 +33,7 @@ def distinct(statement: Distinct, dialect: Dialect) -> Compiled:
     if statement.bounds is None:
         return chain.answer([f"COUNT(DISTINCT {value})"], chain.last)
     chain.add("named", f"SELECT DISTINCT {column_list([*keys, value])}\nFROM {chain.last}")
-    steps = signed_steps(value, statement.bounds, "sum")
+    steps = signed_steps(value, statement.bounds, "sum", dialect)
     total = f"COALESCE(SUM(CAST({steps} AS BIGINT)), 0)"
     return chain.answer([f"CAST({total} AS BIGINT)"], chain.last)
 
@@ -96,7 +96,7 @@ def _size(statement: Profile, chain: Chain, dialect: Dialect) -> tuple[str, list
 def _total_size(statement: Profile, chain: Chain, dialect: Dialect) -> tuple[str, list[str]]:
     """Return the norm of a unit's totals, or its square, in steps, and the edges likewise."""
     assert statement.bounds is not None
-    steps = signed_steps(f"value_{statement.value}", statement.bounds, "total")
+    steps = signed_steps(f"value_{statement.value}", statement.bounds, "total", dialect)
     total = f"ABS(SUM(CAST({steps} AS {dialect.wide})))"
     marks = [edge * WEIGHT_STEPS for edge in statement.edges]
     if statement.order == 2:
