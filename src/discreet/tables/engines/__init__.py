@@ -5,6 +5,8 @@ from discreet.tables.engines.duckdb.engine import DuckDBEngine
 from discreet.tables.engines.named import DEFAULT_ENGINE, engine_named
 from discreet.tables.engines.protocol import Connection, Engine, SamplingConnection
 from discreet.tables.engines.sources import Sources, open_sources
+from discreet.tables.engines.spark.connection import SparkConnection
+from discreet.tables.engines.spark.engine import SparkEngine
 from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Groups, Norm
 from discreet.tables.model.query import Key, Query, Value
 from discreet.tables.model.relation import (
@@ -63,6 +65,8 @@ __all__ = [
     "Scan",
     "Select",
     "Sources",
+    "SparkConnection",
+    "SparkEngine",
     "Statement",
     "Sums",
     "Type",

@@ -8,12 +8,22 @@ from discreet.tables.engines.compile.column_types import Tables
 from discreet.tables.model.scalar import Function, Scalar
 from discreet.tables.model.types import Type
 
-__all__ = ["SALT", "Dialect", "Hashed", "Template"]
+__all__ = ["SALT", "Dialect", "Hashed", "Lacking", "Template"]
 
 SALT: Final = "$salt"
 
 Template = str | Callable[[Sequence[Scalar], Sequence[str]], str]
 """The text of a call: with {0}, {1}, ... for its arguments, or made of their nodes and texts."""
+
+
+class Lacking(Exception):  # noqa: N818
+    """An engine has no words for a call: templates raise it, whatever the data.
+
+    What it says goes on from "this engine cannot do".
+
+    >>> str(Lacking("the time zone Europe/Berlin"))
+    'the time zone Europe/Berlin'
+    """
 
 
 class Hashed(NamedTuple):
@@ -33,8 +43,12 @@ class Dialect:
     on the salt and on the columns, NULLs included, and ``lowest`` the aggregate that is the n-th
     lowest value, NULL if there are fewer. ``cast`` writes an expression of a type (as ``types_of``
     names it) in another one, NULL where it does not fit, which cannot be if it widens.
-    ``tables`` are those that are written about. Whatever else differs is left to rewriting the
-    finished text.
+    ``long`` is the type of weighted cells that an INTEGER cannot hold, of which any number can be
+    added up. With ``windows`` a unit's weight is computed by window functions, so that the source is
+    read once, instead of by a join; ``qualifies`` says that these can be conditions, by QUALIFY. A
+    template in ``gathered`` ends the SELECT of the rows that count, so that those of a unit, whose
+    column it is given, come together. ``tables`` are those that are written about. Whatever else
+    differs is left to rewriting the finished text.
 
     >>> from discreet.tables.engines.duckdb.dialect import DUCKDB
     >>> DUCKDB.lowest("x", 3), DUCKDB.types["text"]
@@ -48,3 +62,7 @@ class Dialect:
     lowest: Callable[[str, int], str]
     cast: Callable[[str, str, Type, bool], str]
     tables: Tables = field(default_factory=dict)
+    long: str = "BIGINT"
+    windows: bool = False
+    qualifies: bool = True
+    gathered: str = ""

@@ -48,7 +48,7 @@ def sums(statement: Sums, dialect: Dialect) -> Compiled:
     if isinstance(statement.bounding, Groups):
         _keep_groups(chain, statement, by, dialect)
     else:
-        _weigh_by_norm(chain, weights, by)
+        _weigh_by_norm(chain, weights, by, dialect)
     each = [one for one in weights for _ in range(one.cells)]
     cells = [one.weighted(cell) for one, cell in zip(each, made.cells, strict=True)]
     rest, having = _left_out(statement, weights[0], chain.last)
@@ -114,6 +114,7 @@ class _Weight:
     one: int = 1
     is_whole: bool = False
     least: int = 0
+    long: str = "BIGINT"
 
     def of(self, norm: str, rows: str, *, order: int) -> str:
         """Return the weight, given the columns with the norm and with the number of rows."""
@@ -138,7 +139,7 @@ class _Weight:
         """A type for weighted cells: none exceeds the limit, and narrow ones add up faster."""
         assert self.bounding is not None
         most = self.bounding.limit if isinstance(self.bounding, Norm) else self.bounding.rows
-        return "INTEGER" if Fraction(most) * WEIGHT_STEPS < 1 << 31 else "BIGINT"
+        return "INTEGER" if Fraction(most) * WEIGHT_STEPS < 1 << 31 else self.long
 
     @property
     def order(self) -> int:
@@ -174,13 +175,14 @@ def _weights(statement: Sums, made: Sheet, dialect: Dialect) -> list[_Weight]:
                 one=one,
                 is_whole=is_whole,
                 least=math.ceil(least * WEIGHT_STEPS),
+                long=dialect.long,
             )
         )
         place += family.count
     return found
 
 
-def _weigh_by_norm(chain: Chain, weights: list[_Weight], by: list[str]) -> None:
+def _weigh_by_norm(chain: Chain, weights: list[_Weight], by: list[str], dialect: Dialect) -> None:
     """Give each unit its weights."""
     each = {one.name: one for one in weights}
     if not by:
@@ -188,13 +190,18 @@ def _weigh_by_norm(chain: Chain, weights: list[_Weight], by: list[str]) -> None:
         found = [f"{w.of(w.size, 'row_count', order=1)} AS {name}" for name, w in each.items()]
         chain.add("weighted", f"SELECT *, {column_list(found)}\nFROM contributions")
         return
-    norms = [f"{one.norm} AS norm_of_{name}" for name, one in each.items()]
+    over = " OVER (PARTITION BY unit)" if dialect.windows else ""
+    norms = [f"{one.norm}{over} AS norm_of_{name}" for name, one in each.items()]
     if any(one.one > 1 for one in weights):
-        norms.append("SUM(CAST(row_count AS DOUBLE)) AS unit_rows")
+        norms.append(f"SUM(CAST(row_count AS DOUBLE)){over} AS unit_rows")
     found = [
         f"{one.of(f'norm_of_{name}', 'unit_rows', order=one.order)} AS {name}"
         for name, one in each.items()
     ]
+    if dialect.windows:
+        chain.add("norms", f"SELECT *, {column_list(norms)}\nFROM contributions")
+        chain.add("weighted", f"SELECT *, {column_list(found)}\nFROM norms")
+        return
     chain.add("norms", f"SELECT unit, {column_list(norms)}\nFROM contributions\nGROUP BY unit")
     chain.add("weights", f"SELECT unit, {column_list(found)}\nFROM norms")
     # An inner join: a unit that for whatever reason has no weight is lost, never unbounded.
@@ -231,6 +238,13 @@ def keep_lowest(chain: Chain, columns: list[str], most: int, dialect: Dialect) -
     most = min(most, MOST_KEPT)  # fewer than asked for is bounded all the more
     whole = chain.last
     rank = dialect.hash(chain.hashed(columns))
+    if dialect.windows:
+        # As many as are not above a row: at most as many as are kept just if it is below the cut.
+        chain.add("ranked", f"SELECT *, {rank} AS own_rank\nFROM {whole}")
+        below = "COUNT(*) OVER (PARTITION BY unit ORDER BY own_rank RANGE UNBOUNDED PRECEDING)"
+        chain.add("placed", f"SELECT *, {below} AS own_place\nFROM ranked")
+        chain.add("kept", f"SELECT *\nFROM placed\nWHERE own_place <= {most}")
+        return
     chain.add(
         "cuts",
         f"SELECT unit, {dialect.lowest(rank, most + 1)} AS cut\nFROM {whole}\nGROUP BY unit",
