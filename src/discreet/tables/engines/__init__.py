@@ -3,7 +3,12 @@
 from discreet.tables.engines.duckdb.connection import DuckDBConnection
 from discreet.tables.engines.duckdb.engine import DuckDBEngine
 from discreet.tables.engines.named import DEFAULT_ENGINE, engine_named
-from discreet.tables.engines.protocol import Connection, Engine, SamplingConnection
+from discreet.tables.engines.protocol import (
+    Connection,
+    Engine,
+    SamplingConnection,
+    SelectiveConnection,
+)
 from discreet.tables.engines.sources import Sources, open_sources
 from discreet.tables.engines.spark.connection import SparkConnection
 from discreet.tables.engines.spark.engine import SparkEngine
@@ -61,6 +66,7 @@ __all__ = [
     "Query",
     "Rows",
     "SamplingConnection",
+    "SelectiveConnection",
     "Scalar",
     "Scan",
     "Select",

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from discreet.errors import ParameterError
-from discreet.tables.model.relation import Select
+from discreet.tables.model.relation import Rows, Select
 from discreet.tables.model.resources import Resources
 from discreet.tables.model.statements import Statement
 from discreet.tables.sources.source import DataSource
@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from discreet.ledger import TableContent
     from discreet.privacy import Sensitive
 
-__all__ = ["Connection", "Engine", "LimitedEngine", "SamplingConnection", "limited"]
+__all__ = [
+    "Connection",
+    "Engine",
+    "LimitedEngine",
+    "SamplingConnection",
+    "SelectiveConnection",
+    "limited",
+]
 
 
 class Connection(Protocol):
@@ -54,6 +61,14 @@ class SamplingConnection(Protocol):
 
     def sample(self, table: str, /, *, unit: str | None, salt: str) -> "Sensitive[TableContent]":
         """Return samples of a table, by hashes of the ``salt`` and the value; see TableContent."""
+
+
+@runtime_checkable
+class SelectiveConnection(Protocol):
+    """An engine that cannot do all that questions ask of rows; it is asked before any charge."""
+
+    def lacks(self, rows: Rows, /) -> str | None:
+        """Return what it cannot do ("this engine cannot do ..."), None if it can do all."""
 
 
 class Engine(Protocol):

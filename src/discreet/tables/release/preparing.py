@@ -4,12 +4,14 @@ from typing import TYPE_CHECKING
 
 from discreet.accounting import Loss
 from discreet.tables.engines.progress import time_limit
+from discreet.tables.engines.protocol import Connection, SelectiveConnection
 from discreet.tables.model.composite import Composite
 from discreet.tables.model.query import Query
 from discreet.tables.pricing.offer import Offer
 from discreet.tables.pricing.payment import part_offer, prepare
 from discreet.tables.pricing.prepared import Prepared, PreparedComposite
 from discreet.tables.release.outer import check_outer
+from discreet.tables.sql.question.refusals import refused
 
 if TYPE_CHECKING:
     from discreet.tables.release.answer import Asker
@@ -26,6 +28,7 @@ def prepared_for(
         return asker.account.quote(loss, periods=offer.periods).share
 
     def priced(query: Query, offered: Offer) -> Prepared:
+        _check_engine(query, asker.connection)
         return prepare(
             question, query, offer=offered, catalog=asker.catalog,
             guarantee=asker.account.guarantee, cost=cost, beside=asker.delta_beside,
@@ -39,3 +42,10 @@ def prepared_for(
     return PreparedComposite(
         question=question, composite=found, parts=tuple(priced(part, each) for part in found.parts)
     )
+
+
+def _check_engine(query: Query, connection: Connection) -> None:
+    """Refuse what the engine of the tables cannot do, as long as it costs nothing."""
+    word = connection.lacks(query.rows) if isinstance(connection, SelectiveConnection) else None
+    if word is not None:
+        raise refused("engine", line=1, column=1, word=word)

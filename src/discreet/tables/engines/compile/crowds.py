@@ -175,14 +175,10 @@ def _kept(text: str, types: Mapping[str, str], index: int, dialect: Dialect) -> 
     rows = f"SELECT {column_list(columns)} FROM ({text}) AS r"  # noqa: S608
     place = f"ROW_NUMBER() OVER (PARTITION BY r.unit ORDER BY {rank})"
     if dialect.qualifies:
-        crowded = (
-            f"{rows} JOIN {_CROWDS} AS c ON r.unit = c.unit QUALIFY {place} <= c.c{index}"
-        )
+        crowded = f"{rows} JOIN {_CROWDS} AS c ON r.unit = c.unit QUALIFY {place} <= c.c{index}"
     else:
-        ranked = f"SELECT {column_list(columns)}, {place} AS own_place, c.c{index} AS own_most"  # noqa: S608
+        ranked = f"SELECT {column_list(columns)}, {place} AS own_place, c.c{index} AS own_most"
         joined = f"({text}) AS r JOIN {_CROWDS} AS c ON r.unit = c.unit"
         names = column_list(identifier(name) for name in types)
-        crowded = (
-            f"SELECT {names} FROM ({ranked} FROM {joined}) AS r WHERE own_place <= own_most"  # noqa: S608
-        )
+        crowded = f"SELECT {names} FROM ({ranked} FROM {joined}) AS r WHERE own_place <= own_most"  # noqa: S608
     return f"{rows} WHERE {others} UNION ALL {crowded}"

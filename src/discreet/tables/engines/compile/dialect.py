@@ -16,7 +16,7 @@ Template = str | Callable[[Sequence[Scalar], Sequence[str]], str]
 """The text of a call: with {0}, {1}, ... for its arguments, or made of their nodes and texts."""
 
 
-class Lacking(Exception):  # noqa: N818
+class Lacking(Exception):
     """An engine has no words for a call: templates raise it, whatever the data.
 
     What it says goes on from "this engine cannot do".
@@ -44,8 +44,8 @@ class Dialect:
     lowest value, NULL if there are fewer. ``cast`` writes an expression of a type (as ``types_of``
     names it) in another one, NULL where it does not fit, which cannot be if it widens.
     ``long`` is the type of weighted cells that an INTEGER cannot hold, of which any number can be
-    added up. With ``windows`` a unit's weight is computed by window functions, so that the source is
-    read once, instead of by a join; ``qualifies`` says that these can be conditions, by QUALIFY. A
+    added up. With ``windows`` a unit's weight is computed by window functions, so that the source
+    is read once, instead of by a join; ``qualifies`` says that these can be conditions, by QUALIFY. A
     template in ``gathered`` ends the SELECT of the rows that count, so that those of a unit, whose
     column it is given, come together. ``tables`` are those that are written about. Whatever else
     differs is left to rewriting the finished text.

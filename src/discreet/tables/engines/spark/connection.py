@@ -13,7 +13,7 @@ from discreet.privacy import Sensitive
 from discreet.tables.engines.compile.dialect import Lacking
 from discreet.tables.engines.compile.keys import KeyTable
 from discreet.tables.engines.compile.relations import rows_sql
-from discreet.tables.engines.compile.statement import compile  # noqa: A004
+from discreet.tables.engines.compile.statement import compile, lacking  # noqa: A004
 from discreet.tables.engines.progress import run
 from discreet.tables.engines.spark.columns import reader
 from discreet.tables.engines.spark.dialect import PORTABLE, SPARK
@@ -68,7 +68,7 @@ class SparkConnection:
                     _show(self._session, name, source)
             except DataError:
                 raise
-            except Exception:  # noqa: BLE001 - whatever Spark raises, it may quote values
+            except Exception:
                 failed = name
         if failed is not None:
             raise DataError(f"table {failed!r} can no longer be read by Spark. Restore it.")
@@ -80,9 +80,9 @@ class SparkConnection:
         """Return the text that :meth:`aggregate` would run, its salt left out."""
         return spelled(compile(statement, dialect=self._dialect).text, salt=":salt")
 
-    def check(self, rows: Rows, /) -> None:
-        """Raise :class:`Lacking` where rows are asked for that cannot be written for Spark."""
-        rows_sql(rows, self._dialect)
+    def lacks(self, rows: Rows, /) -> str | None:
+        """Return what rows ask for that cannot be written for Spark."""
+        return lacking(rows, self._dialect)
 
     def aggregate(self, statement: Statement, /) -> "Sensitive[pa.Table]":
         """Run one statement. An error's message is the same whatever the data."""
@@ -136,7 +136,7 @@ class SparkConnection:
         session, mark = self._session, f"discreet_{uuid4().hex}"
         names = {one.name: f"{mark}_{place}" for place, one in enumerate(keys)}
         tables = {names[one.name]: _arrow(one) for one in keys}
-        salted = f"(SELECT salt FROM {mark}_salt)"
+        salted = f"(SELECT salt FROM {mark}_salt)"  # noqa: S608
         written = spelled(text, salt=salted, names=names)
         if salted in written:
             # As a value of a table it is in no plan, and so in no log of plans.
@@ -152,7 +152,7 @@ class SparkConnection:
             return run(work, stop=lambda: _interrupt(session, mark), done=lambda: -1.0)
         except TimeoutError:
             return _LATE
-        except Exception:  # noqa: BLE001 - of Spark, py4j, gRPC or Arrow: all may quote values
+        except Exception:
             return _FAILED
         finally:
             with quietly():

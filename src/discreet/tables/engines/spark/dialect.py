@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from discreet.tables.engines.compile.dialect import SALT, Dialect, Hashed
+from discreet.tables.engines.compile.dialect import SALT, Dialect, Hashed, Template
 from discreet.tables.engines.compile.portable import portable_hash
 from discreet.tables.engines.compile.text import column_list
 from discreet.tables.engines.spark import patterns, templates
@@ -30,7 +30,7 @@ def _whole(word: str) -> str:
     return f"CASE WHEN abs({{0}}) < {_LARGE} THEN CAST({word} AS DOUBLE) ELSE {{0}} END"
 
 
-_FUNCTIONS: Final[dict[Function, templates.Template]] = {
+_FUNCTIONS: Final[dict[Function, Template]] = {
     "negate": "(-{0})", "abs": "abs({0})",
     "add": "({0} + {1})", "subtract": "({0} - {1})", "multiply": "({0} * {1})",
     "divide": templates.divided("/"), "remainder": templates.divided("%"),

@@ -93,9 +93,9 @@ def _looked(spark: "SparkSession", name: str, given: object, *, is_public: bool)
         return _source(name, given, Reading(given=frame, how="frame"), frame, is_public=is_public)
     if table.tableType == "VIEW" and not is_public:
         raise DataError(
-            f"table {name!r}: {given!r} is a view, whose rows may depend on several people. Protect "
-            "the tables that it is made of; or give it as a DataFrame, spark.table(...), if each of "
-            "its rows comes from one person's rows alone."
+            f"table {name!r}: {given!r} is a view, whose rows may depend on several people. "
+            "Protect the tables that it is made of; or give it as a DataFrame, spark.table(...), if "
+            "each of its rows comes from one person's rows alone."
         )
     parts = (table.catalog, *(table.namespace or ()), table.name)
     full = ".".join("`" + part.replace("`", "``") + "`" for part in parts if part)
@@ -199,7 +199,7 @@ def version(spark: "SparkSession", source: DataSource) -> str:
                 found = _version(_files_of(frame), kinds, frame)
     except DataError:
         raise
-    except Exception:  # noqa: BLE001 - of Spark, of the catalogue, of the disk
+    except Exception:
         found = None
     if found is None:
         raise DataError(f"table {source.name!r} can no longer be read. Restore it.")

@@ -162,7 +162,9 @@ def replace_matches(nodes: Sequence[Scalar], texts: Sequence[str]) -> str:
         else:
             written += "\\" + sign[-1]
     times = f"(CAST(length({texts[0]}) AS BIGINT) + 1)" if is_all else "1"
-    longest = f"CAST(length({texts[0]}) AS BIGINT) * {1 + new.count(chr(92))} + {times} * {len(new)}"
+    longest = (
+        f"CAST(length({texts[0]}) AS BIGINT) * {1 + new.count(chr(92))} + {times} * {len(new)}"
+    )
     done = f"regexp_replace({texts[0]}, {text(whole)}, {text(written)})"
     return f"CASE WHEN {longest} <= {LONGEST_TEXT} THEN {done} END"
 

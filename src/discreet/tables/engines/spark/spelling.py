@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from discreet.tables.engines.compile.dialect import SALT
+
 __all__ = ["spelled"]
 
 _TOKEN: Final = re.compile(r"\"(?:[^\"]|\"\")*\"|'(?:[^']|'')*'|\$\w+|\b[A-Z]+\b")
@@ -31,7 +33,7 @@ def spelled(text: str, *, salt: str = "''", names: Mapping[str, str] | None = No
         if token[0] == "'":
             inner = token[1:-1].replace("''", "'").replace("\\", "\\\\").replace("'", "\\'")
             return f"'{inner}'"
-        if token == "$salt":
+        if token == SALT:
             return salt
         return _WORDS.get(token, token)
 

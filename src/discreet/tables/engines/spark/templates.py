@@ -96,7 +96,7 @@ def concat(start: str, size: str) -> Template:
 
 
 def replace(nodes: Sequence[Scalar], texts: Sequence[str]) -> str:
-    """Write replace(), where the text does not become too long."""
+    """Write a replacement, where the text does not become too long."""
     made = f"replace({', '.join(texts)})"
     before, after = (len(str(n.value)) for n in nodes[1:] if isinstance(n, Literal))
     if not 0 < before < after:  # then it does not grow
@@ -129,17 +129,15 @@ def _back(start: int, size: int) -> tuple[int, int]:
 
 
 def left(nodes: Sequence[Scalar], texts: Sequence[str]) -> str:
-    """Write left(): a negative number leaves as many off at the end."""
+    """Write the first signs of a text: a negative number leaves as many off at the end."""
     (count,) = _places(nodes)
     size = str(count) if count >= 0 else f"greatest(length({texts[0]}) - {-count}, 0)"
     return f"substring({texts[0]}, 1, {size})"
 
 
 def right(nodes: Sequence[Scalar], texts: Sequence[str]) -> str:
-    """Write right(): a negative number leaves as many off at the beginning."""
+    """Write the last signs of a text: a negative number leaves as many off at the beginning."""
     (count,) = _places(nodes)
     if count < 0:
         return f"substring({texts[0]}, {1 - count})"
     return f"right({texts[0]}, {count})" if count else f"substring({texts[0]}, 1, 0)"
-
-

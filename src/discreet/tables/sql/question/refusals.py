@@ -339,6 +339,10 @@ CATALOGUE: Final[dict[str, tuple[str, str]]] = {
         "what lies between two timestamps is an interval, and no number.",
         "Say in which unit, as in DATE_DIFF('second', {two}, {one}).",
     ),
+    "engine": (
+        "the engine of these tables cannot do {word}.",
+        "Leave it out, or ask in another way.",
+    ),
     "limit": (
         "{word} needs a whole number, written out.",
         "Write for example {word} 10.",
