@@ -25,3 +25,16 @@ def spark():
         session.sparkContext.setLogLevel("OFF")
         yield session
         session.stop()
+
+
+@pytest.fixture(scope="session")
+def frame_of(spark):
+    """Return what makes a DataFrame of an Arrow table: timestamps without a zone stay such."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    def made(table):
+        return spark.createDataFrame(
+            table, from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
+        )
+
+    return made

@@ -12,10 +12,10 @@ class TestSpark(EngineConformance):
     is_portable = False
 
     @pytest.fixture(autouse=True)
-    def _spark(self, spark):
-        self.spark = spark
+    def _spark(self, spark, frame_of):
+        self.spark, self.frame_of = spark, frame_of
 
     def connect(self, tables):
         engine = SparkEngine(self.spark, portable=self.is_portable)
-        frames = {name: self.spark.createDataFrame(table) for name, table in tables.items()}
+        frames = {name: self.frame_of(table) for name, table in tables.items()}
         return engine.open({name: engine.look(name, frame) for name, frame in frames.items()})
