@@ -11,21 +11,35 @@ import pyarrow as pa
 import pytest
 
 from discreet.tables.engines import (
-    Cells,
     ColumnRef,
+    Distinct,
     DuckDBConnection,
     Groups,
     Norm,
     Profile,
-    Select,
     SparkEngine,
-    Sums,
 )
 from discreet.tables.engines.compile.statement import lacking
 from discreet.tables.engines.spark.dialect import SPARK
 from discreet.tables.sql.parse import parse
+from discreet.testing.engines.made_up import (
+    GRID,
+    LINEAR,
+    MOMENTS,
+    PRESENT,
+    QUADRATIC,
+    ROWS,
+    SUM,
+    TOTAL,
+    UNITS,
+    arrow_table,
+    made_rows,
+    query,
+    sums,
+)
 
 pytestmark = [pytest.mark.lengthy, pytest.mark.needs("spark")]
+
 
 def _questions():
     file = Path(__file__).parents[1] / "test_two_engines.py"
@@ -41,10 +55,7 @@ QUESTIONS = _questions()
 @pytest.fixture(scope="module")
 def engines(spark, frame_of):
     engine = SparkEngine(spark, portable=True)
-    sources = {
-        name: engine.look(name, frame_of(table))
-        for name, table in QUESTIONS.TABLES.items()
-    }
+    sources = {name: engine.look(name, frame_of(table)) for name, table in QUESTIONS.TABLES.items()}
     with (
         engine.open(sources) as ours,
         DuckDBConnection(QUESTIONS.TABLES, threads=1, portable=True) as duckdb,
@@ -117,3 +128,42 @@ def _is_close(one, other):
     if one is None or other is None or isinstance(one, str | date):
         return one == other
     return math.isclose(one, other, rel_tol=1e-14) or (math.isnan(one) and math.isnan(other))
+
+
+SALTED = [
+    sums(ROWS, LINEAR, bounding=Norm(limit=Fraction(7, 2), order=2)),
+    sums(QUADRATIC, MOMENTS, bounding=Norm(limit=3, order=1), keys=2),
+    sums(SUM, bounding=Groups(groups=2, rows=2), keys=2),
+    sums(ROWS, bounding=Groups(groups=1, rows=3), grid=GRID),
+    sums(UNITS, TOTAL, least=Fraction(1, 3)),
+    sums(ROWS, bounding=Norm(limit=10**6, order=2), groups=(("a",), (None,), ("b",))),
+    sums(PRESENT, MOMENTS, keys=2),
+    Distinct(query=query(), value=0, most=2, salt="salt"),
+    Distinct(query=query(), value=0, most=3, salt="salt", bounds=(Fraction(-10), Fraction(100))),
+    Profile(query=query(), of="norm", edges=(Fraction(1), Fraction(5, 2))),
+    Profile(
+        query=query(), of="total", value=0, bounds=(Fraction(-10), Fraction(100)),
+        edges=(Fraction(1, 2), Fraction(2)), order=2,
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_same_salt_gives_the_same_integers(seed, spark, frame_of):
+    """Texts as units, which all engines hash alike, and rows that have everything."""
+    table = arrow_table(made_rows(seed, units=15))
+    units = pa.array([None if u == 3 else f"u{u}é" for u in table["unit"].to_pylist()])
+    table = table.set_column(0, "unit", units)
+    engine = SparkEngine(spark, portable=True)
+    source = engine.look("visits", frame_of(table))
+    with (
+        engine.open({"visits": source}) as ours,
+        DuckDBConnection({"visits": table}, portable=True) as theirs,
+    ):
+        for statement in SALTED:
+            salted = replace(statement, salt=f"salt {seed}")
+            one, other = (
+                sorted(map(repr, found.reveal_without_noise().to_pylist()))
+                for found in (ours.aggregate(salted), theirs.aggregate(salted))
+            )
+            assert one == other, statement
