@@ -1,9 +1,10 @@
 """No value of any row makes a statement fail: each type of column at its ends and beyond sense."""
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+from dataclasses import replace
+
 import pytest
 
+from discreet.errors import DataError
 from discreet.privacy import Neighbours, Unit
 from discreet.tables.engines import SparkEngine
 from discreet.tables.model.catalog import Catalog, Column, Table
@@ -55,7 +56,8 @@ OF = {
         "{0}", "-{0}", "ABS({0})", "{0} + {0}", "{0} * {0}", "{0} / {0}", "{0} % 3", "{0} // 2",
         "ROUND({0}, 2)", "FLOOR({0})", "CEIL({0})", "TRUNC({0}, 1)", "EXP({0})", "SQRT({0})",
         "LN({0})", "POWER({0}, 3)", "SIN({0})", "CAST({0} AS INTEGER)", "CAST({0} AS TINYINT)",
-        "CAST({0} AS UTINYINT)", "CAST({0} AS UBIGINT)", "CLAMP({0}, 0, 1)", "EPOCH(TO_TIMESTAMP({0}))",
+        "CAST({0} AS UTINYINT)", "CAST({0} AS UBIGINT)", "CLAMP({0}, 0, 1)",
+        "EPOCH(TO_TIMESTAMP({0}))",
         "LENGTH(CAST({0} AS VARCHAR))", "WIDTH_BUCKET({0}, 0, 4, 4)", "LEAST({0}, 1)",
     ],
     "texts": [
@@ -69,7 +71,7 @@ OF = {
         "LENGTH(REPLACE({0}, 'a', 'aaaa'))", "LENGTH(SPLIT_PART({0}, 'a', -2))",
         "LENGTH(LPAD({0}, 9000, 'xy'))", "LENGTH(REVERSE({0}))", "POSITION('aab' IN {0})",
         "STRLEN({0})", "{0} LIKE '%a%a%a%a%a%a%b'", "{0} LIKE 'a_%_b%'", "{0} ILIKE '%A%_1'",
-        "{0} LIKE 'a%b'", "{0} ~ '[a-b]+'", "REGEXP_FULL_MATCH({0}, '(a|b)?1*')",
+        "{0} LIKE 'a%b'", "{0} ~ '[a-b]+'", "REGEXP_FULL_MATCH({0}, '[ab]?1*')",
         "LENGTH(REGEXP_EXTRACT({0}, '([0-9])([a-z]*)', 2))",
         "LENGTH(REGEXP_REPLACE({0}, '[0-9]+', '<\\0>', 'g'))",
         "LENGTH(REGEXP_REPLACE({0}, 'b', '$1'))", "STARTS_WITH({0}, 'a')", "{0} IN ('a', 'b')",
@@ -96,7 +98,7 @@ QUESTIONS = [
 
 
 @pytest.fixture(scope="module")
-def hostile(spark):
+def hostile(spark, tmp_path_factory):
     """Return a table that has every hostile value in its column, one in each row."""
     rows = max(map(len, COLUMNS.values()))
     listed = [
@@ -106,9 +108,11 @@ def hostile(spark):
     text = f"SELECT * FROM VALUES {', '.join(listed)} AS r(id, {', '.join(COLUMNS)})"
     more = "CAST(x AS FLOAT) AS f, CAST(id * 5 - 100 AS TINYINT) AS i"
     frame = spark.sql(f"SELECT *, {more} FROM ({text})")
-    # A local timestamp at its ends cannot be written down: it is computed from the other kind.
-    frame = frame.selectExpr("*", "timestamp_micros(unix_micros(z)) AS y").drop("y")
-    return frame.selectExpr("*", "CAST(z AS TIMESTAMP_NTZ) AS t").cache()
+    # In UTC the ends of both kinds of timestamps are the same.
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    path = str(tmp_path_factory.mktemp("hostile") / "rows.parquet")
+    frame.selectExpr("*", "CAST(z AS TIMESTAMP_NTZ) AS t").write.parquet(path)
+    return path
 
 
 @pytest.mark.parametrize("is_ansi", [True, False])
@@ -118,8 +122,24 @@ def test_no_value_makes_a_statement_fail(is_ansi, spark, hostile):
     spark.conf.set("spark.sql.session.timeZone", "Pacific/Apia" if is_ansi else "Asia/Kathmandu")
     engine = SparkEngine(spark)
     with engine.open({"rows": engine.look("rows", hostile)}) as connection:
-        for question in [*QUESTIONS]:
-            rows = parse(question, CATALOG).rows
-            assert connection.lacks(rows) is None, question
-            found = connection.rows(rows).reveal_without_noise()
-            assert found.num_rows == 33, question
+        try:
+            found = connection.rows(together(QUESTIONS)).reveal_without_noise()
+            assert found.num_rows == len(TEXTS)
+        except DataError:
+            assert [one for one in QUESTIONS if is_failing(one, connection)] == []
+
+
+def together(questions):
+    """Return one plan with the values of all questions."""
+    every = "SELECT COUNT(*) FROM rows WHERE s = s AND x + n + big + f + i > 0 AND d < t AND z < t"
+    rows = replace(parse(every, CATALOG).rows, where=())
+    values = [dict(parse(one, CATALOG).rows.columns)["value_0"] for one in questions]
+    return replace(rows, columns=tuple((f"c{i}", value) for i, value in enumerate(values)))
+
+
+def is_failing(question, connection):
+    try:
+        connection.rows(parse(question, CATALOG).rows)
+    except DataError:
+        return True
+    return False

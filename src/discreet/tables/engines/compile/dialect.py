@@ -45,10 +45,10 @@ class Dialect:
     names it) in another one, NULL where it does not fit, which cannot be if it widens.
     ``long`` is the type of weighted cells that an INTEGER cannot hold, of which any number can be
     added up. With ``windows`` a unit's weight is computed by window functions, so that the source
-    is read once, instead of by a join; ``qualifies`` says that these can be conditions, by QUALIFY. A
-    template in ``gathered`` ends the SELECT of the rows that count, so that those of a unit, whose
-    column it is given, come together. ``tables`` are those that are written about. Whatever else
-    differs is left to rewriting the finished text.
+    is read once, instead of by a join; ``qualifies`` says that these can be conditions, by QUALIFY.
+    A template in ``gathered`` ends the SELECT of the rows that count, so that those of a unit,
+    whose column it is given, come together. ``tables`` are those that are written about. Whatever
+    else differs is left to rewriting the finished text.
 
     >>> from discreet.tables.engines.duckdb.dialect import DUCKDB
     >>> DUCKDB.lowest("x", 3), DUCKDB.types["text"]

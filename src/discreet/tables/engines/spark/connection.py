@@ -200,25 +200,21 @@ def _salt(salt: str) -> "pa.Table":
 @contextmanager
 def _tagged(session: Any, tag: str) -> Iterator[None]:
     """Mark all that this thread asks of Spark, so that it can be stopped."""
-    is_classic = hasattr(session, "_jsparkSession") and not _has_tags(session)
-    tagger = session.sparkContext if is_classic else session
-    add, remove = ("addJobTag", "removeJobTag") if is_classic else ("addTag", "removeTag")
-    getattr(tagger, add)(tag)
+    is_classic = hasattr(session, "_jsparkSession")
+    if is_classic:  # a session's own tags do not reach jobs whose results come as Arrow
+        session.sparkContext.addJobTag(tag)
+    else:
+        session.addTag(tag)
     try:
         yield
     finally:
         with suppress(Exception):
-            getattr(tagger, remove)(tag)
+            session.sparkContext.removeJobTag(tag) if is_classic else session.removeTag(tag)
 
 
 def _interrupt(session: Any, tag: str) -> None:
     with quietly(), suppress(Exception):
-        if hasattr(session, "_jsparkSession") and not _has_tags(session):
+        if hasattr(session, "_jsparkSession"):
             session.sparkContext.cancelJobsWithTag(tag)
         else:
             session.interruptTag(tag)
-
-
-def _has_tags(session: Any) -> bool:
-    """Whether a classic session has tags of its own: from PySpark 4 on."""
-    return not str(session.version).startswith("3.")

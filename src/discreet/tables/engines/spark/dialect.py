@@ -6,7 +6,7 @@ from typing import Final
 
 from discreet.tables.engines.compile.dialect import SALT, Dialect, Hashed, Template
 from discreet.tables.engines.compile.portable import portable_hash
-from discreet.tables.engines.compile.text import column_list
+from discreet.tables.engines.compile.text import column_list, number
 from discreet.tables.engines.spark import patterns, templates
 from discreet.tables.engines.spark.moments import MOMENTS
 from discreet.tables.model.scalar import Function
@@ -86,12 +86,12 @@ def _cast(text: str, given: str, wanted: Type, widens: bool) -> str:
     if widens or given in ("null", "boolean"):
         return f"CAST({text} AS {name})"
     if wanted in _UNSIGNED or wanted.startswith("int"):
-        number = f"try_cast({text} AS DOUBLE)" if given == "text" else text
+        parsed = f"try_cast({text} AS DOUBLE)" if given == "text" else text
         is_exact = given.startswith(("int", "uint"))
-        whole = number if is_exact else f"rint({number})"
+        whole = parsed if is_exact else f"rint({parsed})"
         if wanted in _UNSIGNED:
             most = (1 << _UNSIGNED[wanted]) - 1
-            end = f"{most}" if is_exact else f"{float(most)!r}e0"
+            end = str(most) if is_exact else number(most)
             low = f"CASE WHEN {whole} BETWEEN {'0' if is_exact else '0e0'} AND {end} THEN "
             return f"{low}try_cast({whole} AS {name}) END"
         return f"try_cast({whole} AS {name})"

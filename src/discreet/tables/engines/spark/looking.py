@@ -94,8 +94,8 @@ def _looked(spark: "SparkSession", name: str, given: object, *, is_public: bool)
     if table.tableType == "VIEW" and not is_public:
         raise DataError(
             f"table {name!r}: {given!r} is a view, whose rows may depend on several people. "
-            "Protect the tables that it is made of; or give it as a DataFrame, spark.table(...), if "
-            "each of its rows comes from one person's rows alone."
+            "Protect the tables that it is made of; or give it as a DataFrame, spark.table(...), "
+            "if each of its rows comes from one person's rows alone."
         )
     parts = (table.catalog, *(table.namespace or ()), table.name)
     full = ".".join("`" + part.replace("`", "``") + "`" for part in parts if part)

@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from discreet.errors import DataError, MissingExtra, ParameterError
@@ -87,7 +87,7 @@ def own_session(spark: "SparkSession") -> "SparkSession":
     session = spark.newSession()
     copied = {name: spark.conf.get(name, None) for name in _COPIED}
     for name, value in {**copied, **SETTINGS}.items():
-        if value is not None:
+        if value is not None and session.conf.get(name, None) != value:
             session.conf.set(name, value)
     return session
 
@@ -127,11 +127,20 @@ class _Quiet(logging.Filter):
 _QUIET: Final = _Quiet()
 
 
+def _loggers() -> list[logging.Logger]:
+    """Return those that PySpark reports errors to: loggers of its own kind, from version 4 on."""
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:
+        return []
+    names = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+    return [PySparkLogger.getLogger(name) for name in names]
+
+
 @contextmanager
 def quietly() -> Iterator[None]:
     """Let PySpark log no errors of this thread until the end of the block."""
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        logger: Any = logging.getLogger(name)
+    for logger in _loggers():
         if _QUIET not in logger.filters:
             logger.addFilter(_QUIET)
     before, _busy.with_statement = getattr(_busy, "with_statement", False), True
