@@ -21,7 +21,6 @@ SETTINGS: Final = {
     "spark.sql.timestampType": "TIMESTAMP_NTZ",
     "spark.sql.caseSensitive": "true",
     "spark.sql.variable.substitute": "false",  # or a text with ${...} would be changed
-    "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.parser.quotedRegexColumnNames": "false",
     "spark.sql.parser.singleCharacterPipeOperator.enabled": "true",
     "spark.sql.groupByOrdinal": "true",

@@ -18,11 +18,12 @@ _WORDS: Final = {
 def spelled(text: str, *, salt: str = "''", names: Mapping[str, str] | None = None) -> str:
     r"""Spell a statement for Spark, with ``salt`` where the salt is read, and other ``names``.
 
-    What a compiled statement says stays the same: names are quoted by backticks, in texts a
-    backslash and a quote are written with a backslash, and words have Spark's names.
+    What a compiled statement says stays the same: names are quoted by backticks, texts
+    with a backslash or a quote, about which settings differ, are written as bytes, and words have
+    Spark's names.
 
-    >>> spelled('SELECT "a`b", \'it\'\'s\\\', TRUNC(x) AS n FROM "t" WHERE HASH($salt)', salt="s.x")
-    "SELECT `a``b`, 'it\\'s\\\\', BIGINT(x) AS n FROM `t` WHERE HASH(s.x)"
+    >>> spelled('SELECT "a`b", \'it\'\'s\', TRUNC(x) AS n FROM "t" WHERE HASH($salt)', salt="s.x")
+    "SELECT `a``b`, decode(X'69742773', 'UTF-8'), BIGINT(x) AS n FROM `t` WHERE HASH(s.x)"
     """
 
     def written(found: re.Match[str]) -> str:
@@ -31,8 +32,10 @@ def spelled(text: str, *, salt: str = "''", names: Mapping[str, str] | None = No
             name = token[1:-1].replace('""', '"')
             return "`" + (names or {}).get(name, name).replace("`", "``") + "`"
         if token[0] == "'":
-            inner = token[1:-1].replace("''", "'").replace("\\", "\\\\").replace("'", "\\'")
-            return f"'{inner}'"
+            inner = token[1:-1].replace("''", "'")
+            if "\\" not in inner and "'" not in inner:
+                return token
+            return f"decode(X'{inner.encode().hex()}', 'UTF-8')"
         if token == SALT:
             return salt
         return _WORDS.get(token, token)
