@@ -31,7 +31,7 @@ from tables_data import ITEMS, REGIONS, visits
 
 from discreet.privacy import Guarantee
 from discreet.tables import Norm, Protected, protect
-from discreet.tables.engines import DuckDBEngine, Engine, PostgresEngine, SparkEngine
+from discreet.tables.engines import DuckDBEngine, Engine, SparkEngine
 
 DELTA: Final = 1e-6
 QUESTIONS: Final = {
@@ -77,6 +77,7 @@ def postgres_site(path: Path) -> Iterator[Site]:
     """Load the table into a server of its own, with the memory that a small server has."""
     import psycopg
 
+    from discreet.tables.engines import PostgresEngine
     from discreet.testing import PostgresServer
 
     settings = {"shared_buffers": "1GB", "work_mem": "512MB", "max_wal_size": "8GB"}

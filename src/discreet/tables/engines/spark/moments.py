@@ -1,5 +1,6 @@
 """Dates and timestamps in Spark's words. A session of ours runs in UTC, see ``session``."""
 
+import re
 from collections.abc import Sequence
 from typing import Final
 from zoneinfo import available_timezones
@@ -37,6 +38,8 @@ _MADE: Final = {
     "%W": "lpad((dayofyear({0}) + 6 - weekday({0})) div 7, 2, '0')",
     "%-y": "CAST(year({0}) % 100 AS STRING)",
 }  # fmt: skip
+_WIDTHS: Final = {"%Y": "{4}", "%y": "{2}", "%j": "{1,3}", "%-j": "{1,3}", "%f": "{1,6}"}
+_NAMED: Final = ("%a", "%A", "%b", "%B", "%p")
 _READ: Final = {"%d": "d", "%m": "M", "%H": "H", "%M": "m", "%S": "s", "%I": "h"}
 
 
@@ -79,7 +82,7 @@ def _format(nodes: Sequence[Scalar], texts: Sequence[str]) -> str:
 
 
 def _parse(nodes: Sequence[Scalar], texts: Sequence[str]) -> str:
-    pattern = ""
+    pattern, shape = "", ""
     parts = _parts(_value(nodes[1]))
     for place, one in enumerate(parts):
         after = parts[place + 1] if place + 1 < len(parts) else ""
@@ -88,8 +91,21 @@ def _parse(nodes: Sequence[Scalar], texts: Sequence[str]) -> str:
         if one.startswith("%") and one != "%%" and letters is None:
             raise Lacking(f"reading a text by {one}")
         pattern += letters or _plain(one)
+        shape += _shape(one)
     made = f"try_to_timestamp({texts[0]}, {text(pattern.replace(chr(39) * 2, ''))})"
-    return _LOCAL.format(made)
+    # A year of more digits, which Java would read after a sign, makes it fail.
+    fits = f"{texts[0]} RLIKE {text(chr(92) + 'A' + shape + chr(92) + 'z')}"
+    return f"CASE WHEN {fits} THEN {_LOCAL.format(made)} END"
+
+
+def _shape(part: str) -> str:
+    """Write what a part of a moment looks like, as a regular expression."""
+    if part in _NAMED:
+        return "[A-Za-z]{1,9}"
+    if part in _LETTERS:
+        return f"[0-9]{_WIDTHS.get(part, '{1,2}')}"
+    sign = "%" if part == "%%" else part
+    return re.escape(sign) if sign.isascii() else sign
 
 
 def _shift(nodes: Sequence[Scalar], texts: Sequence[str]) -> str:
