@@ -123,6 +123,7 @@ def spark_site(path: Path) -> Iterator[Site]:
 def spark_session() -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers of Tumult's own functions
     session = (
         SparkSession.builder.master("local[2]")
         .config("spark.driver.memory", "8g")

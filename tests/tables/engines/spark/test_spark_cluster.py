@@ -98,7 +98,7 @@ def run(tmp_path_factory):
         (home / entry.name).symlink_to(entry)
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(folder), str(ROWS)],
-        env={**os.environ, "SPARK_HOME": str(home)},
+        env={**os.environ, "SPARK_HOME": str(home), "PYTHONPATH": os.pathsep.join(sys.path)},
         cwd=folder,
         capture_output=True,
         text=True,

@@ -20,7 +20,7 @@ from discreet.tables.sources.source import DataSource
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Reading", "frame_of", "look", "reading_of", "version"]
+__all__ = ["SparkReading", "frame_of", "look", "reading_of", "version"]
 
 _HINT: Final = (
     "Give a DataFrame of this Spark session, a table's name in its catalogue, or a path of Parquet "
@@ -32,7 +32,7 @@ _MOST_FILES: Final = 10_000  # of a table, by which it is known besides its name
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class SparkReading:
     """What Spark reads a table from, and the types that its columns have there."""
 
     given: "DataFrame | str"  # a frame, a table's full name, or paths as one text each
@@ -41,14 +41,14 @@ class Reading:
     kinds: tuple[tuple[str, str], ...] = ()
 
 
-def reading_of(source: DataSource) -> Reading:
+def reading_of(source: DataSource) -> SparkReading:
     """Return what :func:`look` kept for this engine."""
-    if not isinstance(source.reading, Reading):
+    if not isinstance(source.reading, SparkReading):
         raise DataError(f"table {source.name!r} was opened for another engine.")
     return source.reading
 
 
-def frame_of(reading: Reading, session: "SparkSession") -> "DataFrame":
+def frame_of(reading: SparkReading, session: "SparkSession") -> "DataFrame":
     """Return what a table is read from, in our session; a frame is the user's."""
     if reading.how == "frame":
         return reading.given  # type: ignore[return-value]
@@ -76,7 +76,7 @@ def look(spark: "SparkSession", name: str, given: object, *, is_public: bool) ->
 def _looked(spark: "SparkSession", name: str, given: object, *, is_public: bool) -> DataSource:
     session = own_session(spark)
     if hasattr(given, "createGlobalTempView") and hasattr(given, "inputFiles"):
-        reading = Reading(given=given, how="frame")  # type: ignore[arg-type]
+        reading = SparkReading(given=given, how="frame")  # type: ignore[arg-type]
         _check_steady(name, given)
         return _source(name, given, reading, given, is_public=is_public)
     if isinstance(given, os.PathLike) or (isinstance(given, str) and _is_path(given)):
@@ -90,7 +90,9 @@ def _looked(spark: "SparkSession", name: str, given: object, *, is_public: bool)
     if table.isTemporary:
         frame = spark.table(given)
         _check_steady(name, frame)
-        return _source(name, given, Reading(given=frame, how="frame"), frame, is_public=is_public)
+        return _source(
+            name, given, SparkReading(given=frame, how="frame"), frame, is_public=is_public
+        )
     if table.tableType == "VIEW" and not is_public:
         raise DataError(
             f"table {name!r}: {given!r} is a view, whose rows may depend on several people. "
@@ -99,7 +101,7 @@ def _looked(spark: "SparkSession", name: str, given: object, *, is_public: bool)
         )
     parts = (table.catalog, *(table.namespace or ()), table.name)
     full = ".".join("`" + part.replace("`", "``") + "`" for part in parts if part)
-    reading = Reading(given=full, how="table")
+    reading = SparkReading(given=full, how="table")
     frame = session.table(full)
     return _source(name, given, reading, frame, is_public=is_public, full=full)
 
@@ -131,7 +133,7 @@ def _files(session: "SparkSession", name: str, given: Any, *, is_public: bool) -
     location: Any = tuple(items) if several else items[0]
     far = [one for one in items if _URI.match(one) and not one.startswith("file:")]
     if far:
-        reading = Reading(given=items[0], how="files", paths=tuple(items))
+        reading = SparkReading(given=items[0], how="files", paths=tuple(items))
         frame = session.read.parquet(*items)
         return _source(name, given, reading, frame, is_public=is_public, location=location)
     near = [_local(one) or one for one in items]
@@ -140,7 +142,7 @@ def _files(session: "SparkSession", name: str, given: Any, *, is_public: bool) -
         raise DataError(f"table {name!r}: Spark reads Parquet files here. {_HINT}")
     places = tuple(str(Path(one).expanduser().absolute()) for one in near)
     # Folders are handed over as they are, so that names of folders may be columns.
-    reading = Reading(given=places[0], how="files", paths=_read(places, paths))
+    reading = SparkReading(given=places[0], how="files", paths=_read(places, paths))
     frame = session.read.parquet(*reading.paths)
     return _source(name, given, reading, frame, is_public=is_public, location=location, paths=paths)
 
@@ -152,7 +154,7 @@ def _read(places: Sequence[str], paths: tuple[str, ...]) -> tuple[str, ...]:
 def _source(
     name: str,
     given: object,
-    reading: Reading,
+    reading: SparkReading,
     frame: Any,
     *,
     is_public: bool,
@@ -179,7 +181,9 @@ def _source(
         is_public=is_public,
         places=tuple(inodes(near)),
         given=given,
-        reading=Reading(given=reading.given, how=reading.how, paths=reading.paths, kinds=kinds),
+        reading=SparkReading(
+            given=reading.given, how=reading.how, paths=reading.paths, kinds=kinds
+        ),
     )
 
 
