@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import DataError
 from discreet.privacy import Neighbours, Unit
-from discreet.tables.engines import SparkEngine
+from discreet.tables.engines import Call, ColumnRef, Scan, Select, SparkEngine
 from discreet.tables.model.catalog import Catalog, Column, Table
 from discreet.tables.sql.parse import parse
 
@@ -144,3 +146,22 @@ def is_failing(question, connection):
     except DataError:
         return True
     return False
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_milliseconds_that_are_no_microseconds(zone, spark, tmp_path):
+    """Spark multiplies them, and fails where one is too large: ours are NULL then."""
+    path, moments = tmp_path / "rows.parquet", [2**62, 1_000, -(2**62), None]
+    kind = pa.timestamp("ms", zone)
+    pq.write_table(pa.table({"id": [1, 2, 3, 4], "at": pa.array(moments, kind)}), path)
+    engine = SparkEngine(spark)
+    source = engine.look("rows", path)
+    assert dict(source.columns)["at"] == "TIMESTAMP" + " WITH TIME ZONE" * (zone is not None)
+    rows = Select(
+        Scan("rows"), (("id", ColumnRef("id")), ("at", Call("from_utc", (ColumnRef("at"),))))
+    )
+    with engine.open({"rows": source}) as connection:
+        found = connection.rows(rows).reveal_without_noise().sort_by("id")["at"].to_pylist()
+    assert [str(one) for one in found] == ["None", "1970-01-01 00:00:01", "None", "None"]
+    with pytest.raises(DataError, match="milliseconds"):
+        engine.look("rows", spark.read.parquet(str(path)))

@@ -5,14 +5,20 @@ from typing import Final
 
 from discreet.tables.engines.compile.text import quoted
 from discreet.tables.model.types import kind_of
+from discreet.tables.sources.arrow_columns import FIRST_DAY, LAST_DAY
 
-__all__ = ["declared", "reader"]
+__all__ = ["COARSE", "declared", "reader"]
 
+COARSE: Final = ("timestamp_ntz in ms", "timestamp in ms")
+"""What we call timestamps in milliseconds, without a zone and with one, as whole numbers."""
+
+_FIRST, _LAST = FIRST_DAY * 86_400_000, (LAST_DAY + 1) * 86_400_000 - 1
 _NAMES: Final = {
     "boolean": "BOOLEAN", "tinyint": "TINYINT", "smallint": "SMALLINT", "int": "INTEGER",
     "bigint": "BIGINT", "float": "FLOAT", "double": "DOUBLE", "string": "VARCHAR", "date": "DATE",
     "timestamp": "TIMESTAMP WITH TIME ZONE", "timestamp_ltz": "TIMESTAMP WITH TIME ZONE",
     "timestamp_ntz": "TIMESTAMP", "binary": "BLOB",
+    COARSE[0]: "TIMESTAMP", COARSE[1]: "TIMESTAMP WITH TIME ZONE",
 }  # fmt: skip
 
 
@@ -44,6 +50,10 @@ def reader(name: str, kind: str, *, is_new: bool) -> str | None:
     if kind_of(shown) is None:
         return None
     column = quoted(name)
+    if kind in COARSE:
+        made = f"timestamp_micros({column} * 1000)"
+        made = f"CAST({made} AS TIMESTAMP_NTZ)" if kind == COARSE[0] else made
+        return f"CASE WHEN {column} BETWEEN {_FIRST} AND {_LAST} THEN {made} END AS {column}"
     if shown != "VARCHAR":
         return column
     if "collate" in kind.lower():

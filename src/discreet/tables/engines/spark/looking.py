@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, final
 from urllib.parse import unquote, urlparse
 
 from discreet.errors import DataError
-from discreet.tables.engines.spark.columns import declared
+from discreet.tables.engines.spark.columns import COARSE, declared
 from discreet.tables.engines.spark.session import own_session, quietly
 from discreet.tables.sources.files import expand, fingerprint, format_of, inodes
 from discreet.tables.sources.names import columns_checked
@@ -54,7 +54,12 @@ def frame_of(reading: SparkReading, session: "SparkSession") -> "DataFrame":
         return reading.given  # type: ignore[return-value]
     if reading.how == "table":
         return session.table(str(reading.given))
-    return session.read.parquet(*reading.paths)
+    if not any(kind in COARSE for _, kind in reading.kinds):
+        return session.read.parquet(*reading.paths)
+    # As whole numbers: Spark would multiply them, and fail where one is too large for that.
+    parts = [(column, "bigint" if kind in COARSE else kind) for column, kind in reading.kinds]
+    schema = ", ".join("`" + column.replace("`", "``") + f"` {kind}" for column, kind in parts)
+    return session.read.schema(schema).parquet(*reading.paths)
 
 
 def look(spark: "SparkSession", name: str, given: object, *, is_public: bool) -> DataSource:
@@ -162,9 +167,9 @@ def _source(
     location: str | tuple[str, ...] | None = None,
     paths: tuple[str, ...] = (),
 ) -> DataSource:
-    kinds = tuple((str(column), str(kind)) for column, kind in frame.dtypes)
     files = paths or _files_of(frame)
     near = [path for path in files if os.path.isabs(path)]
+    kinds = _kinds(name, frame, near, can_read=bool(paths))
     identities = [f"spark:{full}"] if full else []
     identities += near[:_MOST_FILES] if near else list(files[:_MOST_FILES])
     if not identities:
@@ -187,6 +192,31 @@ def _source(
     )
 
 
+def _kinds(
+    name: str, frame: Any, near: Sequence[str], *, can_read: bool
+) -> tuple[tuple[str, str], ...]:
+    """Return the types of all columns, and which of them are timestamps in milliseconds.
+
+    These are read in our own way, or refused where they are read already: see ``frame_of``.
+    """
+    import pyarrow.parquet as pq
+
+    found = {str(column): str(kind) for column, kind in frame.dtypes}
+    moments = {column: kind for column, kind in found.items() if kind.startswith("timestamp")}
+    for path in near if moments else ():
+        if not path.endswith((".parquet", ".pq")):
+            continue
+        for field in pq.read_schema(path):
+            if field.name in moments and str(field.type).startswith("timestamp[ms"):
+                if not can_read:
+                    raise DataError(
+                        f"table {name!r}: column {field.name!r} has timestamps in milliseconds, at "
+                        "which Spark fails if one is out of range. Give the path of the files."
+                    )
+                found[field.name] = COARSE[moments[field.name] == "timestamp"]
+    return tuple(found.items())
+
+
 def version(spark: "SparkSession", source: DataSource) -> str:
     """Return the version that a table has now."""
     reading = reading_of(source)
@@ -198,7 +228,8 @@ def version(spark: "SparkSession", source: DataSource) -> str:
                 files = expand(near, name=source.name) or ()
                 found = _version(files, reading.kinds, None)
             else:
-                frame = frame_of(reading, own_session(spark))
+                is_ours = reading.how == "frame"  # then it belongs to the user's session
+                frame = frame_of(reading, spark if is_ours else own_session(spark))
                 kinds = tuple((str(column), str(kind)) for column, kind in frame.dtypes)
                 found = _version(_files_of(frame), kinds, frame)
     except DataError:
