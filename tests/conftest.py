@@ -50,6 +50,11 @@ COMPONENTS = {
     component.name: component
     for component in (
         Component("java", is_there=shutil.which("java") is not None),
+        Component(
+            "spark",
+            is_there=shutil.which("java") is not None and find_spec("pyspark") is not None,
+            remedy="make setup-system, and pip install -e '.[dev]'",
+        ),
         Component("postgres", is_there=_has_postgres()),
         Component("psql", is_there=shutil.which("psql") is not None),
         Component("jdbc", is_there=_has_jdbc()),

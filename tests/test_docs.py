@@ -21,7 +21,8 @@ def blocks():
     for page in PAGES:
         for number, match in enumerate(re.finditer(r"```python\n(.*?)```", page.read_text(), re.S)):
             name = f"{page.relative_to(ROOT)}:{number + 1}"
-            yield pytest.param(match[1], id=name)
+            marks = [pytest.mark.needs("spark")] if "pyspark" in match[1] else []
+            yield pytest.param(match[1], id=name, marks=marks)
 
 
 @pytest.mark.lengthy

@@ -13,6 +13,8 @@ from discreet.tables.engines.protocol import (
     StreamingConnection,
 )
 from discreet.tables.engines.sources import Sources, open_sources
+from discreet.tables.engines.spark.connection import SparkConnection
+from discreet.tables.engines.spark.engine import SparkEngine
 from discreet.tables.model.bounds import WEIGHT_STEPS, Bounding, Groups, Norm
 from discreet.tables.model.query import Key, Query, Value
 from discreet.tables.model.relation import (
@@ -83,6 +85,8 @@ __all__ = [
     "Scan",
     "Select",
     "Sources",
+    "SparkConnection",
+    "SparkEngine",
     "Statement",
     "StreamingConnection",
     "Sums",

@@ -9,12 +9,22 @@ from discreet.tables.engines.compile.text import number
 from discreet.tables.model.scalar import Function, Scalar
 from discreet.tables.model.types import Type
 
-__all__ = ["SALT", "Dialect", "Hashed", "Template"]
+__all__ = ["SALT", "Dialect", "Hashed", "Lacking", "Template"]
 
 SALT: Final = "$salt"
 
 Template = str | Callable[[Sequence[Scalar], Sequence[str]], str]
 """The text of a call: with {0}, {1}, ... for its arguments, or made of their nodes and texts."""
+
+
+class Lacking(Exception):
+    """An engine has no words for a call: templates raise it, whatever the data.
+
+    What it says goes on from "this engine cannot do".
+
+    >>> str(Lacking("the time zone Europe/Berlin"))
+    'the time zone Europe/Berlin'
+    """
 
 
 class Hashed(NamedTuple):
@@ -41,8 +51,9 @@ class Dialect:
     ``long`` is the type of weighted cells that an INTEGER cannot hold, of which any number can be
     added up. With ``windows`` a unit's weight is computed by window functions, so that the source
     is read once, instead of by a join; ``qualifies`` says that these can be conditions, by QUALIFY.
-    ``tables`` are those that are written about. Whatever else differs is left to rewriting the
-    finished text.
+    A template in ``gathered`` ends the SELECT of the rows that count, so that those of a unit,
+    whose column it is given, come together. ``tables`` are those that are written about. Whatever
+    else differs is left to rewriting the finished text.
 
     ``is_nan`` is the template of a test, and ``same`` that of a comparison for which NULL is NULL:
     joins on it must not compare all with all. ``ratio`` writes a value divided by a positive
@@ -66,7 +77,8 @@ class Dialect:
     ratio: Callable[[str, float], str] = _ratio
     half: str = "{0} * 0.5e0"
     same_present: str = "{0} IS NOT DISTINCT FROM {1}"
-    tables: Tables = field(default_factory=dict)
     long: str = "BIGINT"
     windows: bool = False
     qualifies: bool = True
+    gathered: str = ""
+    tables: Tables = field(default_factory=dict)

@@ -101,6 +101,7 @@ def start(
     named = [f"{expression} AS {name}" for expression, name in (extra or {}).items()]
     columns = [*units, *chain.by, *values, *named] or ["1 AS one"]
     where = f"\nWHERE {' AND '.join(tests)}" if tests else ""
+    where += dialect.gathered.format("unit") if units else ""
     chain.add("counted", f"SELECT {column_list(columns)}\nFROM {rows}{joins}{where}")
     return chain
 

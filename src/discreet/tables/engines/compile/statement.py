@@ -6,13 +6,15 @@ rounded towards zero; and their sums by group. Each unit's integers are a functi
 and the salt alone, so that adding or removing a unit changes the sums by that unit's integers.
 """
 
-from discreet.tables.engines.compile.dialect import Dialect
+from discreet.tables.engines.compile.dialect import Dialect, Lacking
+from discreet.tables.engines.compile.relations import rows_sql
 from discreet.tables.engines.compile.rows import Compiled
 from discreet.tables.engines.compile.sums import sums
 from discreet.tables.engines.compile.units import distinct, profile
+from discreet.tables.model.relation import Rows
 from discreet.tables.model.statements import Distinct, Statement, Sums
 
-__all__ = ["compile"]
+__all__ = ["compile", "lacking"]
 
 
 def compile(statement: Statement, *, dialect: Dialect) -> Compiled:  # noqa: A001
@@ -36,3 +38,18 @@ def compile(statement: Statement, *, dialect: Dialect) -> Compiled:  # noqa: A00
     if isinstance(statement, Distinct):
         return distinct(statement, dialect)
     return profile(statement, dialect)
+
+
+def lacking(rows: Rows, dialect: Dialect) -> str | None:
+    """Return what rows ask for that an engine has no words for; None if it has all of them.
+
+    >>> from discreet.tables.engines.duckdb.dialect import DUCKDB
+    >>> from discreet.tables.model.relation import Select
+    >>> lacking(Select.of("people", unit="user_id"), DUCKDB) is None
+    True
+    """
+    try:
+        rows_sql(rows, dialect)
+    except Lacking as error:
+        return str(error)
+    return None

@@ -1,0 +1,1 @@
+"""Spark, classic or Connect: tables of a cluster, bounded and added up where they lie."""
