@@ -21,6 +21,7 @@ from starlette.testclient import TestClient
 import discreet
 from discreet.ledger import Ledger
 from discreet.service import Gateway, GatewaySettings, Records, Role, create, create_app
+from discreet.service.running.worker import _beside
 
 ROWS = 400
 QUERY = "/v1/datasets/people/query"
@@ -50,7 +51,7 @@ class Site:
     @contextlib.contextmanager
     def running(self, **more):
         """Serve over real sockets, from a thread of this process; yield the address."""
-        app = create_app(Gateway.open(self.settings))
+        app = create_app(Gateway.open(self.settings), beside=_beside)
         server = uvicorn.Server(
             uvicorn.Config(app, port=0, log_level="error", lifespan="on", ws="none", **more)
         )
@@ -126,12 +127,17 @@ def make_site(folder, *, policy="deny", epsilon=20, data=None, others_only=False
     return Site(folder=folder, settings=made, keys=keys)
 
 
+def free_port():
+    """Return a port on which nothing listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 @contextlib.contextmanager
 def processes(site, *, workers, **more):
     """Run ``discreet serve`` as a user would; yield its address and its process."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     settings = {**TOML, **more}
     config = site.folder / "gateway.toml"
     config.write_text(

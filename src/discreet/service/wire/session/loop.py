@@ -11,7 +11,12 @@ from discreet.service.wire.auth.conversation import renewed
 from discreet.service.wire.interfaces import WireDoor
 from discreet.service.wire.link import WireLink
 from discreet.service.wire.protocol import replies
-from discreet.service.wire.protocol.failures import WireFailure, failure_of, place_of
+from discreet.service.wire.protocol.failures import (
+    WireFailure,
+    failure_of,
+    place_of,
+    shutting_down,
+)
 from discreet.service.wire.protocol.requests import (
     BindMessage,
     ExecuteMessage,
@@ -71,9 +76,17 @@ class MessageLoop:
                 ) from None
             if found is None or found[0] == b"X":
                 return
+            self.session.is_answering = True
             await self._answer(*found)
             # Nobody waits for an answer before the end of a batch, or a wish to have it.
             await (self.link.flush() if found[0] in b"QSH" else self.link.flush_if_full())
+            if found[0] in b"QS":
+                self._end_of_batch()
+
+    def _end_of_batch(self) -> None:
+        self.session.is_answering = False
+        if self.session.is_ending:
+            raise shutting_down()
 
     async def _message(self) -> tuple[bytes, bytes] | None:
         return await self.link.message(is_known=True)
