@@ -97,7 +97,7 @@ def make_site(folder, *, policy="deny", epsilon=20, data=None, others_only=False
         "failed_logins_per_minute": 10**7,
         **more,
     }
-    with Ledger.open(settings["ledger"]) as ledger:
+    with Ledger.open(settings["ledger"], key=settings.get("ledger_key")) as ledger:
         for name in ("others",) if others_only else ("people", "others"):
             with discreet.protect(
                 folder / "data" / f"{name}.parquet",

@@ -101,6 +101,7 @@ class MessageLoop:
             request = read_request(kind, body)
             if kind in b"QDE":  # of the others, none asks anybody for anything
                 self.session.login = await renewed(self.session.login, self._door)
+            if kind in b"DE":
                 self._limit.take(self.session.login.who)
             await self._do(request)
         except Exception as error:  # a mistake of ours must not end the worker
@@ -149,6 +150,7 @@ class MessageLoop:
         if not statements:
             self.link.send(replies.EMPTY_QUERY)
         for statement in statements:
+            self._limit.take(self.session.login.who)
             check_transaction(statement, self.session)
             if statement.first == "DEALLOCATE":
                 self._deallocate(statement)
