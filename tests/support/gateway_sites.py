@@ -127,11 +127,18 @@ def make_site(folder, *, policy="deny", epsilon=20, data=None, others_only=False
     return Site(folder=folder, settings=made, keys=keys)
 
 
+_given = set()
+
+
 def free_port():
-    """Return a port on which nothing listens."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+    """Return a port on which nothing listens, and that was not returned before."""
+    while True:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        if port not in _given:
+            _given.add(port)
+            return port
 
 
 @contextlib.contextmanager

@@ -273,7 +273,7 @@ def test_more_noise_is_charged_once_for_a_key_whichever_worker_is_asked(tmp_path
 
 
 def test_where_the_unit_has_periods_the_next_one_may_be_waited_for(tmp_path):
-    """The policy is wait: a day that is used up says so, and the next one has a budget of its own."""
+    """The policy is wait: a day that is used up says so, and the next has a budget of its own."""
     site = make_site(tmp_path, others_only=True)
     rows = people()
     days = pa.array([f"2026-11-{14 + one % 2}" for one in range(len(rows))]).cast(pa.date32())

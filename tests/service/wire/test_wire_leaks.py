@@ -19,7 +19,8 @@ from discreet.service.wire.session import answering, loop, outcome
 pytestmark = pytest.mark.lengthy
 PAID = "-c discreet.epsilon=0.01 -c discreet.errors=on"
 FREE = [
-    "SHOW ALL", "SHOW discreet.remaining", "SELECT version()", "TABLE people", "SELECT * FROM people",
+    "SHOW ALL", "SHOW discreet.remaining", "SELECT version()", "TABLE people",
+    "SELECT * FROM people",
     "SELECT * FROM pg_stats", "SELECT * FROM pg_class", "SELECT * FROM pg_settings",
     "SELECT * FROM pg_stat_activity", "SELECT * FROM information_schema.columns",
     "SELECT most_common_vals, histogram_bounds FROM pg_stats WHERE tablename = 'people'",

@@ -1,8 +1,7 @@
-"""The protocol on the gateway that users run: its door, its desk, its budget and its public times."""
+"""The protocol on the gateway that users run: its door, desk, budget and public times."""
 
 import concurrent.futures
 import signal
-import threading
 import time
 
 import psycopg
@@ -125,3 +124,21 @@ def test_a_quiet_end_answers_what_is_under_way_and_says_goodbye_to_the_rest(tmp_
         with pytest.raises(psycopg.OperationalError, match="shutting down"):
             idle.execute("SELECT 1")
     assert len(entries(site, "release")) == 1
+
+
+def test_more_noise_is_taken_where_the_policy_and_the_client_say_so(tmp_path):
+    site = make_site(tmp_path, policy="degrade", epsilon=1, pg_port=free_port())
+    with site.running(), connected(site, site.settings.pg_port) as connection:
+        told = []
+        connection.add_notice_handler(lambda diag: told.append(diag.message_primary))
+        connection.execute("SET discreet.epsilon = 0.8")
+        connection.execute("SELECT COUNT(*) FROM people")
+        more = "SELECT COUNT(*) FROM people WHERE age > 40"
+        lines = connection.execute(f"EXPLAIN {more}").fetchall()
+        assert "would fit" in str(lines)  # and at which price, before anything is paid
+        with pytest.raises(psycopg.errors.ConfigurationLimitExceeded, match="Nothing was spent"):
+            connection.execute(more)
+        connection.execute("SET discreet.degrade = on")
+        assert connection.execute(more).fetchone() is not None
+    assert "epsilon=0.8" in told[0]
+    assert "epsilon=0.1" in told[1] or "epsilon=0.2" in told[1]

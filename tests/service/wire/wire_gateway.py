@@ -77,7 +77,7 @@ class SmallDesk:
     async def quote(self, login, dataset, question, offer):
         return await asyncio.to_thread(self._of(login, dataset).quote, question, offer)
 
-    async def answer(self, login, dataset, question, offer):
+    async def answer(self, login, dataset, question, offer, *, degrade):
         self.asked.append((login.who, question, offer))
         return await asyncio.to_thread(self._of(login, dataset).sql, question, offer)
 

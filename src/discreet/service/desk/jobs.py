@@ -48,9 +48,7 @@ class JobDesk:
         if len(self._running) >= _MOST:
             raise TryLater("too many jobs are under way. Nothing was spent. Ask again later.")
         await self._beside(partial(expire_jobs, self._records, older_than=_KEPT))
-        await self._beside(
-            partial(keep_latest_jobs, self._records, who=login.who, most=_MOST_KEPT)
-        )
+        await self._beside(partial(keep_latest_jobs, self._records, who=login.who, most=_MOST_KEPT))
         made = await self._beside(
             partial(create_job, self._records, who=login.who, dataset=dataset)
         )

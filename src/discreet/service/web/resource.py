@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Mapping
+from time import monotonic
 from typing import Any, Final, final
 
 from pydantic import ValidationError
@@ -133,7 +134,10 @@ class Resource:
             body=body,
             key=key,
         )
+        began = monotonic()
         reply = await route.handler(call)
+        if reply.is_due:
+            self._around.metrics.answered(call.dataset, monotonic() - began)
         if known is not None and reply.again is not None and reply.version is not None:
             memory.saw(call.dataset, reply.version)
             memory.put(known, reply.version, reply.again())
