@@ -68,9 +68,8 @@ def set_up_logs(level: int = logging.INFO) -> None:
     """Send all logs of this process to stderr, as lines of JSON, and errors without their words."""
     # No line says where in the code it was written, nor by which thread: finding out costs more
     # than all the rest of it (these are the switches of Python's page, under "Optimization").
-    logging._srcfile = None  # type: ignore[attr-defined]
+    logging._srcfile = None
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    logging.logAsyncioTasks = False
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LogLine())
     root = logging.getLogger()
