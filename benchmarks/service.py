@@ -4,9 +4,10 @@
     python benchmarks/service.py --quick
 
 Newly charged questions go to a gateway of one worker over 32 connections, and to the same tables in
-this process from 32 threads: each is charged durably, answered and recorded. Questions that are
-asked again are compared with a Starlette application that says hello. All in one run, on one
-machine; the client takes part of it in both cases.
+this process from 32 threads: each is charged durably, answered and recorded. Above them is what the
+ledger alone does, where nobody asks anything. Questions that are asked again are compared with a
+Starlette application that says hello. All in one run, on one machine; the client takes part of it
+in both cases.
 """
 
 import argparse
@@ -24,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,12 +35,14 @@ import pyarrow.parquet as pq
 
 import discreet
 from discreet import datasets
+from discreet.accounting import PureLoss
 from discreet.ledger import Ledger
 from discreet.service import Records, Role, create
 
 CONNECTIONS: Final = 32
 ROWS: Final = 10_000
 QUESTION: Final = "SELECT COUNT(*) AS n FROM people WHERE income > {number}"
+LOSS: Final = PureLoss(epsilon=Fraction(1, 10**6))
 HELLO: Final = """
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
@@ -230,7 +234,13 @@ def main() -> None:
             inside = in_threads(
                 lambda number: tables.sql(ask(number), epsilon=1e-4), seconds=seconds
             )
-        print(inside.line("newly charged, in this process"))
+            account = tables.account
+            alone = in_threads(
+                lambda _: account.charge(LOSS, who="ana", purpose="analysis"),
+                seconds=seconds,
+            )
+        print(alone.line("charges alone, in this process"))
+        print(inside.line("newly charged, in this process", alone))
         port = free_port()
         with server(gateway(folder, answer_after=0, port=port), port, folder):
             ask = fresh()

@@ -21,6 +21,7 @@ from starlette.testclient import TestClient
 import discreet
 from discreet.ledger import Ledger
 from discreet.service import Gateway, GatewaySettings, Records, Role, create, create_app
+from discreet.service.running.worker import _beside
 
 ROWS = 400
 QUERY = "/v1/datasets/people/query"
@@ -50,7 +51,7 @@ class Site:
     @contextlib.contextmanager
     def running(self, **more):
         """Serve over real sockets, from a thread of this process; yield the address."""
-        app = create_app(Gateway.open(self.settings))
+        app = create_app(Gateway.open(self.settings), beside=_beside)
         server = uvicorn.Server(
             uvicorn.Config(app, port=0, log_level="error", lifespan="on", ws="none", **more)
         )
@@ -96,7 +97,7 @@ def make_site(folder, *, policy="deny", epsilon=20, data=None, others_only=False
         "failed_logins_per_minute": 10**7,
         **more,
     }
-    with Ledger.open(settings["ledger"]) as ledger:
+    with Ledger.open(settings["ledger"], key=settings.get("ledger_key")) as ledger:
         for name in ("others",) if others_only else ("people", "others"):
             with discreet.protect(
                 folder / "data" / f"{name}.parquet",
@@ -126,12 +127,24 @@ def make_site(folder, *, policy="deny", epsilon=20, data=None, others_only=False
     return Site(folder=folder, settings=made, keys=keys)
 
 
+_given = set()
+
+
+def free_port():
+    """Return a port on which nothing listens, and that was not returned before."""
+    while True:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        if port not in _given:
+            _given.add(port)
+            return port
+
+
 @contextlib.contextmanager
 def processes(site, *, workers, **more):
     """Run ``discreet serve`` as a user would; yield its address and its process."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     settings = {**TOML, **more}
     config = site.folder / "gateway.toml"
     config.write_text(

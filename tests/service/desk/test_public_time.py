@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from discreet.errors import BudgetExceeded, DataError, Missed, Refused
-from discreet.service.desk.public_time import MISSED, PublicTime
+from discreet.service.desk.public_time import MISSED, STEP, PublicTime
 from discreet.service.desk.queue import FairQueue
 
 SECONDS = 0.4
@@ -56,6 +56,23 @@ def test_an_answer_is_told_when_it_is_due_however_early_it_was_ready(pool, took)
     found, seconds, misses = told(pool, works(took))
     assert (found, misses) == (42, 0)
     assert seconds >= SECONDS
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("recording", [0.0, 0.03, 0.07])
+def test_how_long_the_record_takes_is_not_told_either(pool, recording):
+    """Answers are told at steps of a clock that began when they were due."""
+
+    def work(on_paid, on_ready):
+        on_paid(1)
+        on_ready()
+        time.sleep(recording)
+        return 42
+
+    steps = 2 if recording > STEP else 1
+    found, seconds, misses = told(pool, work)
+    assert (found, misses) == (42, 0)
+    assert seconds >= SECONDS + steps * STEP
 
 
 @pytest.mark.lengthy

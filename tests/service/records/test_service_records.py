@@ -12,7 +12,13 @@ import pytest
 
 from discreet.errors import LedgerUnavailable, ParameterError
 from discreet.service.records import JobState, Records
-from discreet.service.records.jobs import create_job, expire_jobs, find_job, update_job
+from discreet.service.records.jobs import (
+    create_job,
+    expire_jobs,
+    find_job,
+    keep_latest_jobs,
+    update_job,
+)
 from discreet.service.records.misses import add_miss, count_misses, reopen
 from discreet.service.records.shared import shared_secret
 from discreet.testing import PostgresServer
@@ -61,6 +67,17 @@ def test_old_jobs_are_forgotten(records):
     assert expire_jobs(records, older_than=3600) == 0
     assert find_job(records, old.id) is None
     assert find_job(records, new.id) == new
+
+
+def test_of_each_login_the_latest_jobs_are_kept_and_what_is_under_way(records):
+    made = [create_job(records, who="ana", dataset="visits") for _ in range(6)]
+    other = create_job(records, who="ben", dataset="visits")
+    for one in [*made[1:], other]:
+        update_job(records, one.id, JobState.DONE, b"42")
+    assert keep_latest_jobs(records, who="ana", most=3) == 2
+    assert keep_latest_jobs(records, who="ana", most=3) == 0
+    kept = [one for one in [*made, other] if find_job(records, one.id) is not None]
+    assert kept == [made[0], *made[3:], other]
 
 
 def test_there_is_no_job_of_an_odd_id(records):

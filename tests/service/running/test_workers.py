@@ -7,19 +7,22 @@ import json
 import os
 import signal
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from gateway_sites import QUERY, asked, make_site, processes
 
 from discreet.ledger import Ledger
+from discreet.service import Records, Role, create
+from discreet.testing import PostgresServer
 
 pytestmark = pytest.mark.lengthy
 ANALYSTS = 32
 
 
 def entries(site, kind):
-    with Ledger.open(site.settings.ledger) as ledger:
+    with Ledger.open(site.settings.ledger, key=site.settings.ledger_key) as ledger:
         ledger.verify()
         return [one for one in ledger.history() if one["kind"] == kind]
 
@@ -30,26 +33,63 @@ def question(number):
     }  # fmt: skip
 
 
-def test_four_workers_and_32_analysts_at_exhaustion_do_not_overspend(tmp_path):
-    site = make_site(tmp_path, epsilon=1)  # room for about a sixth of the 320 questions
-    with processes(site, workers=4) as (port, _):
+def logins(site, number):
+    """Make so many analysts, and return their keys by name."""
+    with Records.open(site.settings.records_location) as records:
+        return {
+            f"analyst {one}": create(records, who=f"analyst {one}", roles=[Role.ANALYST])[1]
+            for one in range(number)
+        }
 
-        def ask(analyst):
-            return [
-                asked(port, "POST", QUERY, key=site.keys["ana"], body=question(100 * analyst + i))[
-                    0
-                ]
-                for i in range(10)
-            ]
 
-        with concurrent.futures.ThreadPoolExecutor(ANALYSTS) as crowd:
-            found = [one for each in crowd.map(ask, range(ANALYSTS)) for one in each]
-        path = "/v1/datasets/people/quote"
-        _, quote = asked(port, "POST", path, key=site.keys["ana"], body=question(7))
-    assert set(found) == {200, 409}
+def crowded(site, ports):
+    """Let all analysts ask at once for more than there is; check that no more was given."""
+    keys = logins(site, ANALYSTS)
+    body = {"epsilon": 0.2, "delta": 1e-6, "analyst": "*"}
+    path = "/v1/datasets/people/limits"
+    assert asked(ports[0], "POST", path, key=site.keys["chris"], body=body)[0] == 200
+
+    def ask(one):
+        number, (who, key) = one
+        return who, [
+            asked(
+                ports[(number + i) % len(ports)], "POST", QUERY, key=key,
+                body=question(100 * number + i),
+            )[0]
+            for i in range(10)
+        ]  # fmt: skip
+
+    with concurrent.futures.ThreadPoolExecutor(ANALYSTS) as crowd:
+        found = dict(crowd.map(ask, enumerate(keys.items())))
+    path = "/v1/datasets/people/quote"
+    _, quote = asked(ports[0], "POST", path, key=site.keys["ana"], body=question(7))
+    everything = Counter(status for each in found.values() for status in each)
+    assert set(everything) == {200, 409}
     assert not quote["fits"]
     assert quote["budgets"][0]["used"] <= 1 < quote["budgets"][0]["used_after"]
-    assert len(entries(site, "charge")) == found.count(200)
+    charges = Counter(one["who"] for one in entries(site, "charge"))
+    assert charges == {who: each.count(200) for who, each in found.items() if 200 in each}
+    assert max(charges.values()) <= 4  # 0.2 for each of them, at 0.05 a question
+
+
+def test_four_workers_and_32_analysts_at_exhaustion_do_not_overspend(tmp_path):
+    """There is room for about a sixth of the 320 questions, and for four of each analyst."""
+    site = make_site(tmp_path, epsilon=1)
+    with processes(site, workers=4) as (port, _):
+        crowded(site, [port])
+
+
+@pytest.mark.needs("postgres")
+def test_two_hosts_on_postgresql_do_not_overspend_either(tmp_path):
+    with PostgresServer() as server:
+        url, key = server.new_database(), tmp_path / "budget.key"
+        site = make_site(tmp_path, epsilon=1, ledger=url, ledger_key=key)
+        shared = {"ledger": url, "ledger_key": str(key)}
+        with (
+            processes(site, workers=2, **shared) as (first, _),
+            processes(site, workers=2, **shared) as (second, _),
+        ):
+            crowded(site, [first, second])
 
 
 def test_a_killed_worker_loses_no_charge_and_the_service_goes_on(tmp_path):

@@ -3,10 +3,13 @@
 import json
 import time
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from gateway_sites import COUNT, make_site
+from gateway_sites import COUNT, make_site, people
 
-from discreet.ledger import Receipt
+import discreet
+from discreet.ledger import Ledger, Receipt
 from discreet.tables import Result, read_quote
 
 QUERY = "/v1/datasets/people/query"
@@ -128,9 +131,6 @@ def test_the_same_again_is_free_and_nobody_elses(client, site):
 
 
 def test_an_answer_is_forgotten_when_the_data_changes(client, site):
-    import pyarrow.parquet as pq
-    from gateway_sites import people
-
     header = site.header("ana")
     first = client.post(QUERY, json=COUNT, headers=header).json()
     pq.write_table(people(rows=500, seed=7), site.folder / "data" / "people.parquet")
@@ -270,3 +270,34 @@ def test_more_noise_is_charged_once_for_a_key_whichever_worker_is_asked(tmp_path
         new = {**body, "question": "SELECT SUM(age) AS n FROM people"}
         refused = client.post(QUERY, json=new, headers=header)
         assert (refused.status_code, refused.json()["errors"][0]["where"]) == (422, "key")
+
+
+def test_where_the_unit_has_periods_the_next_one_may_be_waited_for(tmp_path):
+    """The policy is wait: a day that is used up says so, and the next has a budget of its own."""
+    site = make_site(tmp_path, others_only=True)
+    rows = people()
+    days = pa.array([f"2026-11-{14 + one % 2}" for one in range(len(rows))]).cast(pa.date32())
+    pq.write_table(rows.append_column("day", days), tmp_path / "data" / "people.parquet")
+    with (
+        Ledger.open(site.settings.ledger) as ledger,
+        discreet.protect(
+            tmp_path / "data" / "people.parquet",
+            name="people",
+            unit=discreet.Unit.column("person").per("day", time="day"),
+            rows=1,
+            guarantee=discreet.Guarantee(epsilon=1, delta=1e-6),
+            policy="wait",
+            ledger=ledger,
+            override="other people",
+        ) as tables,
+    ):
+        tables.save(tmp_path / "people.toml")
+    header, body = site.header("ana"), {**COUNT, "epsilon": 0.8, "periods": ["2026-11-14"]}
+    with site.served() as client:
+        assert client.post(QUERY, json=body, headers=header).status_code == 200
+        more = {**body, "question": "SELECT COUNT(*) AS n FROM people WHERE age > 40"}
+        found = client.post(QUERY, json={**more, "degrade": True}, headers=header)
+        assert found.status_code == 409
+        assert "Data of 2026-11-15 has a budget of its own: wait" in found.json()["way_out"]
+        later = {**more, "periods": ["2026-11-15"]}
+        assert client.post(QUERY, json=later, headers=header).status_code == 200

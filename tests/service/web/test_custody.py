@@ -112,6 +112,23 @@ def test_nothing_outside_the_data_folder_can_be_registered(client, site, source)
     assert "/" not in found.json()["detail"].replace("://", "")
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [('"person"', '"nobody"'), ('"more.parquet"', '"broken.parquet"'),
+     ("[guarantee]", "[tables.more.columns.wages]\nbounds = [0, 9]\n[guarantee]")],
+)  # fmt: skip
+def test_a_declaration_that_does_not_fit_its_file_is_the_request_to_be_mended(client, site, wrong):
+    pq.write_table(people(seed=3), site.folder / "data" / "more.parquet")
+    (site.folder / "data" / "broken.parquet").write_bytes(b"PAR1 or not")
+    text = DECLARED.format(name="more", source="more.parquet").replace(*wrong)
+    found = client.post("/v1/datasets", json={"declaration": text}, headers=site.header("chris"))
+    assert found.status_code == 422, found.text
+    assert found.json()["errors"][0]["where"] == "declaration"
+    assert "Nothing was registered" in found.json()["detail"]
+    assert str(site.folder) not in found.text
+    assert client.get("/v1/datasets/more", headers=site.header("chris")).status_code == 404
+
+
 def test_a_declaration_cannot_bring_a_ledger_of_its_own(client, site):
     text = 'ledger = "other.db"\n' + DECLARED.format(name="more", source="people.parquet")
     found = client.post("/v1/datasets", json={"declaration": text}, headers=site.header("chris"))

@@ -7,14 +7,12 @@ import json
 import logging
 import math
 
-import pyarrow as pa
 import pytest
-from gateway_sites import GRANT, KEY, make_site
+from gateway_sites import GRANT, KEY
+from planted_sites import QUESTIONS, planted_site, rows_of
 
-import discreet
 from discreet import audit
 from discreet.audit import WebRequest
-from discreet.ledger import Ledger
 from discreet.service import Gateway, create_app
 from discreet.service.desk.desk import Desk
 from discreet.service.web import memory, problems, resource
@@ -22,19 +20,6 @@ from discreet.service.web.handlers import answers
 
 pytestmark = pytest.mark.lengthy
 DATASET = "/v1/datasets/people"
-QUESTIONS = [
-    "SELECT COUNT(*) AS n FROM people",
-    "SELECT city, COUNT(*) AS n FROM people GROUP BY city",
-    "SELECT team, SUM(salary) AS s, AVG(salary) AS a FROM people GROUP BY team",
-    "SELECT MEDIAN(salary) AS m, MAX(salary) AS high FROM people",
-    "SELECT name, email FROM people",
-    "SELECT nonsense FROM people",
-    "SELECT SUM(CLAMP(CAST(email AS INTEGER), 0, 10)) AS s FROM people",
-    "SELECT SUM(CLAMP(1 / (salary - salary), 0, 10)) AS s FROM people",
-    "SELECT COUNT(*) AS n FROM people WHERE name = email",
-    "SELECT COUNT(*) AS n FROM people GROUP BY email HAVING COUNT(*) > 1",
-    "SELECT SUM(salary) FROM nowhere",
-]
 
 
 @pytest.fixture
@@ -44,22 +29,7 @@ def planted():
 
 @pytest.fixture
 def site(planted, tmp_path):
-    made = make_site(tmp_path, others_only=True, answer_after=0.2)
-    planted.write(tmp_path / "data" / "people.csv")
-    with (
-        Ledger.open(made.settings.ledger) as ledger,
-        discreet.protect(
-            tmp_path / "data" / "people.csv",
-            name="people",
-            unit="person_id",
-            rows=1,
-            guarantee=discreet.Guarantee(epsilon=3, delta=1e-9),
-            ledger=ledger,
-            columns={"salary": {"bounds": (0, 1_000_000)}, "team": {"keys": ["amber", "blue"]}},
-        ) as tables,
-    ):
-        tables.save(tmp_path / "people.toml")
-    return made
+    return planted_site(planted, tmp_path)
 
 
 def requests(site):
@@ -121,10 +91,6 @@ def test_nothing_comes_out_of_any_route_log_metric_or_file(site, planted):
 
 
 # Leaks, each planted in a test build ---------------------------------------------------------
-
-
-def rows_of(planted):
-    return pa.table({name: list(column) for name, column in planted.table.items()}).to_pylist()
 
 
 def tell_aggregates(site, planted, patch):

@@ -206,6 +206,13 @@ def test_a_login_that_asks_too_often_waits_and_others_do_not(wire):
         assert ana.execute("SELECT 1").fetchone() == (1,)
 
 
+def test_statements_that_come_together_are_counted_one_by_one(wire):
+    with running_wire(wire.desk, logins=60) as few, RawClient(few) as client:  # ten at once
+        found = client.query("SELECT 1;" * 50)
+        assert 10 <= sum(kind == b"D" for kind, _ in found) < 30
+        assert [one["C"] for one in errors_in(found)] == ["53300"]
+
+
 def test_an_address_that_guesses_too_often_is_told_to_wait(wire):
     with running_wire(wire.desk, strangers=6) as limited:
         with pytest.raises(psycopg.OperationalError, match="needs a login"):

@@ -170,11 +170,11 @@ class SlowDesk(SmallDesk):
         super().__init__(datasets)
         self.may_go, self.done = threading.Event(), threading.Event()
 
-    async def answer(self, login, dataset, question, offer):
+    async def answer(self, login, dataset, question, offer, *, degrade):
         import asyncio
 
         await asyncio.to_thread(self.may_go.wait, 60)
-        result = await super().answer(login, dataset, question, offer)
+        result = await super().answer(login, dataset, question, offer, degrade=degrade)
         self.done.set()
         return result
 

@@ -77,7 +77,7 @@ class SmallDesk:
     async def quote(self, login, dataset, question, offer):
         return await asyncio.to_thread(self._of(login, dataset).quote, question, offer)
 
-    async def answer(self, login, dataset, question, offer):
+    async def answer(self, login, dataset, question, offer, *, degrade):
         self.asked.append((login.who, question, offer))
         return await asyncio.to_thread(self._of(login, dataset).sql, question, offer)
 
@@ -188,12 +188,12 @@ def framed(kind: bytes, body: bytes = b"") -> bytes:
 class RawClient:
     """Sends bytes, and reads messages as they come."""
 
-    def __init__(self, wire, *, begin=True, **parameters):
+    def __init__(self, wire, *, begin=True, password=TOKEN, **parameters):
         self.socket = socket.create_connection(("127.0.0.1", wire.port), timeout=60)
         self.key = None
         if begin:
             given = {"user": "token", "database": "people", **parameters}
-            self.socket.sendall(startup(**given) + framed(b"p", f"{TOKEN}\0".encode()))
+            self.socket.sendall(startup(**given) + framed(b"p", f"{password}\0".encode()))
             for kind, body in self.until(b"Z"):
                 self.key = body if kind == b"K" else self.key
 

@@ -17,6 +17,7 @@ from discreet.service.records.jobs import (
     create_job,
     expire_jobs,
     find_job,
+    keep_latest_jobs,
     update_job,
 )
 from discreet.service.records.records import Records
@@ -27,12 +28,13 @@ T = TypeVar("T")
 _ALIVE_EVERY: Final = 5.0  # seconds; a job that is silent for thirty is lost
 _PAUSES: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 10.0)  # seconds between attempts to write
 _KEPT: Final = 7 * 86_400.0  # seconds
+_MOST_KEPT: Final = 1000  # of one login
 _MOST: Final = 1000  # of one worker, under way
 
 
 @final
 class JobDesk:
-    """Runs jobs on one event loop; their outcomes are kept for a week."""
+    """Runs jobs on one event loop; their outcomes are kept for a week, the latest of a login."""
 
     def __init__(self, desk: Desk, records: Records, pool: Executor) -> None:
         self._desk, self._records, self._pool = desk, records, pool
@@ -46,6 +48,7 @@ class JobDesk:
         if len(self._running) >= _MOST:
             raise TryLater("too many jobs are under way. Nothing was spent. Ask again later.")
         await self._beside(partial(expire_jobs, self._records, older_than=_KEPT))
+        await self._beside(partial(keep_latest_jobs, self._records, who=login.who, most=_MOST_KEPT))
         made = await self._beside(
             partial(create_job, self._records, who=login.who, dataset=dataset)
         )

@@ -2,14 +2,17 @@
 
 An answer that is paid for is given ``seconds`` after it began, for each release that it takes,
 whether it was ready long before or failed. Nor does it go on record before, where the ledger would
-show when it was ready. What is not ready by then is neither given nor recorded. The place in the
-queue is held just as long, so that nobody who waits learns how long others really took.
+show when it was ready. What is not ready by then is neither given nor recorded. It is told with the
+next step of a clock that begins when it is due: how long the record took, on a processor that other
+questions keep busy, is no more than a step then. The place in the queue is held just as long, so
+that nobody who waits learns how long others really took.
 """
 
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import partial
+from math import ceil
 from threading import Lock
 from time import monotonic, sleep
 from typing import Any, Final, TypeAlias, TypeVar, final
@@ -17,7 +20,7 @@ from typing import Any, Final, TypeAlias, TypeVar, final
 from discreet.errors import AlreadyCharged, BudgetExceeded, LedgerUnavailable, Missed
 from discreet.service.desk.queue import FairQueue
 
-__all__ = ["MISSED", "OnPaid", "OnReady", "PublicTime"]
+__all__ = ["MISSED", "STEP", "OnPaid", "OnReady", "PublicTime"]
 
 T = TypeVar("T")
 OnPaid: TypeAlias = Callable[[int], float | None]
@@ -27,6 +30,7 @@ MISSED: Final = (
     "the answer was not ready when it had to be, so it is not given. The charge stands. Ask for "
     "less at once, or let a custodian raise answer_after."
 )
+STEP: Final = 0.05  # seconds, several times what a record takes
 _PUBLIC = (AlreadyCharged, BudgetExceeded, LedgerUnavailable)  # decided without the data
 
 
@@ -84,7 +88,9 @@ class PublicTime:
                     on_miss()
                     raise Missed(MISSED)
             try:
-                return await running
+                answer = await running
+                await payment.next_step()
+                return answer
             except _PUBLIC:
                 raise
             except Exception:
@@ -151,6 +157,14 @@ class _Payment:
         while (left := self._told - monotonic()) > 0:
             await asyncio.sleep(left)
         return True
+
+    async def next_step(self) -> None:
+        """Wait for the next step of the clock after what was due, if something was."""
+        if self.due is not None and self._seconds:
+            steps = ceil((monotonic() - self.due) / STEP)
+            told = self.due + max(1, steps) * STEP
+            while (left := told - monotonic()) > 0:
+                await asyncio.sleep(left)
 
     def is_kept(self, running: "asyncio.Future[Any]") -> bool:
         """Say whether all was ready when it was due; what was not never goes on record."""

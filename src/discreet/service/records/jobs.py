@@ -9,7 +9,15 @@ from typing import Final, final
 
 from discreet.service.records.records import Records
 
-__all__ = ["GatewayJob", "JobState", "create_job", "expire_jobs", "find_job", "update_job"]
+__all__ = [
+    "GatewayJob",
+    "JobState",
+    "create_job",
+    "expire_jobs",
+    "find_job",
+    "keep_latest_jobs",
+    "update_job",
+]
 
 LOST_AFTER: Final = 30.0  # seconds without a sign of life; the clocks of hosts agree better
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{32}")
@@ -129,3 +137,19 @@ def expire_jobs(records: Records, *, older_than: float) -> int:
     """Forget jobs of which nothing was heard for so many seconds; return how many."""
     before = time.time() - older_than
     return len(records.run("DELETE FROM jobs WHERE updated < :before RETURNING id", before=before))
+
+
+def keep_latest_jobs(records: Records, *, who: str, most: int) -> int:
+    """Forget somebody's older jobs, but for those under way; return how many.
+
+    What was answered before is free, so that nothing else would limit what one login can fill.
+    """
+    deleted = records.run(
+        "DELETE FROM jobs WHERE who = :who AND state NOT IN ('queued', 'running') AND created <"
+        " (SELECT MIN(created) FROM"
+        " (SELECT created FROM jobs WHERE who = :who ORDER BY created DESC LIMIT :most) AS latest)"
+        " RETURNING id",
+        who=who,
+        most=most,
+    )
+    return len(deleted)

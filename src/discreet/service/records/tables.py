@@ -18,6 +18,7 @@ TABLES: Final = (
     "CREATE TABLE declarations (name TEXT PRIMARY KEY, text TEXT NOT NULL, who TEXT NOT NULL,"
     " created DOUBLE PRECISION NOT NULL)",
     "CREATE INDEX jobs_by_age ON jobs (updated)",
+    "CREATE INDEX jobs_by_login ON jobs (who, created)",
     "CREATE TABLE misses (dataset TEXT PRIMARY KEY, times INTEGER NOT NULL,"
     " latest DOUBLE PRECISION NOT NULL)",
     "INSERT INTO shared (name, value) VALUES ('version', '1')",

@@ -32,16 +32,15 @@ class LogLine(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line; whatever brings an error along loses its words."""
-        line: dict[str, Any] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-        }
+        when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        level = record.levelname.lower()
         error = record.exc_info[1] if record.exc_info else None
+        is_ours = error is None and record.name.startswith(_OURS)
+        if is_ours and (told := record.getMessage()).startswith('{"'):  # JSON already
+            return f'{{"time": "{when}", "level": "{level}", "logger": "{record.name}", {told[1:]}'
+        line: dict[str, Any] = {"time": when, "level": level, "logger": record.name}
         if error is not None:
             line |= {"event": "error", **place_of(error)}
-        elif record.name.startswith(_OURS) and (told := record.getMessage()).startswith('{"'):
-            return f"{json.dumps(line)[:-1]}, {told[1:]}"  # JSON already
         elif (told := record.getMessage()).startswith(_TRACEBACK):  # as text, of whoever served
             last = told.strip().rpartition("\n")[2]
             line |= {"event": "error", "error": last.partition(":")[0]}
@@ -67,6 +66,10 @@ def place_of(error: BaseException) -> dict[str, Any]:
 
 def set_up_logs(level: int = logging.INFO) -> None:
     """Send all logs of this process to stderr, as lines of JSON, and errors without their words."""
+    # No line says where in the code it was written, nor by which thread: finding out costs more
+    # than all the rest of it (these are the switches of Python's page, under "Optimization").
+    logging._srcfile = None
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LogLine())
     root = logging.getLogger()

@@ -82,7 +82,7 @@ async def _beside(gateway: Gateway) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        await served.close()
+        await served.close(seconds=settings.shutdown_seconds)
 
 
 def _certificate(settings: GatewaySettings) -> bytes | None:

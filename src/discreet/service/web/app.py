@@ -50,14 +50,18 @@ def create_app(
     @contextlib.asynccontextmanager
     async def lifespan(app: object) -> AsyncIterator[None]:
         catching_up = asyncio.create_task(_catch_up(gateway))
+        loop = asyncio.get_running_loop()
+        ending = loop.time()
         try:
             async with contextlib.nullcontext() if beside is None else beside(gateway):
-                yield
+                try:
+                    yield
+                finally:
+                    ending = loop.time()
         finally:
             catching_up.cancel()
-            seconds = gateway.settings.shutdown_seconds
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout_at(ending + gateway.settings.shutdown_seconds):
                     await gateway.drained()
             await asyncio.to_thread(gateway.close)
 

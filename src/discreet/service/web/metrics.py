@@ -1,13 +1,21 @@
 """Numbers for Prometheus that follow from public facts: requests by outcome, queues, shares.
 
-How long answers took is told only where they are given at public times. Several workers of one
-host add their numbers up through the folder that ``PROMETHEUS_MULTIPROC_DIR`` names.
+How long answers took is told only where they are given at public times, and so not before those.
+Several workers of one host add their numbers up through the folder that
+``PROMETHEUS_MULTIPROC_DIR`` names.
 """
 
 import os
 from typing import TYPE_CHECKING, Final, final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest, multiprocess
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+    multiprocess,
+)
 
 if TYPE_CHECKING:
     from discreet.service.desk.gateway import Gateway
@@ -15,6 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["MEDIA_TYPE", "Metrics"]
 
 MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+
+_SECONDS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 
 
 @final
@@ -28,6 +39,13 @@ class Metrics:
             "Requests by route and status.",
             ["route", "status"],
             registry=self._registry,
+        )
+        self._seconds = Histogram(
+            "discreet_answer_seconds",
+            "Seconds until newly paid answers were told, none of them before its public time.",
+            ["dataset"],
+            registry=self._registry,
+            buckets=_SECONDS,
         )
         self._counters: dict[tuple[str, int], Counter] = {}
         self._busy = self._gauge("discreet_answers_under_way", "Answers under way.", "livesum")
@@ -57,6 +75,10 @@ class Metrics:
         if known is None:  # looking one up by its labels takes longer than counting
             known = self._counters[route, status] = self._served.labels(route, str(status))
         known.inc()
+
+    def answered(self, dataset: str, seconds: float) -> None:
+        """Take note of an answer that was told at a public time: it shows how long others wait."""
+        self._seconds.labels(dataset).observe(seconds)
 
     def page(self, gateway: "Gateway") -> bytes:
         """Return the page that Prometheus reads."""

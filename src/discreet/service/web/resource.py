@@ -4,6 +4,8 @@ import asyncio
 import json
 import logging
 from collections.abc import Mapping
+from functools import lru_cache
+from time import monotonic
 from typing import Any, Final, final
 
 from pydantic import ValidationError
@@ -80,9 +82,7 @@ class Resource:
             status = await send_problem(send, internal(error))
         self._around.metrics.served(route.name, status)
         if _logger.isEnabledFor(logging.INFO):
-            who = None if login is None else login.who
-            line = {"event": "request", "route": route.name, "status": status, "who": who}
-            _logger.info(json.dumps(line, sort_keys=True))
+            _logger.info(_line(route.name, status, None if login is None else login.who))
 
     async def _login(
         self, route: Route, headers: Mapping[bytes, bytes], scope: Scope
@@ -133,7 +133,10 @@ class Resource:
             body=body,
             key=key,
         )
+        began = monotonic()
         reply = await route.handler(call)
+        if reply.is_due:
+            self._around.metrics.answered(call.dataset, monotonic() - began)
         if known is not None and reply.again is not None and reply.version is not None:
             memory.saw(call.dataset, reply.version)
             memory.put(known, reply.version, reply.again())
@@ -148,6 +151,12 @@ class Resource:
             version = await self._around.gateway.desk.version(login, dataset)
             self._around.memory.saw(dataset, version)
         return True
+
+
+@lru_cache(4096)
+def _line(route: str, status: int, who: str | None) -> str:
+    line = {"event": "request", "route": route, "status": status, "who": who}
+    return json.dumps(line, sort_keys=True)
 
 
 def _headers(scope: Scope) -> dict[bytes, bytes]:

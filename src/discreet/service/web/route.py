@@ -46,7 +46,7 @@ class WebReply:
     """What a handler gives back: a document, or bytes of another kind.
 
     ``again`` are the bytes to give for the same request of the same login while the data stays as
-    it is, where that is allowed.
+    it is, where that is allowed. It ``is_due`` if it comes at a public time.
     """
 
     document: Any = None
@@ -55,6 +55,7 @@ class WebReply:
     media_type: str = "application/json"
     again: Callable[[], bytes] | None = None
     version: str | None = None
+    is_due: bool = False
 
 
 Handler: TypeAlias = Callable[[WebCall], Awaitable[WebReply]]

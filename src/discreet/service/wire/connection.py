@@ -7,7 +7,7 @@ import secrets
 import shlex
 import ssl
 from dataclasses import dataclass, field
-from typing import Final, final
+from typing import Any, Final, final
 
 from discreet.service.identity.limits import RequestLimits
 from discreet.service.identity.login import Login
@@ -21,6 +21,7 @@ from discreet.service.wire.protocol.failures import (
     failure_of,
     place_of,
     protocol_violation,
+    shutting_down,
 )
 from discreet.service.wire.protocol.startup import (
     PROTOCOL_3_0,
@@ -66,6 +67,13 @@ class WireHouse:
         self.sessions[session.process] = (secret, session)
         return secret
 
+    def end(self) -> "set[asyncio.Task[Any]]":
+        """Let sessions end once they have answered; return the tasks of those that answer now."""
+        answering = [one for _, one in self.sessions.values() if one.is_answering]
+        for session in answering:
+            session.is_ending = True
+        return {session.task for session in answering if session.task is not None}
+
     def cancel(self, packet: CancelPacket) -> None:
         """Stop what a session waits for, if the secret is right."""
         secret, session = self.sessions.get(packet.process, (b"", None))
@@ -98,8 +106,7 @@ async def attend(house: WireHouse, link: WireLink) -> None:
     except (OSError, ssl.SSLError, EOFError):
         pass  # the client has gone
     except asyncio.CancelledError:
-        told = WireFailure("57P01", "the gateway is shutting down", is_fatal=True)
-        link.send(replies.error_response(told.fields()))
+        link.send(replies.error_response(shutting_down().fields()))
         raise
     except Exception as error:  # a mistake of ours must not end the worker
         failure = failure_of(error)
@@ -129,6 +136,7 @@ async def _begun(house: WireHouse, link: WireLink) -> SessionState | None:
     session = SessionState(
         login=login, dataset=dataset, desk=house.desk, clerk=house.clerk,
         variables=_variables(packet, login, house.version), process=house.new_process(),
+        task=asyncio.current_task(),
     )  # fmt: skip
     secret = house.admit(session)
     link.send(

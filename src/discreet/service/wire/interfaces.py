@@ -32,8 +32,10 @@ class WireDesk(Protocol):
     async def quote(self, login: Login, dataset: str, question: str, offer: Offer) -> Quote:
         """Price a question. Free."""
 
-    async def answer(self, login: Login, dataset: str, question: str, offer: Offer) -> Result:
-        """Charge for a question and answer it."""
+    async def answer(
+        self, login: Login, dataset: str, question: str, offer: Offer, *, degrade: bool
+    ) -> Result:
+        """Charge for a question and answer it; ``degrade`` takes more noise if only that fits."""
 
     def remaining(self, login: Login, dataset: str) -> float:
         """Return the share of the budget that is left."""

@@ -36,10 +36,18 @@ class WireServer:
             self._take, host, port, reuse_port=reuse_port or None, backlog=128
         )
 
-    async def close(self) -> None:
-        """Take nobody any more, say goodbye to those that are here, and end the clerk."""
+    async def close(self, *, seconds: float = 0) -> None:
+        """Take nobody any more, say goodbye to those that are here, and end the clerk.
+
+        Whoever waits for an answer gets it first, if it comes within some ``seconds``.
+        """
         if self._server is not None:
             self._server.close()
+        answered = self._house.end()
+        for task in self._attended - answered:
+            task.cancel()
+        if answered:
+            await asyncio.wait(answered, timeout=seconds)
         for task in self._attended:
             task.cancel()
         await asyncio.gather(*self._attended, return_exceptions=True)

@@ -95,7 +95,10 @@ async def query(call: WebCall) -> WebReply:
         return json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
 
     return WebReply(
-        document=answer_document(result), again=again, version=result.facts.get("data_version")
+        document=answer_document(result),
+        again=again,
+        version=result.facts.get("data_version"),
+        is_due=call.gateway.shelf[call.dataset].seconds > 0 and not result.is_recalled,
     )
 
 

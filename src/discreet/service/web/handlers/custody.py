@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from discreet.errors import AccountNotFound, NotAllowed
+from discreet.errors import AccountNotFound, DataError, NotAllowed, ParameterError
 from discreet.ledger import Receipt
 from discreet.service.identity import api_keys
 from discreet.service.identity.api_keys import ApiKey
@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     )
 
 __all__ = ["grant", "keys", "limit", "make_key", "policy", "register", "reopen", "revoke_key"]
+
+_UNFIT: Final = (
+    "the declaration does not fit its files, or they cannot be read. Nothing was registered. The "
+    "reason is in the gateway's log."
+)
 
 
 async def grant(call: WebCall) -> WebReply:
@@ -91,7 +96,10 @@ async def register(call: WebCall) -> WebReply:
     if call.who.datasets is not None:
         raise NotAllowed("a login for some datasets cannot add another one.")
     register = partial(gateway.shelf.register, body.declaration, who=call.who.who)
-    name = await gateway.desk.free(register, call.who)  # which keeps places of the host for the log
+    try:
+        name = await gateway.desk.free(register, call.who)
+    except DataError:  # whose words, which may name places of the host, are in the log by now
+        raise ParameterError(_UNFIT, parameter="declaration") from None
     shown = await described(
         WebCall(gateway=gateway, login=call.login, path={**call.path, "dataset": name})
     )

@@ -17,7 +17,7 @@ from discreet.errors import (
 )
 from discreet.service.desk.unavailable import told_of_outage
 
-__all__ = ["WireFailure", "failure_of", "place_of", "protocol_violation"]
+__all__ = ["WireFailure", "failure_of", "place_of", "protocol_violation", "shutting_down"]
 
 _INTERNAL: Final = "the gateway made a mistake; its own log says more"
 _SYNTAX: Final = ("syntax", "empty", "statements", "statement")
@@ -119,6 +119,15 @@ def protocol_violation(what: str) -> WireFailure:
     '08P01'
     """
     return WireFailure("08P01", what, is_fatal=True)
+
+
+def shutting_down() -> WireFailure:
+    """Return the end of a connection that the gateway does not outlive.
+
+    >>> shutting_down().code
+    '57P01'
+    """
+    return WireFailure("57P01", "the gateway is shutting down", is_fatal=True)
 
 
 def _position(question: str, line: int, column: int) -> int:

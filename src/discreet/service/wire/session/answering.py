@@ -92,7 +92,10 @@ async def _from_desk(
 ) -> Outcome:
     own = session.variables.own
     offer = made_offer(own, who=session.login.who)
-    result = await session.desk.answer(session.login, session.dataset, asked.text, offer)
+    result = await session.desk.answer(
+        session.login, session.dataset, asked.text, offer,
+        degrade=is_switched_on(own, "degrade", default=False),
+    )  # fmt: skip
     errors = is_switched_on(own, "errors", default=False)
     names = result.names(errors=errors)
     if names != [one.name for one in fields]:  # the tables changed in between

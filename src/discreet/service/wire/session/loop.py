@@ -11,7 +11,12 @@ from discreet.service.wire.auth.conversation import renewed
 from discreet.service.wire.interfaces import WireDoor
 from discreet.service.wire.link import WireLink
 from discreet.service.wire.protocol import replies
-from discreet.service.wire.protocol.failures import WireFailure, failure_of, place_of
+from discreet.service.wire.protocol.failures import (
+    WireFailure,
+    failure_of,
+    place_of,
+    shutting_down,
+)
 from discreet.service.wire.protocol.requests import (
     BindMessage,
     ExecuteMessage,
@@ -71,9 +76,17 @@ class MessageLoop:
                 ) from None
             if found is None or found[0] == b"X":
                 return
+            self.session.is_answering = True
             await self._answer(*found)
             # Nobody waits for an answer before the end of a batch, or a wish to have it.
             await (self.link.flush() if found[0] in b"QSH" else self.link.flush_if_full())
+            if found[0] in b"QS":
+                self._end_of_batch()
+
+    def _end_of_batch(self) -> None:
+        self.session.is_answering = False
+        if self.session.is_ending:
+            raise shutting_down()
 
     async def _message(self) -> tuple[bytes, bytes] | None:
         return await self.link.message(is_known=True)
@@ -88,6 +101,7 @@ class MessageLoop:
             request = read_request(kind, body)
             if kind in b"QDE":  # of the others, none asks anybody for anything
                 self.session.login = await renewed(self.session.login, self._door)
+            if kind in b"DE":
                 self._limit.take(self.session.login.who)
             await self._do(request)
         except Exception as error:  # a mistake of ours must not end the worker
@@ -136,6 +150,7 @@ class MessageLoop:
         if not statements:
             self.link.send(replies.EMPTY_QUERY)
         for statement in statements:
+            self._limit.take(self.session.login.who)
             check_transaction(statement, self.session)
             if statement.first == "DEALLOCATE":
                 self._deallocate(statement)

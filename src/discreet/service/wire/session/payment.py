@@ -17,7 +17,7 @@ __all__ = [
 
 _WAYS: Final = ("epsilon", "share", "within")
 _NUMBERS: Final = (*_WAYS, "delta", "of", "confidence", "size")
-_SWITCHES: Final = ("errors", "notices")
+_SWITCHES: Final = ("errors", "notices", "degrade")
 _TEXTS: Final = ("purpose", "periods")
 _ON: Final = {"on": True, "true": True, "1": True, "yes": True}
 _OFF: Final = {"off": False, "false": False, "0": False, "no": False, "": False}

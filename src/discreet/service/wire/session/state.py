@@ -64,7 +64,10 @@ def _let_go(task: "asyncio.Task[Any]") -> None:
 @final
 @dataclass(slots=True, kw_only=True)
 class SessionState:
-    """A session: ``status`` is I outside of transactions, T in one, E in one that failed."""
+    """A session: ``status`` is I outside of transactions, T in one, E in one that failed.
+
+    ``task`` is that which serves it.
+    """
 
     login: Login
     dataset: str
@@ -72,8 +75,11 @@ class SessionState:
     clerk: CatalogueClerk
     variables: SessionVariables
     process: int
+    task: "asyncio.Task[Any] | None"
     status: str = "I"
     waiting: Waiting = field(default_factory=Waiting)
+    is_answering: bool = False  # from the first message of a batch to its last answer
+    is_ending: bool = False  # once what is under way is answered
 
     @property
     def facts(self) -> Mapping[str, object]:
