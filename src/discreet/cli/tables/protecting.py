@@ -68,8 +68,9 @@ def protect(
     from discreet.tables.engines import engine_named, open_sources
 
     console = Console()
-    tables = _named(sources, name)
-    opened = open_sources(tables, engine=engine_named(engine))
+    opened = open_sources(_named(sources, name), engine=engine_named(engine))
+    # A table of a database is written down otherwise than it is typed.
+    tables = {table: str(one.location or one.given) for table, one in opened.items()}
     facts: dict[str, Any] = {
         "name": name, "guarantee": Guarantee(epsilon=parse(epsilon), delta=parse(delta)),
         "ledger": ledger, "sources": tables,

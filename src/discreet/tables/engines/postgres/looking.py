@@ -9,7 +9,7 @@ from discreet.errors import DataError
 from discreet.tables.engines.compile.text import quoted
 from discreet.tables.engines.postgres.server import in_transaction
 from discreet.tables.engines.postgres.types import declared
-from discreet.tables.sources.names import columns_checked
+from discreet.tables.sources.names import TABLE, columns_checked
 from discreet.tables.sources.source import DataSource
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["PostgresReading", "look", "looked_up", "reading_of", "version"]
 
 _OLDEST: Final = 140_000
-_PREFIX: Final = "table://"  # by which a declaration tells a table from a file beside it
 
 # The table of a name, and all that are part of it, itself first.
 _MEMBERS: Final = """
@@ -147,7 +146,7 @@ def look(
             columns=tuple((column, type_) for column, type_, _ in reading.columns),
             version=_version(connection, reading),
             identities=tuple(f"{place}:{oid}" for oid, _ in reading.members),
-            location=None if "." in schema + table else f"{_PREFIX}{shown}",
+            location=None if "." in schema + table else f"{TABLE}{shown}",
             is_public=is_public,
             given=given,
             reading=reading,
@@ -176,7 +175,7 @@ def _named(name: str, given: object) -> tuple[str, str]:
     (('hr', 'visits'), ('hr', 'odd.name'))
     """
     is_text = isinstance(given, str)
-    parts = tuple(str(given).removeprefix(_PREFIX).split(".")) if is_text else given
+    parts = tuple(str(given).removeprefix(TABLE).split(".")) if is_text else given
     if isinstance(parts, tuple) and all(isinstance(one, str) and one for one in parts):
         if len(parts) == 1:
             return "public", parts[0]

@@ -15,7 +15,7 @@ from discreet.tables.engines.spark.footers import footer, is_parquet
 from discreet.tables.engines.spark.plans import check_plan
 from discreet.tables.engines.spark.session import own_session, quietly
 from discreet.tables.sources.files import expand, fingerprint, format_of, inodes
-from discreet.tables.sources.names import columns_checked
+from discreet.tables.sources.names import TABLE, columns_checked
 from discreet.tables.sources.source import DataSource
 
 if TYPE_CHECKING:
@@ -93,16 +93,17 @@ def _looked(spark: "SparkSession", name: str, given: object, *, is_public: bool)
     if not isinstance(given, str):
         raise DataError(f"table {name!r}: Spark has no use for {type(given).__name__}. {_HINT}")
     # A name is looked up where the user stands, and written in full: our session stands elsewhere.
-    table = spark.catalog.getTable(given)
+    said = given.removeprefix(TABLE)
+    table = spark.catalog.getTable(said)
     if table.isTemporary:
-        frame = spark.table(given)
+        frame = spark.table(said)
         check_plan(name, frame, is_public=is_public)
         return _source(
             name, given, SparkReading(given=frame, how="frame"), frame, is_public=is_public
         )
     if table.tableType == "VIEW" and not is_public:
         raise DataError(
-            f"table {name!r}: {given!r} is a view, whose rows may depend on several people. "
+            f"table {name!r}: {said!r} is a view, whose rows may depend on several people. "
             "Protect the tables that it is made of; or give it as a DataFrame, spark.table(...), "
             "if each of its rows comes from one person's rows alone."
         )
@@ -116,6 +117,8 @@ def _looked(spark: "SparkSession", name: str, given: object, *, is_public: bool)
 
 
 def _is_path(given: str) -> bool:
+    if given.startswith(TABLE):
+        return False
     is_file = given.lower().endswith((".parquet", ".pq")) or os.sep in given
     return bool(_URI.match(given)) or is_file or Path(given).expanduser().is_dir()
 
@@ -171,7 +174,7 @@ def _source(
         columns=tuple((column, declared(kind)) for column, kind in kinds),
         version=_version(files, kinds, frame),
         identities=tuple(dict.fromkeys(identities)),
-        location=location if location is not None else (full and str(given)),
+        location=location if location is not None else (full and TABLE + full),
         is_public=is_public,
         places=tuple(inodes(near)),
         given=given,

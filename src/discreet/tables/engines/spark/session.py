@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SETTINGS", "check_alive", "handed_over", "is_session", "own_session", "quietly",
-    "read_everything",
+    "read_everything", "usual_session",
 ]  # fmt: skip
 
 SETTINGS: Final = {
@@ -81,6 +81,25 @@ def check_installed() -> None:
         import pyspark  # noqa: F401
     except ImportError:
         raise MissingExtra(room="discreet.tables", needs="pyspark", extra="spark") from None
+
+
+def usual_session() -> "SparkSession":
+    """Return the session of this process, else what Spark's own configuration starts.
+
+    That is ``SPARK_REMOTE`` for Spark Connect, and ``spark-defaults.conf`` of ``SPARK_CONF_DIR``.
+    """
+    check_installed()
+    from pyspark.sql import SparkSession
+
+    session = None
+    with suppress(Exception):
+        session = SparkSession.builder.appName("discreet").getOrCreate()
+    if session is None:  # raised out here, it has no __context__
+        raise DataError(
+            "Spark could not be started, or not be reached. Check that there is Java, and what "
+            "SPARK_REMOTE and the spark-defaults.conf in SPARK_CONF_DIR say."
+        )
+    return session
 
 
 def own_session(spark: "SparkSession") -> "SparkSession":
