@@ -305,11 +305,13 @@ def draw(country: Country, made: Sequence[Result], errors: np.ndarray, path: Pat
     figure = Figure(figsize=(8, 3.4), layout="constrained")
     left, right = figure.subplots(1, 2)
     at = np.arange(len(LEVELS))
-    left.bar(at - 0.2, errors[0], 0.4, label="from one budget, adding up")
-    left.bar(at + 0.2, errors[1], 0.4, label="flat: the finest table, summed", color="0.7")
+    # Points, as lengths of bars mean nothing where there is no zero.
+    left.semilogy(at, errors[1], "s-", label="flat: the finest table, summed", color="0.6")
+    left.semilogy(at, errors[0], "o-", label="from one budget, adding up")
     left.set_xticks(at, ["nation", "region", "place", "place x\nage x sex"])
-    left.set_yscale("log")
+    left.set_xlim(-0.4, len(LEVELS) - 0.6)
     left.set_ylabel("mean error, people")
+    left.grid(visible=True, alpha=0.3)
     left.legend(fontsize="small")
     exact = truth(country)[2]
     size, off = np.maximum(exact, 1), np.maximum(abs(made[2]["n"] - exact), 0.5)

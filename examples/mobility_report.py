@@ -298,7 +298,8 @@ def draw(log: Log, both: Result, alerts: Sequence[Alert], path: Path) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 5), layout="constrained")
-    axes = figure.subplots(3, (len(log.places) + 2) // 3, sharex=True).ravel()
+    across = (len(log.places) + 2) // 3
+    axes = figure.subplots(3, across, sharex=True).ravel()
     rows = {(row["place"], row["week"]): row for row in both}
     at = np.arange(len(log.weeks))
     flagged = [changes(log)[one.place] for one in alerts]
@@ -315,9 +316,14 @@ def draw(log: Log, both: Result, alerts: Sequence[Alert], path: Path) -> None:
                 panel.plot(i, values[i], mark, color=colour, markersize=8)
         panel.set_title(place, fontsize="small")
         panel.set_ylim(bottom=min(0, *low))
-        panel.set_xticks(at[::4], [f"{log.weeks[i]:%d.%m.}" for i in at[::4]], fontsize="x-small")
+        panel.set_xticks(
+            at[::4], [f"{log.weeks[i].day} {log.weeks[i]:%b}" for i in at[::4]], fontsize="x-small"
+        )
+    for panel in axes[max(0, len(log.places) - across) : len(log.places)]:  # with none below
+        panel.tick_params(labelbottom=True)
     for panel in axes[len(log.places) :]:
         panel.set_axis_off()
+    figure.supylabel("counted in a week, with 95%", fontsize="small")
     figure.savefig(path, dpi=110)
 
 

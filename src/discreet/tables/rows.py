@@ -7,6 +7,7 @@ questions, so that declared keys and bounds mean the same here and there.
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import date, time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,8 @@ import numpy.typing as npt
 
 from discreet.errors import DataError, ParameterError
 from discreet.privacy import Sensitive
-from discreet.tables.engines.sources import Sources, open_sources
+from discreet.tables.engines.protocol import Engine
+from discreet.tables.engines.sources import Sources, check_public, open_sources
 from discreet.tables.model.relation import UNIT as UNIT_COLUMN
 from discreet.tables.model.relation import Scan, Select
 from discreet.tables.model.scalar import Call, Cast, ColumnRef, Scalar
@@ -79,19 +81,24 @@ def read_public(
     Data that is protected is refused, also under another name of the same file.
     """
     known = {one: type_ for one, type_ in protected.tables[table].items() if one in columns}
-    opened = open_sources(
-        {one: source.given for one, source in protected._sources.items() if not source.is_public},
-        public={_HELD_OUT: place},
-        types={**protected.declaration.types, _HELD_OUT: known},
-        engine=protected._sources.engine,
-    )
-    public = Sources({_HELD_OUT: opened[_HELD_OUT]}, opened.engine)
+    public = _opened_public(place, known, protected._sources.engine)
+    check_public([*protected._sources.values(), public[_HELD_OUT]])
     types = dict(public[_HELD_OUT].columns)
     missing = [one for one in columns if one not in types]
     if missing:
         raise DataError(f"{place} has no column {missing[0]!r}, which the model needs.")
     select = Select(Scan(_HELD_OUT), tuple(_columns(_HELD_OUT, columns, types)))
     return _arrays(_run(public, select), columns)
+
+
+def _opened_public(place: str, types: Mapping[str, str], engine: Engine) -> Sources:
+    """Open what is public with the engine of the tables, or as a file that lies here."""
+    try:
+        return open_sources({}, public={_HELD_OUT: place}, types={_HELD_OUT: types}, engine=engine)
+    except DataError:
+        if not Path(place).expanduser().exists():
+            raise
+    return open_sources({}, public={_HELD_OUT: place}, types={_HELD_OUT: types})
 
 
 def _columns(

@@ -68,11 +68,10 @@ def protect(
     from discreet.tables.engines import engine_named, open_sources
 
     console = Console()
-    tables = _named(sources, name)
-    opened = open_sources(tables, engine=engine_named(engine))
+    opened = open_sources(_named(sources, name), engine=engine_named(engine))
     facts: dict[str, Any] = {
         "name": name, "guarantee": Guarantee(epsilon=parse(epsilon), delta=parse(delta)),
-        "ledger": ledger, "sources": tables,
+        "ledger": ledger, "sources": _located(opened),
     }  # fmt: skip
     proposed = _proposed(console, opened.columns, unit, per, facts, ask=ask)
     proposed = with_said(proposed, opened.columns, bounds=bounds, keys=keys)
@@ -96,7 +95,7 @@ def protect(
     _show_guesses(opened, console)
     _show_limits(declaration, console)
     if not dry_run:
-        first = f"'SELECT COUNT(*) FROM {next(iter(tables))}'"  # noqa: S608  # printed, not run
+        first = f"'SELECT COUNT(*) FROM {next(iter(opened))}'"  # noqa: S608  # printed, not run
         tell(f"Now ask: discreet quote {name} {first} --epsilon 0.1", console=console)
 
 
@@ -231,6 +230,11 @@ def _named(sources: list[str], name: str) -> dict[str, str]:
             )
         named[table] = place
     return named
+
+
+def _located(opened: "Sources") -> dict[str, str]:
+    """Return where tables are: those of a database are written down otherwise than typed."""
+    return {table: str(one.location or one.given) for table, one in opened.items()}
 
 
 def _unit(unit: str | None, columns: Any) -> "Unit":

@@ -11,7 +11,7 @@ from discreet.tables.engines.protocol import Connection, Engine
 from discreet.tables.sources.names import tables_checked
 from discreet.tables.sources.source import DataSource
 
-__all__ = ["Sources", "open_sources"]
+__all__ = ["Sources", "check_public", "open_sources"]
 
 
 @final
@@ -67,7 +67,7 @@ class Sources(Mapping[str, DataSource]):
         now = {name: self._looked(one) for name, one in self.tables.items()}
         for name, one in self.tables.items():
             _check_columns(one, now[name])
-        _check_public(now.values())
+        check_public(now.values())
         return Sources(now, self.engine)
 
     def retyped(self, types: Mapping[str, Mapping[str, str]]) -> "Sources":
@@ -116,7 +116,7 @@ def open_sources(
         for is_public, group in ((False, tables), (True, public or {}))
         for name, given in group.items()
     }
-    _check_public(found.values())
+    check_public(found.values())
     return Sources(found, engine)
 
 
@@ -136,7 +136,7 @@ def _check_columns(before: DataSource, now: DataSource) -> None:
             )
 
 
-def _check_public(tables: Iterable[DataSource]) -> None:
+def check_public(tables: Iterable[DataSource]) -> None:
     """Refuse data that is protected and public at once."""
     seen: dict[str, str] = {}
     for table in sorted(tables, key=lambda one: one.is_public):

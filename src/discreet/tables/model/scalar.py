@@ -86,6 +86,7 @@ from typing import Literal as OneOf
 from discreet.tables.model.types import Type
 
 __all__ = [
+    "LARGEST_TEXT",
     "LONGEST_TEXT",
     "NULL",
     "Call",
@@ -108,6 +109,10 @@ __all__ = [
 # Characters of a text that a question makes. Without a limit a few nested calls could make the
 # text of one row larger than memory, and the failure would tell that there is such a row.
 LONGEST_TEXT: Final = 10_000
+
+# Bytes of a text that a server or cluster reads from a table; of longer ones none is read. Their
+# functions give up at sizes of their own, or run out of memory, and that would tell as much.
+LARGEST_TEXT: Final = 1 << 20
 
 Function = OneOf[
     "negate", "abs", "add", "subtract", "multiply", "divide", "remainder", "floor", "ceil",

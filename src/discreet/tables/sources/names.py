@@ -1,10 +1,14 @@
 """Names of tables and columns that can be told apart."""
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from discreet.errors import DataError, ParameterError
 
-__all__ = ["columns_checked", "tables_checked"]
+__all__ = ["TABLE", "columns_checked", "tables_checked"]
+
+TABLE: Final = "table://"
+"""What a declaration writes before the name of a database's table, which is no file beside it."""
 
 
 def tables_checked(names: Iterable[str]) -> None:

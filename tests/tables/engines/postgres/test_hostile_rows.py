@@ -135,6 +135,7 @@ def hostile(postgres):
                 connection.execute(
                     f"INSERT INTO hostile (id, {name}) VALUES (%s, %s)", [len(value), value]
                 )
+        connection.execute("INSERT INTO hostile (id, t) SELECT 0, repeat('y', 300000000)")
         for number, pair in enumerate(product(FLOATS, FLOATS)):
             connection.execute(
                 "INSERT INTO hostile (id, f8, g8, f4, i8) VALUES (%s, %s, %s, 1e-45, -1)",

@@ -11,7 +11,7 @@ import pytest
 from discreet.errors import DataError, MissingExtra, ParameterError, Refused
 from discreet.ledger import Ledger
 from discreet.privacy import Guarantee
-from discreet.tables import protect
+from discreet.tables import open_tables, protect
 from discreet.tables.engines import (
     Call,
     Cells,
@@ -102,6 +102,21 @@ def test_the_same_files_are_the_same_data_to_duckdb(spark, folder):
         )
     finally:
         spark.sql("DROP TABLE things.people")
+
+
+def test_a_declaration_names_a_table_of_the_catalogue(spark, folder, tmp_path):
+    """And not a file of that name beside the declaration."""
+    spark.sql("CREATE DATABASE IF NOT EXISTS declared")
+    spark.sql(f"CREATE TABLE declared.people USING parquet LOCATION '{folder}'")
+    try:
+        with protected("declared.people", SparkEngine(spark), tmp_path) as people:
+            people.save(tmp_path / "people.toml")
+        said = (tmp_path / "people.toml").read_text()
+        assert 'source = "table://`spark_catalog`.`declared`.`people`"' in said
+        with open_tables(tmp_path / "people.toml") as people:  # in the session that there is
+            assert people.tables["people"]["user_id"] == "BIGINT"
+    finally:
+        spark.sql("DROP DATABASE declared CASCADE")
 
 
 def test_a_new_version_is_noticed(spark, folder):

@@ -18,7 +18,7 @@ from discreet.tables.engines.postgres.arrow import as_batch, prepared
 from discreet.tables.engines.postgres.dialect import POSTGRES
 from discreet.tables.engines.postgres.finishing import Finished, finished
 from discreet.tables.engines.postgres.lacking import CASES, lacking, lacking_join, parts_of
-from discreet.tables.engines.postgres.looking import reading_of
+from discreet.tables.engines.postgres.looking import looked_up, reading_of
 from discreet.tables.engines.postgres.sampling import WORDS
 from discreet.tables.engines.postgres.server import LATE, begin, connected, driver, said
 from discreet.tables.engines.progress import run
@@ -39,6 +39,10 @@ T = TypeVar("T")
 _LETTERS: Final = "SELECT 1 FROM pg_collation WHERE collname = 'und-x-icu'"
 _AT_ONCE: Final = 50_000  # rows that are fetched together
 _IDLE: Final = 4  # connections that are kept for later
+_CHANGED: Final = (
+    "is another table by now, or has other columns or partitions, than when it was opened. Open "
+    "the tables again."
+)
 
 
 @final
@@ -56,7 +60,8 @@ class PostgresConnection:
     def __init__(
         self, sources: Mapping[str, DataSource], *, url: str | None, seconds: float | None
     ) -> None:
-        self._readers = {name: reading_of(one).reader for name, one in sources.items()}
+        self._readings = {name: reading_of(one) for name, one in sources.items()}
+        self._readers = {name: one.reader for name, one in self._readings.items()}
         self._columns = {name: one.columns for name, one in sources.items()}
         declared = {name: dict(columns) for name, columns in self._columns.items()}
         self._dialect = replace(POSTGRES, tables=declared)
@@ -170,7 +175,8 @@ class PostgresConnection:
             if kept is None:  # a kept one may have been lost in the meantime
                 raise DataError(failed)
 
-    def _start(self, connection: "psycopg.Connection[Any]") -> None:
+    def _start(self, connection: "psycopg.Connection[Any]") -> str | None:
+        """Begin, and return what is wrong with the tables, if anything."""
         begin(connection, self._seconds)
         # With this, the snapshot is there, and nobody can drop or alter the tables.
         each = [
@@ -178,6 +184,10 @@ class PostgresConnection:
             for one in self._readers.values()
         ]
         connection.execute(f"SELECT {', '.join(each) or 1}".encode())
+        for name, known in self._readings.items():
+            if looked_up(connection, known.schema, known.table) != known:
+                return f"table {name!r} {_CHANGED}"
+        return None
 
     def _put_back(self, connection: "psycopg.Connection[Any]") -> None:
         with suppress(driver().Error):

@@ -9,27 +9,24 @@ from discreet.errors import DataError
 from discreet.tables.engines.compile.text import quoted
 from discreet.tables.engines.postgres.server import in_transaction
 from discreet.tables.engines.postgres.types import declared
-from discreet.tables.sources.names import columns_checked
+from discreet.tables.sources.names import TABLE, columns_checked
 from discreet.tables.sources.source import DataSource
 
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["PostgresReading", "look", "reading_of", "version"]
+__all__ = ["PostgresReading", "look", "looked_up", "reading_of", "version"]
 
 _OLDEST: Final = 140_000
-_PREFIX: Final = "table://"  # by which a declaration tells a table from a file beside it
 
-_TABLE: Final = """
-    SELECT c.oid, c.relkind::text
-    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
-"""
+# The table of a name, and all that are part of it, itself first.
 _MEMBERS: Final = """
-    WITH RECURSIVE member(oid) AS (
-        SELECT %s::oid
-        UNION SELECT i.inhrelid FROM pg_inherits AS i JOIN member ON i.inhparent = oid
-    ) SELECT c.oid, c.relkind::text FROM member JOIN pg_class AS c USING (oid) ORDER BY c.oid
+    WITH RECURSIVE member(oid, is_part) AS (
+        SELECT c.oid, false FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+        UNION SELECT i.inhrelid, true FROM pg_inherits AS i JOIN member ON i.inhparent = oid
+    ) SELECT c.oid::bigint, c.relkind::text FROM member JOIN pg_class AS c USING (oid)
+    ORDER BY is_part, c.oid
 """
 # Columns that are computed as they are read could fail for one row, and are left out.
 _COLUMNS: Final = """
@@ -64,11 +61,44 @@ _VIEWS: Final = {"v": "a view", "m": "a materialised view", "f": "a foreign tabl
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostgresReading:
-    """How a table is read: a SELECT of its columns, and the numbers of all tables in it."""
+    """What a name stood for in the database, and how that is read.
 
-    reader: str
-    members: tuple[int, ...]
-    is_table: bool
+    It is looked up again whenever tables are read: a name can be given to a view, a partition be
+    added, a column change its type.
+    """
+
+    schema: str
+    table: str
+    members: tuple[tuple[int, str], ...]  # the table and its parts: their numbers and kinds
+    columns: tuple[tuple[str, str, str], ...]  # names, types, and the expressions that read them
+
+    @property
+    def reader(self) -> str:
+        """A SELECT of all columns."""
+        columns = ", ".join(expression for _, _, expression in self.columns)
+        return f"SELECT {columns} FROM {quoted(self.schema)}.{quoted(self.table)}"  # noqa: S608
+
+    @property
+    def outside(self) -> str | None:
+        """What of it is no table of the database, if anything."""
+        kinds = {kind for _, kind in self.members}
+        return next((_VIEWS[one] for one in "vmf" if one in kinds), None)
+
+
+def looked_up(
+    connection: "psycopg.Connection[Any]", schema: str, table: str
+) -> PostgresReading | None:
+    """Return what a name stands for now; None for nothing."""
+    members = connection.execute(_MEMBERS, [schema, table]).fetchall()
+    if not members:
+        return None
+    listed = connection.execute(_COLUMNS, [members[0][0]]).fetchall()
+    return PostgresReading(
+        schema=schema,
+        table=table,
+        members=tuple(members),
+        columns=tuple((column, *declared(column, *rest)) for column, *rest in listed),
+    )
 
 
 def reading_of(source: DataSource) -> PostgresReading:
@@ -91,44 +121,32 @@ def look(
 
     def looked(connection: "psycopg.Connection[Any]") -> DataSource:
         _check_server(connection)
-        found = connection.execute(_TABLE, [schema, table]).fetchone()
+        reading = looked_up(connection, schema, table)
         shown = f"{schema}.{table}"
-        if found is None:
+        if reading is None:
             raise DataError(
                 f"table {name!r}: the database has no table {shown!r}. Write the schema's name "
                 "before it, where that is not public, and capitals as they are."
             )
-        oid, kind = found
-        members = connection.execute(_MEMBERS, [oid]).fetchall()
-        kinds = {one for _, one in members}
-        outside = next((_VIEWS[one] for one in "vmf" if one in kinds), None)
-        if outside is not None and not is_public:
+        if reading.outside is not None and not is_public:
             raise DataError(
-                f"table {name!r}: {shown!r} is {outside}, or has one among its partitions. One row "
-                "of a view may depend on several people, and whether another server can be read on "
-                "its rows. Protect the base tables, or copy them into a table of the database."
+                f"table {name!r}: {shown!r} is {reading.outside}, or has one among its partitions. "
+                "One row of a view may depend on several people, and whether another server can be "
+                "read on its rows. Protect the base tables, or copy them into a table of the "
+                "database."
             )
-        listed = [
-            (column, *declared(column, *rest))
-            for column, *rest in connection.execute(_COLUMNS, [oid]).fetchall()
-        ]
-        if not listed:
+        if not reading.columns:
             raise DataError(f"table {name!r}: the role of the URL may not read {shown!r}.")
-        columns = ", ".join(reader for _, _, reader in listed)
-        reader = f"SELECT {columns} FROM {quoted(schema)}.{quoted(table)}"  # noqa: S608
-        connection.execute(f"{reader} LIMIT 0".encode())
+        connection.execute(f"{reading.reader} LIMIT 0".encode())
         place = _place(connection)
-        oids = tuple(int(one) for one, _ in members)
-        reading = PostgresReading(reader=reader, members=oids, is_table=kind in "rp")
-        identities = tuple(f"{place}:{one}" for one in oids)
-        columns_checked(name, [column for column, _, _ in listed])
+        columns_checked(name, [column for column, _, _ in reading.columns])
         return DataSource(
             name=name,
             kind="postgres",
-            columns=tuple((column, type_) for column, type_, _ in listed),
+            columns=tuple((column, type_) for column, type_, _ in reading.columns),
             version=_version(connection, reading),
-            identities=identities,
-            location=None if "." in schema + table else f"{_PREFIX}{shown}",
+            identities=tuple(f"{place}:{oid}" for oid, _ in reading.members),
+            location=None if "." in schema + table else f"{TABLE}{shown}",
             is_public=is_public,
             given=given,
             reading=reading,
@@ -139,7 +157,15 @@ def look(
 
 def version(url: str | None, source: DataSource) -> str:
     """Return the version of a table now."""
-    return in_transaction(url, lambda connection: _version(connection, reading_of(source)))
+    known = reading_of(source)
+
+    def versioned(connection: "psycopg.Connection[Any]") -> str:
+        reading = looked_up(connection, known.schema, known.table)
+        if reading is None:
+            raise DataError(f"table {source.name!r} is gone from the database. Restore it.")
+        return _version(connection, reading)
+
+    return in_transaction(url, versioned)
 
 
 def _named(name: str, given: object) -> tuple[str, str]:
@@ -149,7 +175,7 @@ def _named(name: str, given: object) -> tuple[str, str]:
     (('hr', 'visits'), ('hr', 'odd.name'))
     """
     is_text = isinstance(given, str)
-    parts = tuple(str(given).removeprefix(_PREFIX).split(".")) if is_text else given
+    parts = tuple(str(given).removeprefix(TABLE).split(".")) if is_text else given
     if isinstance(parts, tuple) and all(isinstance(one, str) and one for one in parts):
         if len(parts) == 1:
             return "public", parts[0]
@@ -190,10 +216,9 @@ def _place(connection: "psycopg.Connection[Any]") -> str:
 
 
 def _version(connection: "psycopg.Connection[Any]", reading: PostgresReading) -> str:
-    if reading.is_table:
-        found = connection.execute(_CHANGES, [list(reading.members)]).fetchall()
-        if len(found) < len(reading.members):
-            raise DataError("a table of the database is gone.")
+    if reading.outside is None:
+        oids = [oid for oid, _ in reading.members]
+        changes = connection.execute(_CHANGES, [oids]).fetchall()
     else:
-        found = connection.execute(_ALL_CHANGES).fetchall()
-    return hashlib.sha256(repr(found).encode()).hexdigest()
+        changes = connection.execute(_ALL_CHANGES).fetchall()
+    return hashlib.sha256(repr((reading, changes)).encode()).hexdigest()

@@ -3,6 +3,7 @@
 from typing import Final
 
 from discreet.tables.engines.compile.text import quoted
+from discreet.tables.model.scalar import LARGEST_TEXT
 
 __all__ = ["declared"]
 
@@ -15,6 +16,7 @@ _TEXTS: Final = {
     "text": "VARCHAR", "varchar": "VARCHAR", "bpchar": "VARCHAR", "name": "VARCHAR",
     "uuid": "UUID",
 }  # fmt: skip
+_ANY_LENGTH: Final = ("text", "varchar", "bpchar")
 OTHER: Final = "OTHER"
 """What questions cannot use: arrays, ranges, documents, and whatever extensions bring."""
 
@@ -29,7 +31,8 @@ def declared(
     """Return the name of a column's type, and the expression that reads it.
 
     Texts are compared by their bytes, whatever collation the column has, and without the blanks
-    that fill up a ``char(n)``. Values of an enum are texts; a domain is read as what it is made of.
+    that fill up a ``char(n)``; those larger than ``LARGEST_TEXT`` count as missing. Values of an
+    enum are texts; a domain is read as what it is made of.
 
     >>> declared("pay", "numeric", "b", (9 << 16 | 2) + 4, True)
     ('DECIMAL(9,2)', 'CAST("pay" AS numeric) AS "pay"')
@@ -39,7 +42,10 @@ def declared(
     name = quoted(column)
     if kind == "e" or (is_builtin and type_ in _TEXTS):
         shown = _TEXTS.get(type_, "VARCHAR")
-        return shown, f'CAST({name} AS text) COLLATE "C" AS {name}'
+        said = f'CAST({name} AS text) COLLATE "C"'
+        if kind != "e" and type_ in _ANY_LENGTH:  # whose size is known without reading them
+            said = f"CASE WHEN octet_length({name}) <= {LARGEST_TEXT} THEN {said} END"
+        return shown, f"{said} AS {name}"
     if is_builtin and type_ == "numeric":
         shown = _decimal(modifier)
         # Without a scale 1.5 and 1.50 are equal, and have to look so to a hash as well.

@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from discreet.tables.engines.compile.text import quoted
+from discreet.tables.model.scalar import LARGEST_TEXT
 from discreet.tables.model.types import kind_of
 from discreet.tables.sources.arrow_columns import FIRST_DAY, LAST_DAY
 
@@ -41,10 +42,11 @@ def reader(name: str, kind: str, *, is_new: bool) -> str | None:
     """Return the expression that reads a column; None for one that no question can use.
 
     Texts are told apart by their bytes, whatever collation they have, and bytes that are no UTF-8
-    are read as the sign for that. ``is_new`` says that Spark has a function for it.
+    are read as the sign for that; texts larger than ``LARGEST_TEXT`` count as missing. ``is_new``
+    says that Spark has a function for it.
 
     >>> reader("name", "string", is_new=True)
-    'make_valid_utf8("name") AS "name"'
+    'CASE WHEN octet_length("name") <= 1048576 THEN make_valid_utf8("name") END AS "name"'
     """
     shown = declared(kind)
     if kind_of(shown) is None:
@@ -58,6 +60,5 @@ def reader(name: str, kind: str, *, is_new: bool) -> str | None:
         return column
     if "collate" in kind.lower():
         column = f"({column} COLLATE UTF8_BINARY)"
-    if is_new:
-        return f"make_valid_utf8({column}) AS {quoted(name)}"
-    return f"decode(CAST({column} AS BINARY), 'UTF-8') AS {quoted(name)}"
+    made = f"make_valid_utf8({column})" if is_new else f"decode(CAST({column} AS BINARY), 'UTF-8')"
+    return f"CASE WHEN octet_length({column}) <= {LARGEST_TEXT} THEN {made} END AS {quoted(name)}"

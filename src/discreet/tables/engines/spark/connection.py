@@ -19,7 +19,13 @@ from discreet.tables.engines.spark.columns import reader
 from discreet.tables.engines.spark.dialect import PORTABLE, SPARK
 from discreet.tables.engines.spark.looking import frame_of, reading_of
 from discreet.tables.engines.spark.results import as_frame, to_arrow
-from discreet.tables.engines.spark.session import check_alive, handed_over, own_session, quietly
+from discreet.tables.engines.spark.session import (
+    check_alive,
+    handed_over,
+    own_session,
+    quietly,
+    read_everything,
+)
 from discreet.tables.engines.spark.spelling import spelled
 from discreet.tables.model.relation import Rows, Select
 from discreet.tables.model.statements import Statement
@@ -61,6 +67,8 @@ class SparkConnection:
         self._session = own_session(spark)
         declared = {name: dict(source.columns) for name, source in sources.items()}
         self._dialect = replace(PORTABLE if portable else SPARK, tables=declared)
+        if not all(reading_of(source).are_alike for source in sources.values()):
+            read_everything(self._session)
         failed = None
         for name, source in sources.items():
             try:

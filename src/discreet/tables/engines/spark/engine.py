@@ -29,9 +29,9 @@ class SparkEngine:
 
     What questions rest on: each row of a DataFrame comes from one person's rows alone, and is the
     same whenever it is read. So give tables as they were read, filtered or mapped row by row, not
-    joined, limited, sampled or numbered; random numbers are refused where Spark tells of them. And
-    what computes a DataFrame must not fail, whatever a row has in it. A view of the catalogue can
-    be public but not protected.
+    joined, limited, sampled or numbered; what Spark tells of a frame's making is looked at, and
+    limits, samples, random numbers and text files are refused. And what computes a DataFrame must
+    not fail, whatever a row has in it. A view of the catalogue can be public but not protected.
 
     Local files are known to the ledger by their paths, as they are to DuckDB, and their version by
     sizes, times and footers. Files elsewhere are known by their names alone, so one that is
@@ -40,7 +40,8 @@ class SparkEngine:
     it is made anew. A DataFrame goes on reading the files that it was made of.
 
     Bytes that are no UTF-8 are read as the sign for that, so texts that differ in nothing else are
-    the same. Texts are told apart by their letters, whatever collation they have.
+    the same. Texts are told apart by their letters, whatever collation they have; those of more
+    than a mebibyte count as missing.
 
     Which rows of a unit count, where there are too many, is chosen by hashes. With ``portable``
     they are those of all engines, so that the same salt gives the same integers everywhere; they

@@ -4,17 +4,18 @@ import hashlib
 import os
 import re
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 from urllib.parse import unquote, urlparse
 
 from discreet.errors import DataError
 from discreet.tables.engines.spark.columns import COARSE, declared
+from discreet.tables.engines.spark.footers import footer, is_parquet
+from discreet.tables.engines.spark.plans import check_plan
 from discreet.tables.engines.spark.session import own_session, quietly
 from discreet.tables.sources.files import expand, fingerprint, format_of, inodes
-from discreet.tables.sources.names import columns_checked
+from discreet.tables.sources.names import TABLE, columns_checked
 from discreet.tables.sources.source import DataSource
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class SparkReading:
     how: Literal["frame", "table", "files"]
     paths: tuple[str, ...] = ()
     kinds: tuple[tuple[str, str], ...] = ()
+    are_alike: bool = False  # all files have the same types, which was looked up
 
 
 def reading_of(source: DataSource) -> SparkReading:
@@ -82,7 +84,7 @@ def _looked(spark: "SparkSession", name: str, given: object, *, is_public: bool)
     session = own_session(spark)
     if hasattr(given, "createGlobalTempView") and hasattr(given, "inputFiles"):
         reading = SparkReading(given=given, how="frame")  # type: ignore[arg-type]
-        _check_steady(name, given)
+        check_plan(name, given, is_public=is_public)
         return _source(name, given, reading, given, is_public=is_public)
     if isinstance(given, os.PathLike) or (isinstance(given, str) and _is_path(given)):
         return _files(session, name, given, is_public=is_public)
@@ -91,16 +93,17 @@ def _looked(spark: "SparkSession", name: str, given: object, *, is_public: bool)
     if not isinstance(given, str):
         raise DataError(f"table {name!r}: Spark has no use for {type(given).__name__}. {_HINT}")
     # A name is looked up where the user stands, and written in full: our session stands elsewhere.
-    table = spark.catalog.getTable(given)
+    said = given.removeprefix(TABLE)
+    table = spark.catalog.getTable(said)
     if table.isTemporary:
-        frame = spark.table(given)
-        _check_steady(name, frame)
+        frame = spark.table(said)
+        check_plan(name, frame, is_public=is_public)
         return _source(
             name, given, SparkReading(given=frame, how="frame"), frame, is_public=is_public
         )
     if table.tableType == "VIEW" and not is_public:
         raise DataError(
-            f"table {name!r}: {given!r} is a view, whose rows may depend on several people. "
+            f"table {name!r}: {said!r} is a view, whose rows may depend on several people. "
             "Protect the tables that it is made of; or give it as a DataFrame, spark.table(...), "
             "if each of its rows comes from one person's rows alone."
         )
@@ -108,28 +111,16 @@ def _looked(spark: "SparkSession", name: str, given: object, *, is_public: bool)
     full = ".".join("`" + part.replace("`", "``") + "`" for part in parts if part)
     reading = SparkReading(given=full, how="table")
     frame = session.table(full)
+    if not is_public:
+        check_plan(name, frame, is_public=is_public)
     return _source(name, given, reading, frame, is_public=is_public, full=full)
 
 
 def _is_path(given: str) -> bool:
+    if given.startswith(TABLE):
+        return False
     is_file = given.lower().endswith((".parquet", ".pq")) or os.sep in given
     return bool(_URI.match(given)) or is_file or Path(given).expanduser().is_dir()
-
-
-def _check_steady(name: str, frame: Any) -> None:
-    """Refuse a frame that is made anew, and differently, each time that it is read."""
-    plan = getattr(frame, "_jdf", None)  # where Spark runs in this process; Connect does not tell
-    if plan is None:
-        return
-    is_steady = True
-    with suppress(Exception):
-        is_steady = bool(plan.queryExecution().analyzed().deterministic())
-    if not is_steady:
-        raise DataError(
-            f"table {name!r}: the DataFrame is made with random numbers or the like, so that its "
-            "rows differ from one reading to the next, and no person's influence is bounded. Write "
-            "it to files, and protect these."
-        )
 
 
 def _files(session: "SparkSession", name: str, given: Any, *, is_public: bool) -> DataSource:
@@ -170,6 +161,7 @@ def _source(
     files = paths or _files_of(frame)
     near = [path for path in files if os.path.isabs(path)]
     kinds = _kinds(name, frame, near, can_read=bool(paths))
+    are_alike = bool(files) and len(near) == len(files) and all(map(is_parquet, files))
     identities = [f"spark:{full}"] if full else []
     identities += near[:_MOST_FILES] if near else list(files[:_MOST_FILES])
     if not identities:
@@ -182,13 +174,11 @@ def _source(
         columns=tuple((column, declared(kind)) for column, kind in kinds),
         version=_version(files, kinds, frame),
         identities=tuple(dict.fromkeys(identities)),
-        location=location if location is not None else (full and str(given)),
+        location=location if location is not None else (full and TABLE + full),
         is_public=is_public,
         places=tuple(inodes(near)),
         given=given,
-        reading=SparkReading(
-            given=reading.given, how=reading.how, paths=reading.paths, kinds=kinds
-        ),
+        reading=replace(reading, kinds=kinds, are_alike=are_alike),
     )
 
 
@@ -197,23 +187,26 @@ def _kinds(
 ) -> tuple[tuple[str, str], ...]:
     """Return the types of all columns, and which of them are timestamps in milliseconds.
 
-    These are read in our own way, or refused where they are read already: see ``frame_of``.
+    These are read in our own way, or refused where they are read already: see ``frame_of``. Files
+    of which one has another type of a column are refused: Spark fails when it comes to that file,
+    and whether it does depends on what else is in the file's rows.
     """
-    import pyarrow.parquet as pq
-
     found = {str(column): str(kind) for column, kind in frame.dtypes}
-    moments = {column: kind for column, kind in found.items() if kind.startswith("timestamp")}
-    for path in near if moments else ():
-        if not path.endswith((".parquet", ".pq")):
-            continue
-        for field in pq.read_schema(path):
-            if field.name in moments and str(field.type).startswith("timestamp[ms"):
+    seen: dict[str, str] = {}
+    for path in near:
+        for column, kind in footer(path).items() if is_parquet(path) else ():
+            if seen.setdefault(column, kind) != kind and column in found:
+                raise DataError(
+                    f"table {name!r}: column {column!r} is not of the same type in all files. "
+                    "Write them alike, or protect them as tables of their own."
+                )
+            if "milliseconds" in kind and found.get(column, "").startswith("timestamp"):
                 if not can_read:
                     raise DataError(
-                        f"table {name!r}: column {field.name!r} has timestamps in milliseconds, at "
+                        f"table {name!r}: column {column!r} has timestamps in milliseconds, at "
                         "which Spark fails if one is out of range. Give the path of the files."
                     )
-                found[field.name] = COARSE[moments[field.name] == "timestamp"]
+                found[column] = COARSE[found[column] in ("timestamp", COARSE[1])]
     return tuple(found.items())
 
 
@@ -249,8 +242,7 @@ def _version(files: Sequence[str], kinds: Sequence[tuple[str, str]], frame: Any)
     """Digest the files that are read: local ones by sizes, times and footers, others by name."""
     near = [path for path in files if os.path.isabs(path)]
     if files and len(near) == len(files):
-        is_parquet = all(path.endswith((".parquet", ".pq")) for path in files)
-        return fingerprint(files, files, with_footers=is_parquet)
+        return fingerprint(files, files, with_footers=all(map(is_parquet, files)))
     digest = hashlib.sha256(repr(sorted(kinds)).encode())
     for path in sorted(files):
         digest.update(f"\0{path}".encode())

@@ -12,7 +12,10 @@ from discreet.errors import DataError, MissingExtra, ParameterError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["SETTINGS", "check_alive", "handed_over", "is_session", "own_session", "quietly"]
+__all__ = [
+    "SETTINGS", "check_alive", "handed_over", "is_session", "own_session", "quietly",
+    "read_everything", "usual_session",
+]  # fmt: skip
 
 SETTINGS: Final = {
     # What does not fit is NULL; what could overflow is computed in types that it cannot fill.
@@ -47,6 +50,15 @@ SETTINGS: Final = {
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
 }
+# What these begin with decides what a text means, how files are read and what fails; whatever of it
+# is not set above is as Spark has it.
+_OF_MEANING: Final = tuple(
+    f"spark.sql.{one}."
+    for one in (
+        "legacy", "ansi", "parser", "parquet", "orc", "files", "collation", "icu", "optimizer",
+        "sources", "execution.arrow", "session", "decimalOperations", "view", "timestamp",
+    )
+)  # fmt: skip
 # Of speed and size alone, so that what somebody set for their session holds for ours.
 _COPIED: Final = (
     "spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled",
@@ -71,6 +83,25 @@ def check_installed() -> None:
         raise MissingExtra(room="discreet.tables", needs="pyspark", extra="spark") from None
 
 
+def usual_session() -> "SparkSession":
+    """Return the session of this process, else what Spark's own configuration starts.
+
+    That is ``SPARK_REMOTE`` for Spark Connect, and ``spark-defaults.conf`` of ``SPARK_CONF_DIR``.
+    """
+    check_installed()
+    from pyspark.sql import SparkSession
+
+    session = None
+    with suppress(Exception):
+        session = SparkSession.builder.appName("discreet").getOrCreate()
+    if session is None:  # raised out here, it has no __context__
+        raise DataError(
+            "Spark could not be started, or not be reached. Check that there is Java, and what "
+            "SPARK_REMOTE and the spark-defaults.conf in SPARK_CONF_DIR say."
+        )
+    return session
+
+
 def own_session(spark: "SparkSession") -> "SparkSession":
     """Return a new session of the same application, with the settings that statements need.
 
@@ -84,11 +115,32 @@ def own_session(spark: "SparkSession") -> "SparkSession":
             parameter="spark",
         )
     session = spark.newSession()
+    for key in _given(session):
+        # Whoever runs the cluster may have set any of them for all sessions.
+        if key.startswith(_OF_MEANING) and session.conf.isModifiable(key):
+            session.conf.unset(key)
     copied = {name: spark.conf.get(name, None) for name in _COPIED}
     for name, value in {**copied, **SETTINGS}.items():
         if value is not None and session.conf.get(name, None) != value:
             session.conf.set(name, value)
     return session
+
+
+def _given(session: "SparkSession") -> list[str]:
+    """Return the names of all settings that a new session has from somewhere."""
+    if hasattr(session.conf, "getAll"):
+        return list(session.conf.getAll)
+    return [row.key for row in session.sql("SET").collect()]  # PySpark 3.5
+
+
+def read_everything(session: "SparkSession") -> None:
+    """Let files be read whatever their statistics say, where it is not known that they are alike.
+
+    A file with another type of a column makes Spark fail once it is read: were it passed over for
+    the values in it, then whether a question fails would depend on them.
+    """
+    for kind in ("parquet", "orc"):
+        session.conf.set(f"spark.sql.{kind}.filterPushdown", "false")
 
 
 def check_alive(spark: "SparkSession") -> None:

@@ -65,20 +65,19 @@ _DIVIDE: Final = (
     f"WHEN abs(({{0}} * {_UP}) / ({{1}} * {_DOWN})) <= {_TINY} THEN {_ZERO} "
     "ELSE {0} / {1} END"
 )
-# Whole multiples of 2**-62 below 2**62 are whole numbers of at most 124 bits, and the remainder
-# of these is exact. What is larger, or needs smaller parts, is computed roughly.
-_PARTS: Final = (
-    "(CAST(CAST(trunc({0}) AS bigint) AS numeric) * 4611686018427387904 "
-    "+ CAST(CAST(({0} - trunc({0})) * 4611686018427387904e0 AS bigint) AS numeric))"
-)
+# A double is a whole number times a power of two, and the former fits a bigint; the remainder
+# of whole numbers is exact. (The exponent may be too small by one, as logarithms are rounded.)
+_POWER_OF_TWO: Final = "greatest(floor(ln(abs({0})) / 0.6931471805599453e0) - 53e0, -1074e0)"
+_OF_FIRST, _OF_SECOND = _POWER_OF_TWO, _POWER_OF_TWO.replace("{0}", "{1}")
+_IN_WHOLE: Final = "CAST(CAST({0} / power(2e0, " + _POWER_OF_TWO + ") AS bigint) AS numeric)"
 _REMAINDER: Final = (
     f"CASE WHEN {{1}} = 0e0 OR {{0}} IS NULL OR {{1}} IS NULL THEN NULL "
     f"WHEN abs({{0}}) >= {INFINITY} OR {{1}} = {NAN} THEN {NAN} "
     "WHEN abs({0}) < abs({1}) THEN {0} "
-    "WHEN abs({0}) < 4611686018427387904e0 AND abs({1}) >= 1e-3 THEN "
-    f"CAST(mod({_PARTS}, {_PARTS.replace('{0}', '{1}')}) AS float8) "
-    f"* {number(2.0**-62)} "
-    "ELSE {0} * 0e0 END"
+    "WHEN abs({0}) < 9007199254740992e0 AND {0} = trunc({0}) AND {1} = trunc({1}) "
+    "THEN CAST(mod(CAST({0} AS bigint), CAST({1} AS bigint)) AS float8) "
+    f"ELSE CAST(mod({_IN_WHOLE} * power(numeric '2', CAST({_OF_FIRST} - {_OF_SECOND} AS numeric)), "
+    f"{_IN_WHOLE.replace('{0}', '{1}')}) AS float8) * power(2e0, {_OF_SECOND}) END"
 )
 _POWER: Final = (
     f"CASE WHEN {{0}} = {NAN} OR {{1}} = {NAN} THEN power({{0}}, {{1}}) "
