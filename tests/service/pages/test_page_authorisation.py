@@ -20,6 +20,13 @@ MATRIX = [
     ("POST", "/sign-in", ANYBODY),
     ("POST", "/sign-out", ANYBODY),
     ("GET", "/datasets", EVERYBODY),
+    ("GET", "/datasets/people", EVERYBODY),
+    ("POST", "/datasets/people", {"analyst"}),
+    ("GET", "/datasets/people/history", EVERYBODY),
+    ("GET", "/answers/0", {"analyst"}),
+    ("GET", "/answers/0.csv", {"analyst"}),
+    ("GET", "/receipts/0", EVERYBODY),
+    ("GET", "/receipts/0/file", EVERYBODY),
 ]
 NAMED = {"dataset": "people", "entry": "0", "job": "0" * 32}
 WHO = {"analyst": "ana", "custodian": "chris", "auditor": "audrey", None: None}
@@ -112,10 +119,7 @@ def test_a_twin_is_for_whom_its_page_is(clients, shared_site, page, role):
 def test_a_dataset_out_of_sight_is_as_one_that_is_not_there(clients, shared_site, path):
     client, _ = clients[None]
     header = shared_site.header("scoped")
-    if path.endswith((".csv", ".json")):
-        twin = path
-    else:
-        twin = f"{path}.json"
+    twin = path if path.endswith((".csv", ".json")) else f"{path}.json"
     hidden, missing = (
         client.get(twin.replace("people", name), headers=header) for name in ("people", "nothing")
     )
