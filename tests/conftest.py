@@ -60,7 +60,12 @@ COMPONENTS = {
         Component("jdbc", is_there=_has_jdbc()),
         Component("curl", is_there=shutil.which("curl") is not None),
         Component("openssl", is_there=shutil.which("openssl") is not None),
-        Component("chromium", is_there=shutil.which("chromium") is not None),
+        Component(
+            "chromium",
+            is_there=shutil.which("chromium") is not None and find_spec("playwright") is not None,
+            remedy="make setup-system, and pip install -e '.[dev]'",
+        ),
+        Component("axe", is_there=(Path(__file__).parent / ".programs/axe.min.js").exists()),
         Component(
             "lightning", is_there=_has_lightning(), remedy="pip install -e '.[dev]', or make test"
         ),

@@ -10,6 +10,20 @@ command -v chromium >/dev/null || wanted="$wanted chromium"
 command -v curl >/dev/null || wanted="$wanted curl"
 command -v openssl >/dev/null || wanted="$wanted openssl"
 ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || wanted="$wanted postgresql"
+
+# What looks for barriers in pages. It is of another licence, and large, so it is no part of this.
+programs="$(dirname "$0")/.programs"
+if [ ! -e "$programs/axe.min.js" ]; then
+  if command -v npm >/dev/null; then
+    mkdir -p "$programs"
+    (cd "$programs" && npm pack --silent axe-core@4.14.1 >/dev/null &&
+      tar -xzf axe-core-4.14.1.tgz --strip-components=1 package/axe.min.js && rm axe-core-4.14.1.tgz)
+  else
+    wanted="$wanted npm"
+    echo "setup-system: run it once more when npm is there, for axe-core." >&2
+  fi
+fi
+
 if [ -z "$wanted" ]; then
   echo "setup-system: everything is there already."
   exit 0

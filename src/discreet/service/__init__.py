@@ -12,11 +12,11 @@ from discreet.service.identity.issuers import Issuer
 from discreet.service.identity.login import Login, Role
 from discreet.service.records.api_keys import ApiKey
 from discreet.service.records.records import Records
+from discreet.service.running.application import create_app
 from discreet.service.running.demo import Demo, make_demo
 from discreet.service.running.serving import check_ports, check_servable, serve
 from discreet.service.settings.gateway import GatewaySettings
 from discreet.service.settings.reading import read_settings
-from discreet.service.web.app import create_app
 
 __all__ = [
     "ApiKey",

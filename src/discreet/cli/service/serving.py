@@ -33,6 +33,9 @@ def serve(
         int | None, typer.Option(metavar="N", help="For PostgreSQL's protocol; none.")
     ] = None,
     workers: Annotated[int | None, typer.Option(metavar="N", help="Processes; 1.")] = None,
+    pages: Annotated[
+        bool | None, typer.Option("--pages/--no-pages", help="Pages for browsers; yes.")
+    ] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Serve generated data.")] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Check the settings, open everything, and end.")
@@ -47,7 +50,9 @@ def serve(
     from discreet.service import check_ports, read_settings
     from discreet.service import serve as run
 
-    given: dict[str, Any] = {"host": host, "port": port, "pg_port": pg_port, "workers": workers}
+    given: dict[str, Any] = {
+        "host": host, "port": port, "pg_port": pg_port, "workers": workers, "pages": pages,
+    }  # fmt: skip
     flags = {name: value for name, value in given.items() if value is not None}
     if demo and config is not None:
         raise ParameterError("say --demo or --config, not both.", parameter="demo")
@@ -82,10 +87,14 @@ def _place(config: Path | None, *, demo: bool) -> "Iterator[tuple[Path | None, D
 
 
 def _welcome(settings: "GatewaySettings", demo: "Demo") -> None:
-    url = f"http://{settings.host}:{settings.port}"
+    scheme = "http" if settings.certificate is None else "https"
+    url = f"{scheme}://{settings.host}:{settings.port}"
     tell(f"The gateway is at {url}, with generated salaries and people. Its logins:", bold=True)
     for who, role in (("ana", "analyst"), ("chris", "custodian"), ("audrey", "auditor")):
         tell(f"  {who:7} {role:10} {demo.keys[who]}")
+    if settings.pages:
+        tell("Open it in a browser, and sign in with one of these keys:")
+        tell_command(f"  {url}/")
     tell("Ask it from another terminal:")
     body = '{"question": "SELECT AVG(salary) AS pay FROM salaries", "epsilon": 0.5}'
     tell_command(

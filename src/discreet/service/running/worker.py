@@ -15,11 +15,11 @@ from starlette.types import ASGIApp
 
 from discreet.errors import DiscreetError, ParameterError
 from discreet.service.desk.gateway import Gateway
+from discreet.service.running.application import create_app
 from discreet.service.running.logs import place_of, quiet_loop, set_up_logs
 from discreet.service.running.warming import warm_up
 from discreet.service.settings.gateway import GatewaySettings
 from discreet.service.settings.reading import read_settings
-from discreet.service.web.app import create_app
 
 __all__ = ["CONFIG", "app", "tls_of"]
 

@@ -38,7 +38,8 @@ class GatewaySettings:
 
     ``slots`` questions run at a time in each worker, at most ``waiting`` of one login wait, and a
     login makes at most ``requests_per_minute``, an address ``failed_logins_per_minute``. ``memory``
-    limits each dataset's engine, and ``question_bytes`` the size of a request.
+    limits each dataset's engine, and ``question_bytes`` the size of a request. ``pages`` are for
+    browsers; False serves programs only.
 
     >>> GatewaySettings(datasets=(Path("people.toml"),), ledger="budget.db").answer_after
     1.0
@@ -69,6 +70,7 @@ class GatewaySettings:
     memory: str | None = None
     shutdown_seconds: float = 30.0
     is_metered_openly: bool = False
+    pages: bool = True
     issuers: tuple[Issuer, ...] = ()
 
     def __post_init__(self) -> None:

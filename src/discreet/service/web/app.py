@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 
 from starlette.routing import Route as Address
@@ -20,25 +20,26 @@ from discreet.service.web.resource import Resource, Surroundings, send_problem
 from discreet.service.web.route import Route, WebCall, WebReply
 from discreet.service.web.routes import routes
 
-__all__ = ["create_app", "every_route"]
+__all__ = ["create_api", "every_route"]
 
 _logger = logging.getLogger("discreet.service")
 
 
-def create_app(
+def create_api(
     gateway: Gateway,
     *,
     beside: Callable[[Gateway], contextlib.AbstractAsyncContextManager[None]] | None = None,
+    pages: Callable[[Surroundings], Sequence[Address]] | None = None,
 ) -> ASGIApp:
     """Return the application of an open gateway, which it closes at its end.
 
     ``beside`` is what else serves the same desk while the application runs, such as the protocol
-    of PostgreSQL.
+    of PostgreSQL; ``pages`` makes further addresses, which are looked at after its own.
 
     >>> import tempfile
     >>> from discreet.service.settings.gateway import GatewaySettings
     >>> gateway = Gateway.open(GatewaySettings(ledger=f"{tempfile.mkdtemp()}/budget.db"))
-    >>> app = create_app(gateway)
+    >>> app = create_api(gateway)
     >>> gateway.close()
     """
     around = Surroundings(gateway, Metrics())
@@ -70,7 +71,8 @@ def create_app(
         [
             Address(path, endpoint=Resource(by_path[path], around))
             for path in sorted(by_path, key=lambda path: "{dataset}/q" not in path)
-        ],
+        ]
+        + list(pages(around) if pages else ()),
         default=_nowhere,
         redirect_slashes=False,
         lifespan=lifespan,

@@ -7,6 +7,8 @@ import traceback
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
+from pydantic import ValidationError
+
 from discreet.accounting import to_json
 from discreet.errors import (
     AccountNotFound,
@@ -26,7 +28,16 @@ from discreet.errors import (
 from discreet.ledger import NoisierOffer
 from discreet.service.desk.unavailable import told_of_outage
 
-__all__ = ["KINDS", "MEDIA_TYPE", "Problem", "ProblemKind", "internal", "problem_of"]
+__all__ = [
+    "KINDS",
+    "MEDIA_TYPE",
+    "Problem",
+    "ProblemKind",
+    "internal",
+    "problem",
+    "problem_of",
+    "problem_of_body",
+]
 
 MEDIA_TYPE: Final = "application/problem+json"
 _logger = logging.getLogger("discreet.service")
@@ -74,16 +85,20 @@ class Problem:
     headers: dict[str, str] = field(default_factory=dict)
 
     @property
-    def body(self) -> bytes:
-        """The document."""
-        document = {
+    def document(self) -> dict[str, Any]:
+        """The document, as data."""
+        return {
             "type": f"urn:discreet:problem:{self.kind.name}",
             "title": self.kind.title,
             "status": self.kind.status,
             "detail": self.detail,
             **self.facts,
         }
-        return json.dumps(document, allow_nan=False).encode()
+
+    @property
+    def body(self) -> bytes:
+        """The document."""
+        return json.dumps(self.document, allow_nan=False).encode()
 
 
 def problem(name: str, detail: str, **facts: Any) -> Problem:
@@ -144,6 +159,19 @@ def _of_budget(error: BudgetExceeded) -> dict[str, Any]:
         if offer is None
         else {"loss": to_json(offer.loss), "factor": offer.factor, "error": offer.error},
     }
+
+
+def problem_of_body(error: ValidationError) -> Problem:
+    """Return what is wrong with a body, without the values that it holds."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    if found[0]["type"] == "json_invalid":
+        return problem("bad-request", "the body is no JSON that can be read.")
+    errors = [
+        {"where": ".".join(map(str, one["loc"])) or "body", "what": str(one["msg"])}
+        for one in found[:20]
+    ]
+    told = "; ".join(f"{one['where']}: {one['what']}" for one in errors[:3])
+    return problem("invalid", told, errors=errors)
 
 
 def internal(error: BaseException) -> Problem:

@@ -1,6 +1,5 @@
 """One address of the gateway: logs in, limits, reads, serves, and answers problems as documents."""
 
-import asyncio
 import json
 import logging
 from collections.abc import Mapping
@@ -9,7 +8,7 @@ from time import monotonic
 from typing import Any, Final, final
 
 from pydantic import ValidationError
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from discreet.errors import DiscreetError, ParameterError, Unauthenticated
 from discreet.service.desk.gateway import Gateway
@@ -21,28 +20,21 @@ from discreet.service.web.problems import (
     MEDIA_TYPE,
     Problem,
     internal,
-    problem,
     problem_of,
+    problem_of_body,
 )
+from discreet.service.web.reading import RequestRefused, read_body, read_headers
 from discreet.service.web.route import Route, WebCall
 
 __all__ = ["Resource", "Surroundings", "send_problem"]
 
-_PATIENCE: Final = 15.0  # seconds in which a body has to arrive
 _HEADERS: Final = (
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
-_JSON: Final = b"application/json"
+_JSON: Final = "application/json"
 _logger = logging.getLogger("discreet.service")
-
-
-class _Refusal(Exception):
-    """Ends a request with a problem."""
-
-    def __init__(self, found: Problem) -> None:
-        self.problem = found
 
 
 @final
@@ -71,10 +63,10 @@ class Resource:
             return
         login: Login | None = None
         try:
-            headers = _headers(scope)
+            headers = read_headers(scope)
             login = await self._login(route, headers, scope)
             status = await self._serve(route, login, headers, scope, receive, send)
-        except _Refusal as refusal:
+        except RequestRefused as refusal:
             status = await send_problem(send, refusal.problem)
         except DiscreetError as error:
             status = await send_problem(send, problem_of(error))
@@ -118,12 +110,12 @@ class Resource:
             raw, body, known = b"", None, None
         else:
             most = self._around.gateway.settings.question_bytes
-            raw = await _read(headers, receive, most=most)
+            raw = await read_body(headers, receive, most=most, media_type=_JSON)
             known = (login.who, path["dataset"], raw) if login and route.is_remembered else None
             if known is not None and await self._is_current(login, path["dataset"]):
                 again = memory.get(known)
                 if again is not None:
-                    return await _send(send, 200, again, _JSON)
+                    return await _send(send, 200, again, _JSON.encode())
             body = _checked(route, raw)
         call = WebCall(
             gateway=self._around.gateway,
@@ -159,15 +151,6 @@ def _line(route: str, status: int, who: str | None) -> str:
     return json.dumps(line, sort_keys=True)
 
 
-def _headers(scope: Scope) -> dict[bytes, bytes]:
-    found: dict[bytes, bytes] = {}
-    for name, value in scope["headers"]:
-        if name in found and name in (b"authorization", b"content-type", b"idempotency-key"):
-            raise _Refusal(problem("bad-request", f"the header {name.decode()} is there twice."))
-        found[name] = value
-    return found
-
-
 def _key(headers: Mapping[bytes, bytes]) -> str | None:
     given = headers.get(b"idempotency-key")
     if given is None:
@@ -180,46 +163,12 @@ def _key(headers: Mapping[bytes, bytes]) -> str | None:
     return key
 
 
-async def _read(headers: Mapping[bytes, bytes], receive: Receive, *, most: int) -> bytes:
-    """Return the body, if it is JSON by its name and small enough."""
-    if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != _JSON:
-        raise _Refusal(problem("bad-media-type", "send JSON, with Content-Type: application/json."))
-    too_large = problem("too-large", f"a request has at most {most:,} bytes.")
-    length = headers.get(b"content-length", b"0")
-    if length.isdigit() and int(length) > most:
-        raise _Refusal(too_large)
-    chunks, size = [], 0
-    try:
-        async with asyncio.timeout(_PATIENCE):
-            while True:
-                message: Message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise _Refusal(problem("bad-request", "the request ended before its body."))
-                chunk = message.get("body", b"")
-                size += len(chunk)
-                if size > most:
-                    raise _Refusal(too_large)
-                chunks.append(chunk)
-                if not message.get("more_body"):
-                    return b"".join(chunks)
-    except TimeoutError:
-        raise _Refusal(problem("bad-request", "the body took too long to arrive.")) from None
-
-
 def _checked(route: Route, raw: bytes) -> Any:
     assert route.body is not None
     try:
         return route.body.model_validate_json(raw)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_context=False, include_input=False)
-    if found[0]["type"] == "json_invalid":
-        raise _Refusal(problem("bad-request", "the body is no JSON that can be read."))
-    errors = [
-        {"where": ".".join(map(str, one["loc"])) or "body", "what": str(one["msg"])}
-        for one in found[:20]
-    ]
-    told = "; ".join(f"{one['where']}: {one['what']}" for one in errors[:3])
-    raise _Refusal(problem("invalid", told, errors=errors))
+        raise RequestRefused(problem_of_body(error)) from None
 
 
 def _numbers(route: Route, query: bytes) -> dict[str, int]:

@@ -1,0 +1,8 @@
+"""What there is to see, one area for each kind of reader; each exports its ``PAGES``."""
+
+from discreet.service.pages.areas import analyst, front
+
+AREAS = (
+    front.PAGES,
+    analyst.PAGES,
+)
