@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Final, final
 
@@ -36,7 +36,7 @@ class KeptCatalogue:
         >>> KeptCatalogue.of(run).version == __version__
         True
         """
-        today = date.today().isoformat()
+        today = datetime.now(UTC).date().isoformat()
         return cls(report=report, day=today, version=__version__, command=_COMMAND)
 
     def to_json(self) -> str:

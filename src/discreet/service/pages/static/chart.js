@@ -42,6 +42,7 @@ function errorBars(spec) {
     const { ctx } = chart;
     ctx.save();
     ctx.lineWidth = 1.5 * devicePixelRatio;
+    ctx.setLineDash([]);  // what was drawn last may have left one
     spec.series.forEach((one, i) => {
       if (!one.low || one.band) return;
       ctx.strokeStyle = spec.kind === "bars" ? colour("ink") : colour(SERIES[i % SERIES.length]);
@@ -82,8 +83,8 @@ function options(spec, uPlot, width) {
       value: (_, value) => (value == null ? "" : Number(value.toPrecision(4)).toLocaleString("en")),
     });
     if (one.band) {
-      series.push({ label: `${one.label}, upper`, stroke: "transparent", points: { show: false } });
-      series.push({ label: `${one.label}, lower`, stroke: "transparent", points: { show: false } });
+      series.push({ label: `${one.label}, upper`, class: "edge", stroke: "transparent", points: { show: false } });
+      series.push({ label: `${one.label}, lower`, class: "edge", stroke: "transparent", points: { show: false } });
       bands.push({ series: [own + 1, own + 2], fill: faded(shade, 0.18) });
     }
   });

@@ -28,8 +28,7 @@ async def growth(call: PageCall) -> Mapping[str, Any]:
         return {
             "size": ledger.size,
             "points": [
-                {"time": _seconds(str(one["time"])), "size": int(one["index"]) + 1}
-                for one in found
+                {"time": _seconds(str(one["time"])), "size": int(one["index"]) + 1} for one in found
             ],
             "kinds": dict(Counter(str(one["kind"]) for one in found).most_common()),
             "newest": [_line(entry_document(one)) for one in reversed(found[-_SHOWN:])],
@@ -51,4 +50,7 @@ def _seconds(time: str) -> float:
 
 def _line(entry: dict[str, Any]) -> dict[str, Any]:
     names = ("index", "kind", "time", "account", "who", "purpose")
-    return {name: entry.get(name) for name in names}
+    # An account is opened by an entry that has its name.
+    return {name: entry.get(name) for name in names} | {
+        "account": entry.get("account", entry.get("name"))
+    }

@@ -69,6 +69,9 @@ def _picture(noise: str, epsilon: float, digits: int) -> dict[str, Any]:
     mass = _mass(mechanism, is_whole=is_whole)
     without = [math.exp(weight(x - _WITHOUT)) / mass for x in xs]
     present = [math.exp(weight(x - _WITH)) / mass for x in xs]
+    most = 1.0 if is_whole else math.inf  # of a chance, and of a density
+    high = [min(most, math.exp(epsilon) * p) for p in without]
+    top = max(high)
     return {
         "is_whole": is_whole,
         "has_delta": isinstance(mechanism, Gaussian | DiscreteGaussian),
@@ -78,8 +81,10 @@ def _picture(noise: str, epsilon: float, digits: int) -> dict[str, Any]:
         "with": present,
         "band": {
             "low": [math.exp(-epsilon) * p for p in without],
-            "high": [math.exp(epsilon) * p for p in without],
+            "high": high,
         },
+        "span": [0, 1.05 * top],
+        "span_log": [max(1e-12, min(*without, *present) / 2), 2 * top],
         # exactly, by the weights: the laws have the same mass
         "loss": [float(weight(x - _WITH) - weight(x - _WITHOUT)) for x in xs],
         "error": float(mechanism.error(confidence=0.95)),

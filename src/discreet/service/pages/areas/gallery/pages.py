@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from discreet.service.identity.login import Role
 from discreet.service.pages.areas.gallery.attacks import difference, reconstruct
 from discreet.service.pages.areas.gallery.choice import choice
 from discreet.service.pages.areas.gallery.laws import laws
@@ -54,11 +55,12 @@ _WORDS: Final = {
 async def gallery(call: PageCall) -> Mapping[str, Any]:
     """List the pictures."""
     return {
+        "may_see_audit": call.login is not None and call.login.is_a(Role.AUDITOR),
         "pictures": [
             {"path": one.path, "title": one.title, "words": _WORDS[one.name]}
             for one in _PICTURES
             if isinstance(one, Page)
-        ]
+        ],
     }
 
 

@@ -47,5 +47,9 @@ def _surveys(rate: int, people: int, epsilon: float, draw: int) -> dict[str, Any
         "honest": mechanism.truth_probability,
         "error": min(1.0, mechanism.error(confidence=_CONFIDENCE, reports=people)),
         "surveys": found,
+        "span": [
+            max(-0.02, min(one["low"] for one in found) - 0.02),
+            min(1.02, max(one["high"] for one in found) + 0.02),
+        ],
         "right": sum(one["low"] <= truth <= one["high"] for one in found),
     }

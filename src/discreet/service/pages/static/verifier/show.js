@@ -27,7 +27,7 @@ export async function offer(form, place, command) {
 // lines: [{title, text, isGood}] with isGood null for what was not asked.
 export function verdict(place, title, isGood, lines) {
   const head = element("h2", `${isGood ? "\u2713" : "\u2717"} ${title}`, isGood ? "good-mark" : "bad-mark");
-  const list = element("ol", "", "steps");
+  const list = element("ol", "", "proofs");
   for (const one of lines) {
     const mark = one.isGood === null ? "\u2013" : one.isGood ? "\u2713" : "\u2717";
     const item = element("li", "", one.isGood === null ? "" : one.isGood ? "good" : "bad");
