@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import lru_cache, partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -14,14 +14,11 @@ from discreet.service.web.problems import problem_of
 
 __all__ = ["choice"]
 
+Chooser: TypeAlias = Exponential | PermuteAndFlip | NoisyMax
+
 _MOST: Final = 12
 _LARGEST: Final = 1e9
 _USUAL: Final = "30, 27, 24, 15, 5"
-_KINDS: Final = {
-    "Exponential mechanism": lambda **facts: Exponential(**facts),
-    "Permute-and-flip": lambda **facts: PermuteAndFlip(**facts),
-    "Noisy max (Laplace)": lambda **facts: NoisyMax(**facts, noise="laplace"),
-}
 
 
 async def choice(call: PageCall) -> Mapping[str, Any]:
@@ -55,11 +52,19 @@ def _read(text: str) -> tuple[float, ...]:
     return scores
 
 
+def _choosers(epsilon: float, is_monotone: bool) -> dict[str, Chooser]:
+    facts: dict[str, Any] = {"epsilon": epsilon, "sensitivity": 1, "monotone": is_monotone}
+    return {
+        "Exponential mechanism": Exponential(**facts),
+        "Permute-and-flip": PermuteAndFlip(**facts),
+        "Noisy max (Laplace)": NoisyMax(**facts, noise="laplace"),
+    }
+
+
 @lru_cache(maxsize=256)
 def _chances(scores: tuple[float, ...], epsilon: float, is_monotone: bool) -> dict[str, Any]:
     values, kinds = np.array(scores), []
-    for title, kind in _KINDS.items():
-        mechanism = kind(epsilon=epsilon, sensitivity=1, monotone=is_monotone)
+    for title, mechanism in _choosers(epsilon, is_monotone).items():
         chances = mechanism.probabilities(values)
         kinds.append({
             "title": title,
