@@ -98,7 +98,7 @@ function options(spec, uPlot, width) {
            range: spec.categories ? [-0.6, spec.x.length - 0.4] : spec.x_range },
       y: { distr: spec.y_log ? 3 : 1, range: spec.y_range },
     },
-    axes: [axis(spec.x_label, spec.categories ? { ...xs, incrs: [1], grid: { show: false } } : {}),
+    axes: [axis(spec.x_label, spec.categories ? { ...xs, incrs: [1], space: 10, grid: { show: false } } : {}),
            axis(spec.y_label, { size: 62 })],
     hooks: { draw: [errorBars(spec)] },
   };
