@@ -58,6 +58,12 @@ def run(page: Any, address: str) -> None:
     page.wait_for_url("**/answers/*")
 
 
+def verified(page: Any, address: str) -> None:
+    """Have the newest entry's receipt verified."""
+    page.get_by_role("link", name="Verify entry").first.click()
+    page.locator("#verdict[data-verdict]").wait_for()
+
+
 def first_receipt(page: Any, address: str) -> None:
     """Follow the link to a receipt."""
     page.get_by_role("link", name="receipt").first.click()
@@ -77,6 +83,17 @@ SHOTS: Final = (
     Shot("history", "ana", "/datasets/people/history"),
     Shot("receipt", "ana", "/datasets/people/history", first_receipt),
     Shot("nowhere", None, "/no-such-page"),
+    Shot("gallery", None, "/gallery"),
+    Shot("noise", None, "/gallery/noise?noise=gaussian&digits=2"),
+    Shot("survey", None, "/gallery/survey"),
+    Shot("choice", None, "/gallery/choice"),
+    Shot("tradeoff", None, "/gallery/tradeoff"),
+    Shot("differencing", None, "/gallery/differencing?rounding=1000"),
+    Shot("reconstruction", None, "/gallery/reconstruction"),
+    Shot("checkpoints", None, "/audit"),
+    Shot("verified", "audrey", "/audit/log", verified),
+    Shot("log", "audrey", "/audit/log"),
+    Shot("mechanisms", "audrey", "/audit/mechanisms"),
 )  # fmt: skip
 WAYS: Final = {
     "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 860}},

@@ -24,6 +24,8 @@ from discreet.audit.catalogue import (
     CatalogueEntry,
     CatalogueLine,
     CatalogueReport,
+    KeptCatalogue,
+    kept_catalogue,
     run_catalogue,
 )
 from discreet.audit.leaks import (
@@ -47,6 +49,7 @@ __all__ = [
     "CatalogueLine",
     "CatalogueReport",
     "ChannelFinding",
+    "KeptCatalogue",
     "Leak",
     "LeakReport",
     "Observation",
@@ -55,6 +58,7 @@ __all__ = [
     "TrainingAudit",
     "WebRequest",
     "gradient_canaries",
+    "kept_catalogue",
     "loss_canaries",
     "low_bits",
     "mechanism",

@@ -40,6 +40,21 @@ def test_no_integer_output_leaks_more_than_claimed(scale, sensitivity, k, shift)
     assert gain <= mechanism.loss.epsilon_pure  # exact rational arithmetic
 
 
+@given(scale=scales, x=st.fractions(-999, 999), share=st.fractions(-1, 1))
+def test_no_real_output_leaks_more_than_claimed(scale, x, share):
+    mechanism = m.Laplace(sensitivity=3, scale=scale)
+    gain = mechanism.log_weight(x) - mechanism.log_weight(x - 3 * share)
+    assert gain <= mechanism.loss.epsilon_pure  # exact rational arithmetic
+
+
+def test_the_weights_of_real_noise_are_those_of_its_law():
+    for mechanism, law in [(m.Laplace(sensitivity=1, scale=2), stats.laplace(scale=2)),
+                           (m.Gaussian(sensitivity=1, sigma=2), stats.norm(scale=2))]:  # fmt: skip
+        for x in (0.0, 0.3, -5.0):
+            expected = law.logpdf(x) - law.logpdf(0)
+            assert float(mechanism.log_weight(x)) == pytest.approx(expected, rel=1e-8)
+
+
 def hockey_stick(weights_p, weights_q, epsilon):
     """Sum of max(0, p - e^eps q) for two laws on the same points."""
     return np.maximum(weights_p - math.exp(epsilon) * weights_q, 0).sum()

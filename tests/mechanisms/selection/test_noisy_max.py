@@ -374,3 +374,31 @@ def test_bad_noise():
 def test_bad_scores_are_refused_before_anything_is_drawn(noise, scores, no_randomness):
     with pytest.raises(DataError):
         NoisyMax(epsilon=1, sensitivity=1, noise=noise).select(scores, source=no_randomness)
+
+
+@given(
+    scores=st.lists(st.floats(-20, 20), min_size=1, max_size=6),
+    moves=st.lists(st.floats(-1, 1), min_size=6, max_size=6),
+    epsilon=st.floats(0.01, 4),
+)
+def test_no_candidate_is_likelier_than_epsilon_allows(scores, moves, epsilon):
+    mechanism = NoisyMax(epsilon=epsilon, sensitivity=1)
+    moved = [score + move for score, move in zip(scores, moves, strict=False)]
+    before, after = mechanism.probabilities(scores), mechanism.probabilities(moved)
+    assert math.fsum(before) == pytest.approx(1)
+    assert (before <= math.exp(epsilon) * after * (1 + 1e-9) + 1e-15).all()
+
+
+def test_of_two_the_chance_has_a_closed_form():
+    # The difference of two Laplace noises of scale 1 exceeds -d with 1 - (1/2 + d/4) exp(-d).
+    for d in (0, 0.5, 1, 7):
+        chance = 1 - (0.5 + d / 4) * math.exp(-d)
+        found = NoisyMax(epsilon=2, sensitivity=1).probabilities([d, 0])
+        assert found == pytest.approx([chance, 1 - chance], rel=1e-12)
+
+
+def test_chances_are_how_often_each_wins():
+    mechanism, scores, n = NoisyMax(epsilon=2, sensitivity=1), [3, 2, 0, 0.5], 10_000
+    won = np.bincount([mechanism.select(scores) for _ in range(n)], minlength=4) / n
+    # Hoeffding, for four candidates: a false alarm has probability 8 exp(-2 n 0.035^2) < 2e-10.
+    assert np.abs(won - mechanism.probabilities(scores)).max() < 0.035

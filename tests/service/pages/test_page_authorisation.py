@@ -27,6 +27,17 @@ MATRIX = [
     ("GET", "/answers/0.csv", {"analyst"}),
     ("GET", "/receipts/0", EVERYBODY),
     ("GET", "/receipts/0/file", EVERYBODY),
+    ("GET", "/audit", ANYBODY),
+    ("GET", "/audit/log", {"auditor"}),
+    ("GET", "/audit/mechanisms", {"auditor"}),
+    ("GET", "/audit/receipt", ANYBODY),
+    ("GET", "/gallery", ANYBODY),
+    ("GET", "/gallery/choice", ANYBODY),
+    ("GET", "/gallery/differencing", ANYBODY),
+    ("GET", "/gallery/noise", ANYBODY),
+    ("GET", "/gallery/reconstruction", ANYBODY),
+    ("GET", "/gallery/survey", ANYBODY),
+    ("GET", "/gallery/tradeoff", ANYBODY),
 ]
 NAMED = {"dataset": "people", "entry": "0", "job": "0" * 32}
 WHO = {"analyst": "ana", "custodian": "chris", "auditor": "audrey", None: None}

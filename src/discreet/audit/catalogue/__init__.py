@@ -3,6 +3,7 @@
 from discreet.audit.catalogue.additive import ADDITIVE
 from discreet.audit.catalogue.counts import COUNTS
 from discreet.audit.catalogue.entry import CatalogueEntry
+from discreet.audit.catalogue.kept import KeptCatalogue, kept_catalogue
 from discreet.audit.catalogue.report import CatalogueLine, CatalogueReport
 from discreet.audit.catalogue.responses import RESPONSES
 from discreet.audit.catalogue.running import run_catalogue
@@ -15,6 +16,8 @@ __all__ = [
     "CatalogueEntry",
     "CatalogueLine",
     "CatalogueReport",
+    "KeptCatalogue",
+    "kept_catalogue",
     "run_catalogue",
 ]
 

@@ -4,8 +4,9 @@ import csv
 import io
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Literal, final
+from typing import Any, Literal, Self, final
 
 __all__ = ["CatalogueLine", "CatalogueReport"]
 
@@ -91,6 +92,21 @@ class CatalogueReport:
                 for line in self.lines
             ],
         }
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Self:
+        """Return the report that :meth:`to_dict` told.
+
+        >>> report = CatalogueReport(lines=(), false_alarm=1e-6, seconds=0)
+        >>> CatalogueReport.from_dict(report.to_dict()) == report
+        True
+        """
+        lines = []
+        for one in told["lines"]:
+            facts = {name: one[name] for name in CatalogueLine.__dataclass_fields__}
+            power = math.inf if one["power"] is None else one["power"]
+            lines.append(CatalogueLine(**facts | {"power": power}))
+        return cls(lines=tuple(lines), false_alarm=told["false_alarm"], seconds=told["seconds"])
 
     def to_json(self) -> str:
         """Return the report for programs.

@@ -48,7 +48,9 @@ def every(
         str | None, typer.Option(metavar="N", help="How many at a time; all cores if not said.")
     ] = None,
     csv: Annotated[Path | None, FILE(help="Write the table there, too.")] = None,
-    write: Annotated[Path | None, FILE(help="Put the table into a page, a .md file.")] = None,
+    write: Annotated[
+        Path | None, FILE(help="Put the table into a .md page, or all figures into a .json file.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Audit every mechanism of the library on the inputs that try it hardest.

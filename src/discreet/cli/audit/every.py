@@ -78,11 +78,12 @@ class AuditFiles:
 
     def check(self) -> None:
         """Refuse what cannot be written, before minutes are spent."""
-        for name, path, suffix in (("csv", self.csv, ".csv"), ("write", self.write, ".md")):
+        places = (("csv", self.csv, (".csv",)), ("write", self.write, (".md", ".json")))
+        for name, path, suffixes in places:
             if path is None:
                 continue
-            if path.suffix.lower() != suffix:
-                raise ParameterError(f"{name} must end in {suffix}.", parameter=name)
+            if path.suffix.lower() not in suffixes:
+                raise ParameterError(f"{name} must end in {' or '.join(suffixes)}.", parameter=name)
             if not os.access(path.parent, os.W_OK) or path.is_dir():
                 raise ParameterError(
                     f"{name} must be a file that can be written, and {path} is none.",
@@ -96,10 +97,18 @@ class AuditFiles:
             _put(self.csv, report.to_csv())
             written.append(self.csv)
         if self.write is not None:
-            table = f"{_BEGIN}\n{report.to_markdown()}\n{_END}\n"
-            _put(self.write, _page(self.write, table))
+            _put(self.write, _kept(self.write, report))
             written.append(self.write)
         return written
+
+
+def _kept(path: Path, report: "CatalogueReport") -> str:
+    """Return what a file will hold: all figures, or the table of a page."""
+    if path.suffix.lower() == ".json":
+        from discreet.audit import KeptCatalogue
+
+        return KeptCatalogue.of(report).to_json()
+    return _page(path, f"{_BEGIN}\n{report.to_markdown()}\n{_END}\n")
 
 
 def _page(path: Path, table: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Self, final, overload
 import numpy as np
 import numpy.typing as npt
 
-from discreet._exact import Number, plain, positive, probability, whole
+from discreet._exact import Number, exact, plain, positive, probability, whole
 from discreet.accounting import GaussianLoss, calibrate
 from discreet.mechanisms.additive.continuous import check_grid, release_rounded, widened
 from discreet.mechanisms.values.deviations import rounded_gaussian_deviation
@@ -123,6 +123,17 @@ class Gaussian:
         grid, steps = self._noise(whole(coordinates, name="coordinates"))
         # Value and noise are each rounded by at most half a step.
         return (steps * deviations + 1) * float(grid.spacing)
+
+    def log_weight(self, x: Number) -> Fraction:
+        """Return the log-density at ``x`` of the noise on one number up to a constant, exactly.
+
+        It is that of the noise before it is rounded to the grid.
+
+        >>> round(float(Gaussian(sensitivity=1, sigma=2).log_weight(-3)), 6)
+        -1.125
+        """
+        grid, steps = self._noise(1)
+        return -(exact(x, name="x") ** 2) / (2 * (Fraction(steps) * grid.spacing) ** 2)
 
     def _noise(self, coordinates: int) -> tuple[Grid, float]:
         # The root of a power of four, so that arrays of like size share one sampler.

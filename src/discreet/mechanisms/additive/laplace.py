@@ -7,7 +7,7 @@ from typing import Any, Self, final, overload
 import numpy as np
 import numpy.typing as npt
 
-from discreet._exact import Number, plain, positive, probability, whole
+from discreet._exact import Number, exact, plain, positive, probability, whole
 from discreet._rounding import log_one_over
 from discreet.accounting import LaplaceLoss
 from discreet.mechanisms.additive.continuous import check_grid, release_rounded, widened
@@ -119,6 +119,17 @@ class Laplace:
         grid, steps = self._noise(whole(coordinates, name="coordinates"))
         # Value and noise are each rounded by at most half a step.
         return (steps * decays + 1) * float(grid.spacing)
+
+    def log_weight(self, x: Number) -> Fraction:
+        """Return the log-density at ``x`` of the noise on one number up to a constant, exactly.
+
+        It is that of the noise before it is rounded to the grid.
+
+        >>> round(float(Laplace(sensitivity=1, scale=2).log_weight(-3)), 6)
+        -1.5
+        """
+        grid, steps = self._noise(1)
+        return -abs(exact(x, name="x")) / (Fraction(steps) * grid.spacing)
 
     def _noise(self, coordinates: int) -> tuple[Grid, float]:
         # A power of two, so that arrays of like size share one sampler.

@@ -16,8 +16,9 @@ from discreet.mechanisms.values.grid import Grid
 from discreet.mechanisms.values.grid_steps import exact_steps, steps_below_best
 from discreet.noise import Source, discrete_laplace
 
-__all__ = ["LaplaceSteps", "Steps"]
+__all__ = ["LaplaceSteps", "Steps", "laplace_winners"]
 
+_FARTHEST_WINNER: Final = 60.0  # noise scales
 _WIDE: Final = 1 << 45  # steps; scores up to 2**16 noise scales apart are told apart
 
 Scores = npt.NDArray[np.float64] | npt.NDArray[np.int64]
@@ -119,3 +120,24 @@ class LaplaceSteps:
             middle = (low + high) // 2
             low, high = (low, middle) if log_tail(middle) <= wanted else (middle, high)
         return self.in_scores(0 if log_tail(0) <= wanted else high)
+
+
+def laplace_winners(places: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return who is largest with which chance, where each place gets Laplace noise of scale 1.
+
+    >>> laplace_winners(np.zeros(4))
+    array([0.25, 0.25, 0.25, 0.25])
+    """
+    # Nobody wins further from the best place than this, but with a chance that doubles drop.
+    known = np.clip(places - places.max(), -_FARTHEST_WINNER, 0.0)
+    corners = np.unique(np.concatenate([known, np.arange(-_FARTHEST_WINNER, _FARTHEST_WINNER + 1)]))
+    nodes, weights = np.polynomial.legendre.leggauss(24)
+    middle, half = (corners[1:] + corners[:-1]) / 2, np.diff(corners) / 2
+    at = (middle[:, None] + half[:, None] * nodes).ravel()
+    mass = (half[:, None] * weights).ravel()
+    apart = at[:, None] - known
+    tail = np.exp(-np.abs(apart)) / 2  # the density, and the chance beyond
+    below = np.where(apart < 0, tail, 1 - tail)
+    others = np.exp(np.log(below).sum(axis=1, keepdims=True) - np.log(below))
+    chances = mass @ (tail * others)
+    return np.asarray(chances / chances.sum(), dtype=np.float64)

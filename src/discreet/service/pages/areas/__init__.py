@@ -1,8 +1,10 @@
 """What there is to see, one area for each kind of reader; each exports its ``PAGES``."""
 
-from discreet.service.pages.areas import analyst, front
+from discreet.service.pages.areas import analyst, auditor, front, gallery
 
 AREAS = (
     front.PAGES,
     analyst.PAGES,
+    auditor.PAGES,
+    gallery.PAGES,
 )

@@ -42,6 +42,7 @@ function errorBars(spec) {
     const { ctx } = chart;
     ctx.save();
     ctx.lineWidth = 1.5 * devicePixelRatio;
+    ctx.setLineDash([]);  // what was drawn last may have left one
     spec.series.forEach((one, i) => {
       if (!one.low || one.band) return;
       ctx.strokeStyle = spec.kind === "bars" ? colour("ink") : colour(SERIES[i % SERIES.length]);
@@ -82,8 +83,8 @@ function options(spec, uPlot, width) {
       value: (_, value) => (value == null ? "" : Number(value.toPrecision(4)).toLocaleString("en")),
     });
     if (one.band) {
-      series.push({ label: `${one.label}, upper`, stroke: "transparent", points: { show: false } });
-      series.push({ label: `${one.label}, lower`, stroke: "transparent", points: { show: false } });
+      series.push({ label: `${one.label}, upper`, class: "edge", stroke: "transparent", points: { show: false } });
+      series.push({ label: `${one.label}, lower`, class: "edge", stroke: "transparent", points: { show: false } });
       bands.push({ series: [own + 1, own + 2], fill: faded(shade, 0.18) });
     }
   });
@@ -97,7 +98,7 @@ function options(spec, uPlot, width) {
            range: spec.categories ? [-0.6, spec.x.length - 0.4] : spec.x_range },
       y: { distr: spec.y_log ? 3 : 1, range: spec.y_range },
     },
-    axes: [axis(spec.x_label, spec.categories ? { ...xs, incrs: [1], grid: { show: false } } : {}),
+    axes: [axis(spec.x_label, spec.categories ? { ...xs, incrs: [1], space: 10, grid: { show: false } } : {}),
            axis(spec.y_label, { size: 62 })],
     hooks: { draw: [errorBars(spec)] },
   };
