@@ -17,15 +17,15 @@ _LONGEST: Final = 18  # characters of a label
 
 
 def interval_chart(points: Sequence[dict[str, Any]], *, label: str) -> Markup:
-    """Return rows of dots with error bars: of ``{"label", "value", "half_width"}`` each.
+    """Return rows of dots with error bars: of ``{"label", "value", "low", "high"}`` each.
 
-    A half width of None is one that nobody knows: the dot stands without a bar.
+    Instead of the ends there may be a ``half_width``; where none is known, the dot stands alone.
 
-    >>> points = [{"label": "north", "value": 120.0, "half_width": 7.0}]
+    >>> points = [{"label": "north", "value": 120.0, "low": 113.0, "high": 127.0}]
     >>> str(interval_chart(points, label="n by region")).startswith("<svg")
     True
     """
-    known = [one for one in points if _is_number(one["value"])]
+    known = [one for one in points if _number(one["value"]) is not None]
     if not known:
         return Markup('<p class="quiet">There is nothing to draw.</p>')
     ends = [end for one in known for end in _ends(one)]
@@ -86,20 +86,21 @@ def _row(one: dict[str, Any], y: float, x: Any) -> Markup:
 
 
 def _told(one: dict[str, Any]) -> str:
-    half = one.get("half_width")
-    within = f", give or take {short(half)}" if _is_number(half) else ""
-    return f"{one['label']} {amount(one['value'])}{within}"
+    low, high = _ends(one)
+    within = f", from {amount(low)} to {amount(high)}" if high > low else ""
+    return f"{one['label']}: {amount(one['value'])}{within}"
 
 
 def _ends(one: dict[str, Any]) -> tuple[float, float]:
-    value, half = float(one["value"]), one.get("half_width")
-    width = 0.0 if half is None or not _is_number(half) else float(half)
-    return value - width, value + width
+    value, half = float(one["value"]), _number(one.get("half_width")) or 0.0
+    low, high = _number(one.get("low")), _number(one.get("high"))
+    return value - half if low is None else low, value + half if high is None else high
 
 
-def _is_number(value: object) -> bool:
-    is_real = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_real and math.isfinite(float(value))  # type: ignore[arg-type]
+def _number(value: object) -> float | None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        return None
+    return float(value)
 
 
 def _scaled(step: float) -> str:

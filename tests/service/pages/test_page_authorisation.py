@@ -1,0 +1,123 @@
+"""Every page, every role, and no login: who gets in, written down once more, by hand."""
+
+import itertools
+import re
+
+import pytest
+from gateway_sites import make_site
+from page_sites import GUARD, signed_in
+
+from discreet.service.pages.mounting import every_page
+from discreet.service.pages.page import Action, Page
+
+EVERYBODY = {"analyst", "custodian", "auditor"}
+ANYBODY = EVERYBODY | {None}
+
+# Who may. What is not here, nobody may.
+MATRIX = [
+    ("GET", "/", ANYBODY),
+    ("GET", "/sign-in", ANYBODY),
+    ("POST", "/sign-in", ANYBODY),
+    ("POST", "/sign-out", ANYBODY),
+    ("GET", "/datasets", EVERYBODY),
+]
+NAMED = {"dataset": "people", "entry": "0", "job": "0" * 32}
+WHO = {"analyst": "ana", "custodian": "chris", "auditor": "audrey", None: None}
+PAST_THE_DOOR = {200, 303, 404, 409, 422}  # whatever the request was worth
+
+
+def filled(path):
+    return re.sub(r"{(\w+)}", lambda found: NAMED[found[1]], path)
+
+
+def method(one):
+    return "POST" if isinstance(one, Action) else "GET"
+
+
+def test_the_matrix_has_every_page():
+    table = [(method(one), filled(one.path)) for one in every_page()]
+    assert sorted(table) == sorted((row[0], row[1]) for row in MATRIX)
+    assert len(set(table)) == len(table)
+
+
+def test_no_page_takes_an_address_of_programs():
+    taken = ("/v1", "/healthz", "/readyz", "/metrics", "/assets")
+    assert [one.path for one in every_page() if one.path.startswith(taken)] == []
+
+
+@pytest.fixture(scope="module")
+def shared_site(tmp_path_factory):
+    return make_site(tmp_path_factory.mktemp("site"))
+
+
+@pytest.fixture(scope="module")
+def clients(shared_site):
+    """A client for each role, signed in, with the guard of its forms."""
+    with shared_site.served() as stranger:
+        guard = GUARD.search(stranger.get("/sign-in").text)[1]
+        yield {None: (stranger, guard)} | {
+            role: _signed_in(stranger, shared_site, who) for role, who in WHO.items() if who
+        }
+
+
+def _signed_in(stranger, site, who):
+    from starlette.testclient import TestClient
+
+    client = TestClient(stranger.app, raise_server_exceptions=False)
+    client.portal = stranger.portal  # one event loop, on which the gateway lives
+    return client, signed_in(client, site, who)
+
+
+@pytest.mark.parametrize(
+    ("row", "role"),
+    [
+        pytest.param(row, role, id=f"{row[0]} {row[1]} {role}")
+        for row, role in itertools.product(MATRIX, WHO)
+    ],
+)
+def test_who_gets_in(clients, shared_site, row, role):
+    kind, path, allowed = row
+    client, guard = clients[role]
+    if path == "/sign-out" and role is not None:  # not with the session of the other rows
+        client, guard = _signed_in(clients[None][0], shared_site, WHO[role])
+    headers = {"Origin": "http://testserver", "Accept": "text/html"}
+    body = {"guard": guard, "key": "k"} if kind == "POST" else None
+    found = client.request(kind, path, data=body, headers=headers, follow_redirects=False)
+    if role in allowed:
+        assert found.status_code in PAST_THE_DOOR, found.text
+        assert not found.headers.get("location", "").startswith("/sign-in?next="), path
+    elif role is None:
+        assert found.status_code == 303
+        assert found.headers["location"].startswith("/sign-in?next=")
+    else:
+        assert found.status_code == 403
+
+
+@pytest.mark.parametrize("page", [one for one in every_page() if isinstance(one, Page)],
+                         ids=lambda one: one.name)  # fmt: skip
+@pytest.mark.parametrize("role", WHO)
+def test_a_twin_is_for_whom_its_page_is(clients, shared_site, page, role):
+    client, _ = clients[None]
+    header = shared_site.header(WHO[role])
+    found = client.get(filled(page.twin), headers=header)
+    if page.roles is None or role in page.roles:
+        assert found.status_code in PAST_THE_DOOR
+        assert found.headers["content-type"] in ("application/json", "application/problem+json")
+    else:
+        assert found.status_code == (401 if role is None else 403)
+        assert found.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("path", [row[1] for row in MATRIX if "people" in row[1]])
+def test_a_dataset_out_of_sight_is_as_one_that_is_not_there(clients, shared_site, path):
+    client, _ = clients[None]
+    header = shared_site.header("scoped")
+    if path.endswith((".csv", ".json")):
+        twin = path
+    else:
+        twin = f"{path}.json"
+    hidden, missing = (
+        client.get(twin.replace("people", name), headers=header) for name in ("people", "nothing")
+    )
+    assert hidden.status_code == missing.status_code in (403, 404)
+    assert hidden.content == missing.content
