@@ -12,6 +12,7 @@ from discreet.service.pages.page import Action, Page
 
 EVERYBODY = {"analyst", "custodian", "auditor"}
 ANYBODY = EVERYBODY | {None}
+LOOKERS = {"custodian", "auditor"}
 
 # Who may. What is not here, nobody may.
 MATRIX = [
@@ -20,8 +21,33 @@ MATRIX = [
     ("POST", "/sign-in", ANYBODY),
     ("POST", "/sign-out", ANYBODY),
     ("GET", "/datasets", EVERYBODY),
+    ("GET", "/custody", LOOKERS),
+    ("GET", "/custody/protect", {"custodian"}),
+    ("POST", "/custody/protect", {"custodian"}),
+    ("GET", "/custody/datasets/people", LOOKERS),
+    ("GET", "/custody/datasets/people/grant", {"custodian"}),
+    ("POST", "/custody/datasets/people/grant", {"custodian"}),
+    ("POST", "/custody/datasets/people/limit", {"custodian"}),
+    ("POST", "/custody/datasets/people/policy", {"custodian"}),
+    ("POST", "/custody/datasets/people/reopen", {"custodian"}),
+    ("GET", "/custody/datasets/people/spending", LOOKERS),
+    ("GET", "/custody/datasets/people/spending.csv", LOOKERS),
+    ("GET", "/custody/datasets/people/cards", LOOKERS),
+    ("GET", "/custody/datasets/people/cards/0", LOOKERS),
+    ("GET", "/custody/datasets/people/cards/0/card.md", LOOKERS),
+    ("GET", "/custody/datasets/people/cards/0/registry.yaml", LOOKERS),
+    ("GET", "/custody/datasets/people/entries.csv", LOOKERS),
+    ("GET", "/custody/datasets/people/entries.json", LOOKERS),
+    ("GET", "/custody/keys", {"custodian"}),
+    ("POST", "/custody/keys", {"custodian"}),
+    ("POST", "/custody/keys/nosuchkey/revoke", {"custodian"}),
+    ("GET", "/custody/ledger", LOOKERS),
+    ("POST", "/custody/ledger", LOOKERS),
+    ("GET", "/custody/ledger.ndjson", LOOKERS),
+    ("GET", "/custody/registry.csv", LOOKERS),
+    ("GET", "/custody/registry.json", LOOKERS),
 ]
-NAMED = {"dataset": "people", "entry": "0", "job": "0" * 32}
+NAMED = {"dataset": "people", "entry": "0", "job": "0" * 32, "key": "nosuchkey"}
 WHO = {"analyst": "ana", "custodian": "chris", "auditor": "audrey", None: None}
 PAST_THE_DOOR = {200, 303, 404, 409, 422}  # whatever the request was worth
 

@@ -9,7 +9,15 @@ from typing import Final, final
 
 from discreet.service.records.records import Records
 
-__all__ = ["GatewayJob", "JobState", "create_job", "expire_jobs", "find_job", "update_job"]
+__all__ = [
+    "GatewayJob",
+    "JobState",
+    "create_job",
+    "expire_jobs",
+    "find_job",
+    "latest_job",
+    "update_job",
+]
 
 LOST_AFTER: Final = 30.0  # seconds without a sign of life; the clocks of hosts agree better
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{32}")
@@ -129,6 +137,15 @@ def find_job(records: Records, job_id: str, *, lost_after: float = LOST_AFTER) -
         updated=updated,
         outcome=outcome,
     )
+
+
+def latest_job(records: Records, *, dataset: str) -> GatewayJob | None:
+    """Return the job about a dataset that was begun last, whoever began it."""
+    found = records.run(
+        "SELECT id FROM jobs WHERE dataset = :dataset ORDER BY created DESC LIMIT 1",
+        dataset=dataset,
+    )
+    return find_job(records, str(found[0][0])) if found else None
 
 
 def expire_jobs(records: Records, *, older_than: float) -> int:

@@ -1,8 +1,9 @@
 """What there is to see, one area for each kind of reader; each exports its ``PAGES``."""
 
-from discreet.service.pages.areas import analyst, front
+from discreet.service.pages.areas import analyst, custodian, front
 
 AREAS = (
     front.PAGES,
     analyst.PAGES,
+    custodian.PAGES,
 )
