@@ -85,7 +85,7 @@ def serving() -> Iterator[tuple[str, dict[str, str]]]:
     """Serve the demo from a thread; yield its address and the keys of its logins."""
     with tempfile.TemporaryDirectory() as folder:
         demo = make_demo(Path(folder))
-        settings = read_settings(demo.config, environment={}, flags={"answer_after": 0.2})
+        settings = read_settings(demo.config, environment={}, flags={"answer_after": 3.0})
         app = create_app(Gateway.open(settings))
         server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", ws="none"))
         thread = threading.Thread(target=server.run, daemon=True)
@@ -103,6 +103,7 @@ def take(browser: Any, shot: Shot, way: str, address: str, keys: dict[str, str])
     """Return one picture, of the whole page."""
     context = browser.new_context(**WAYS[way], reduced_motion="reduce")
     page = context.new_page()
+    page.set_default_timeout(60_000)
     if shot.who is not None:
         page.goto(f"{address}/sign-in")
         page.locator("#token").fill(keys[shot.who])

@@ -21,6 +21,13 @@ MATRIX = [
     ("POST", "/sign-in", ANYBODY),
     ("POST", "/sign-out", ANYBODY),
     ("GET", "/datasets", EVERYBODY),
+    ("GET", "/datasets/people", EVERYBODY),
+    ("POST", "/datasets/people", {"analyst"}),
+    ("GET", "/datasets/people/history", EVERYBODY),
+    ("GET", "/answers/0", {"analyst"}),
+    ("GET", "/answers/0.csv", {"analyst"}),
+    ("GET", "/receipts/0", EVERYBODY),
+    ("GET", "/receipts/0/file", EVERYBODY),
     ("GET", "/custody", LOOKERS),
     ("GET", "/custody/protect", {"custodian"}),
     ("POST", "/custody/protect", {"custodian"}),
@@ -106,6 +113,8 @@ def test_who_gets_in(clients, shared_site, row, role):
     client, guard = clients[role]
     if path == "/sign-out" and role is not None:  # not with the session of the other rows
         client, guard = _signed_in(clients[None][0], shared_site, WHO[role])
+    elif role is None:  # signing in or out has ended the session of the rows before
+        guard = GUARD.search(client.get("/sign-in").text)[1]
     headers = {"Origin": "http://testserver", "Accept": "text/html"}
     body = {"guard": guard, "key": "k"} if kind == "POST" else None
     found = client.request(kind, path, data=body, headers=headers, follow_redirects=False)
@@ -134,16 +143,18 @@ def test_a_twin_is_for_whom_its_page_is(clients, shared_site, page, role):
         assert found.headers["content-type"] == "application/problem+json"
 
 
+def _without_guards(page):
+    """What the page of a refused download holds, but for what its forms draw anew."""
+    return re.sub(r'name="(guard|key)" value="[\w-]+"', "", page)
+
+
 @pytest.mark.parametrize("path", [row[1] for row in MATRIX if "people" in row[1]])
 def test_a_dataset_out_of_sight_is_as_one_that_is_not_there(clients, shared_site, path):
     client, _ = clients[None]
-    header = shared_site.header("scoped")
-    if path.endswith((".csv", ".json")):
-        twin = path
-    else:
-        twin = f"{path}.json"
+    header = shared_site.header("scoped custodian" if "/custody/" in path else "scoped")
+    twin = path if path.endswith((".csv", ".json")) else f"{path}.json"
     hidden, missing = (
         client.get(twin.replace("people", name), headers=header) for name in ("people", "nothing")
     )
     assert hidden.status_code == missing.status_code in (403, 404)
-    assert hidden.content == missing.content
+    assert _without_guards(hidden.text) == _without_guards(missing.text)

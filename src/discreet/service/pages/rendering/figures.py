@@ -81,7 +81,7 @@ def _row(one: dict[str, Any], y: float, x: Any) -> Markup:
         ).format(x(low), x(high), y, y - 5, y + 5)
     return Markup(
         '<g><title>{}</title><text class="name" x="{}" y="{}" text-anchor="end">{}</text>'
-        '{}<circle class="dot" cx="{}" cy="{}" r="4.5"/></g>'
+        '{}<circle class="dot" cx="{}" cy="{}" r="4"/></g>'
     ).format(_told(one), _LEFT - 12, y + 4, cut, bar, x(float(one["value"])), y)
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from discreet._words import more_words, of_100, percent
 
-__all__ = ["FILTERS", "amount", "short"]
+__all__ = ["FILTERS", "amount", "decimals", "short"]
 
 _MINUS: Final = "\N{MINUS SIGN}"
 
@@ -46,7 +46,21 @@ def amount(value: object) -> str:
     return short(value, 4)
 
 
+def decimals(value: object, places: int | None) -> str:
+    """Write a number with so many decimals; None is as many as people read.
+
+    >>> decimals(1234.567, 0), decimals(4.6371, 2), decimals("north", 1), decimals(2.5, None)
+    ('1,235', '4.64', 'north', '2.5')
+    """
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if places is None or not is_number or not math.isfinite(float(value)):  # type: ignore[arg-type]
+        return amount(value)
+    text = f"{value:,.{min(places, 12)}f}".replace("-", _MINUS)
+    return text.lstrip(_MINUS) if set(text) <= set(f"{_MINUS}0.") else text
+
+
 FILTERS: Final = {
+    "decimals": decimals,
     "short": short,
     "amount": amount,
     "percent_up": partial(percent, up=True),

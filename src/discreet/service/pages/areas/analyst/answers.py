@@ -3,11 +3,13 @@
 import json
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from discreet.errors import AccountNotFound
 from discreet.ledger import Receipt
-from discreet.service.pages.areas.analyst.meaning import meaning
+from discreet.privacy import Guarantee
+from discreet.service.pages.areas.analyst.meaning import meaning, read_prior
 from discreet.service.pages.page import PageCall, PageFile
 from discreet.service.web.handlers.answers import answer_document, receipt_document
 from discreet.service.web.handlers.books import proven_receipt
@@ -19,18 +21,20 @@ __all__ = ["answer", "answer_csv", "receipt", "receipt_file"]
 async def answer(call: PageCall) -> Mapping[str, Any]:
     """Show an answer of the login's own: values with their intervals, as table and as charts."""
     result, account = await _kept(call)
+    told = partial(
+        meaning,
+        Guarantee(epsilon=result.epsilon, delta=result.delta),
+        loss=result.loss,
+        neighbours=str(result.facts.get("neighbours", "add_remove")),
+        prior=read_prior(call),
+    )
     return {
         "entry": int(call.path["entry"]),
         "dataset": _dataset_of(call, account),
         "answer": answer_document(result, is_recalled=True),
         "measures": [_measure(result, name) for name in result.measures],
         "unit": result.facts.get("unit"),
-        "meaning": meaning(
-            epsilon=result.epsilon,
-            delta=result.delta,
-            neighbours=str(result.facts.get("neighbours", "add_remove")),
-            prior=call.number("prior", 10.0, most=100.0) / 100,
-        ),
+        "meaning": await call.gateway.desk.free(told, call.who),
     }
 
 
@@ -81,18 +85,27 @@ def _dataset_of(call: PageCall, account: str) -> str | None:
 
 
 def _measure(result: Result, name: str) -> dict[str, Any]:
-    """Return one column as the points of a chart."""
-    points = [
-        {
-            "label": ", ".join(str(result[key][row]) for key in result.keys) or name,
-            "value": _number(result[name][row]),
-            "low": _number(result.lows[name][row]),
-            "high": _number(result.highs[name][row]),
-            "is_reliable": bool(result.reliable[name][row]),
-        }
+    """Return one column as the points of a chart, and how many decimals its noise leaves."""
+    lows, highs = (list(map(_number, part[name])) for part in (result.lows, result.highs))
+    labels = [
+        ", ".join(str(result[key][row]) for key in result.keys) or name
         for row in range(len(result))
     ]
-    return {"name": name, "points": points}
+    points = [
+        {"label": label, "value": _number(value), "low": low, "high": high, "is_reliable": bool(ok)}
+        for label, value, low, high, ok in zip(
+            labels, result[name], lows, highs, result.reliable[name], strict=True
+        )
+    ]
+    return {"name": name, "points": points, "decimals": _decimals(lows, highs)}
+
+
+def _decimals(lows: list[float | None], highs: list[float | None]) -> int | None:
+    """Keep two digits of the shortest interval's half: what follows is noise."""
+    ends = zip(lows, highs, strict=True)
+    widths = [high - low for low, high in ends if low is not None and high is not None]
+    known = [width / 2 for width in widths if width > 0]
+    return max(0, 1 - math.floor(math.log10(min(known)))) if known else None
 
 
 def _number(value: Any) -> float | None:

@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from pydantic import ValidationError
 
 from discreet._json import read_json
+from discreet.accounting import from_json
 from discreet.errors import DiscreetError
+from discreet.privacy import Guarantee
 from discreet.service.identity.login import Role
 from discreet.service.pages.areas.analyst.meaning import meaning
 from discreet.service.pages.areas.analyst.offers import (
@@ -46,14 +49,24 @@ async def dataset(call: PageCall) -> Mapping[str, Any]:
     }
     if asked.question and found["may_ask"]:
         found |= await _priced(call, asked, described["policy"])
-    price = found["quote"] or described["guarantee"]
-    found["meaning"] = meaning(
-        epsilon=price["epsilon"],
-        delta=price["delta"],
-        neighbours=described["neighbours"],
-        prior=asked.prior,
-    )
+    found["meaning"] = await _meant(call, found["quote"], described, asked.prior)
     return found
+
+
+async def _meant(
+    call: PageCall, quote: Mapping[str, Any] | None, described: Mapping[str, Any], prior: float
+) -> Mapping[str, Any]:
+    """Say what the answer would tell about somebody, or else what the whole budget does."""
+    price = quote or described["guarantee"]
+    loss = None if quote is None else from_json(quote["loss"])
+    told = partial(
+        meaning,
+        Guarantee(epsilon=price["epsilon"], delta=price["delta"]),
+        loss=loss,
+        neighbours=described["neighbours"],
+        prior=prior,
+    )
+    return await call.gateway.desk.free(told, call.who)
 
 
 async def _priced(call: PageCall, asked: Asked, policy: str) -> dict[str, Any]:

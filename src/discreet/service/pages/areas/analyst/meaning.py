@@ -1,56 +1,59 @@
 """What a guarantee means to somebody with a prior belief, in sentences."""
 
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from discreet._words import of_100
-from discreet.privacy import (
-    Guarantee,
-    odds,
-    posterior_bound,
-    strength,
-    success,
-)
+from discreet.accounting import Loss, risk
+from discreet.privacy import Guarantee, posterior, strength, success
+from discreet.service.pages.page import PageCall
 from discreet.service.pages.rendering.numbers import short
 
-__all__ = ["meaning"]
+__all__ = ["meaning", "read_prior"]
+
+_EVEN: Final = 0.5
 
 
-def meaning(*, epsilon: float, delta: float, neighbours: str, prior: float) -> Mapping[str, Any]:
+def read_prior(call: PageCall) -> float:
+    """Return the belief that the reader chose, which is told in percent."""
+    return call.number("prior", 10.0, least=0.01, most=99.99) / 100
+
+
+def meaning(
+    guarantee: Guarantee, *, loss: Loss | None, neighbours: str, prior: float
+) -> Mapping[str, Any]:
     """Return the numbers, and the sentences that say them.
 
-    >>> told = meaning(epsilon=0.5, delta=0.0, neighbours="add_remove", prior=0.1)
+    The ``loss`` of an answer says more exactly than its guarantee how often somebody guesses right.
+
+    >>> told = meaning(Guarantee(epsilon=0.5), loss=None, neighbours="add_remove", prior=0.1)
     >>> print(told["sentences"][0])
-    Somebody who knows everyone else's data and beforehand gives a chance of 10% to your being in
-    the data gives it at most 15.5% afterwards.
+    Somebody who knows everyone else's data, and gives your being in the data a chance of 10%
+    beforehand, gives it at most 15.5% afterwards.
     """
-    guarantee = Guarantee(epsilon=epsilon, delta=delta)
-    after, right = posterior_bound(guarantee, prior=prior), success(guarantee, prior=prior)
-    before, chances = max(prior, 1 - prior), odds(guarantee)
-    what = (
-        "your being in the data"
-        if neighbours == "add_remove"
-        else "one of two versions of your data"
-    )
-    yes, no = of_100(chances.with_you, up=True), of_100(chances.without_you, up=False)
-    accident = f" But for an accident whose chance is at most {short(delta)}." if delta else ""
+    guessed = partial(success, guarantee) if loss is None else partial(risk.success, loss)
+    after, before = posterior(guarantee, prior=prior), max(prior, 1 - prior)
+    right, even = (min(guessed(prior=one), 1.0) for one in (prior, _EVEN))
+    what = "one of two versions of your data"
+    if neighbours == "add_remove":
+        what = "your being in the data"
+    accident = f", but for an accident of chance {short(float(guarantee.delta))} at most"
     return {
-        "epsilon": epsilon,
-        "delta": delta,
+        "epsilon": float(guarantee.epsilon),
+        "delta": float(guarantee.delta),
         "prior": prior,
-        "believed_after": float(after),
+        "believed_after": after,
         "right_before": before,
         "right_after": right,
-        "with_you": chances.with_you,
-        "without_you": chances.without_you,
+        "right_from_even": even,
         "strength": strength(guarantee),
         "sentences": [
-            "Somebody who knows everyone else's data and beforehand gives a chance of "
-            f"{of_100(prior, up=False)}% to {what} gives it at most {of_100(after, up=True)}% "
-            f"afterwards.{accident}",
-            f"Guessing, they are right {of_100(before, up=False)} times in 100 without the answer, "
-            f"and at most {of_100(right, up=True)} times with it.",
-            f"At most {yes} of 100 possible answers make them believe it when it is so; {no} of "
-            "100 do when it is not.",
+            f"Somebody who knows everyone else's data, and gives {what} a chance of "
+            f"{of_100(prior, up=False)}% beforehand, gives it at most {of_100(after, up=True)}% "
+            f"afterwards{accident if guarantee.delta else ''}.",
+            f"Without it they guess right {of_100(before, up=False)} times in 100; with it, at "
+            f"most {of_100(right, up=True)} times.",
+            f"Who starts from an even guess is right at most {of_100(even, up=True)} times in 100.",
         ],
     }

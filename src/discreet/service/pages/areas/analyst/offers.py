@@ -6,15 +6,16 @@ from typing import Any, Final, final
 from urllib.parse import urlencode
 
 from discreet.errors import ParameterError
+from discreet.service.pages.areas.analyst.meaning import read_prior
 from discreet.service.pages.page import PageCall
 from discreet.service.web.bodies import QuestionBody
 
 __all__ = ["CONFIDENCES", "PAYMENTS", "Asked", "read_asked"]
 
 PAYMENTS: Final = {
-    "share": "a share of the budget",
-    "epsilon": "an epsilon",
-    "within": "whatever an error of this size costs",
+    "share": "share of budget",
+    "epsilon": "epsilon",
+    "within": "error of at most",
 }
 CONFIDENCES: Final = (0.9, 0.95, 0.99)
 
@@ -28,6 +29,7 @@ class Asked:
     pay: str
     amount: str
     confidence: float
+    size: str
     purpose: str
     prior: float
 
@@ -39,9 +41,11 @@ class Asked:
             "confidence": self.confidence,
             "degrade": degrade,
         }
-        return QuestionBody.model_validate(
-            told | ({"purpose": self.purpose} if self.purpose else {})
-        )
+        if self.purpose:
+            told["purpose"] = self.purpose
+        if self.size:
+            told["size"] = _whole(self.size)
+        return QuestionBody.model_validate(told)
 
     def fields(self) -> Mapping[str, Any]:
         """Return them as the page shows them."""
@@ -50,6 +54,7 @@ class Asked:
             "pay": self.pay,
             "amount": self.amount,
             "confidence": self.confidence,
+            "size": self.size,
             "purpose": self.purpose,
             "prior": f"{100 * self.prior:g}",
         }
@@ -70,8 +75,9 @@ def read_asked(call: PageCall) -> Asked:
         pay=pay,
         amount=given.get("amount", "5%").strip(),
         confidence=call.number("confidence", 0.95, least=0.01, most=0.9999),
+        size=given.get("size", "").strip(),
         purpose=given.get("purpose", "").strip(),
-        prior=call.number("prior", 10.0, most=100.0) / 100,
+        prior=read_prior(call),
     )
 
 
@@ -84,3 +90,10 @@ def _payment(pay: str, text: str) -> float | str:
             return text
     known = "0.5" if pay == "epsilon" else "0.05 or 5%"
     raise ParameterError(f"the amount must be a number such as {known}.", parameter="amount")
+
+
+def _whole(text: str) -> int:
+    digits = text.replace(",", "")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 16):
+        raise ParameterError("the rows of a group must be a whole number.", parameter="size")
+    return int(digits)
