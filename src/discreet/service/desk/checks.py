@@ -10,7 +10,7 @@ from functools import partial
 from threading import Event
 from typing import Any, Final, TypeVar, final
 
-from discreet.errors import LedgerError, LedgerUnavailable, TryLater
+from discreet.errors import LedgerError, LedgerUnavailable
 from discreet.ledger import Ledger
 from discreet.service.desk.unavailable import told_of_outage
 from discreet.service.identity.login import Login, Role
@@ -45,10 +45,11 @@ class LedgerChecks:
         self._is_closing = Event()
 
     async def begin(self, login: Login) -> None:
-        """Begin to verify everything; refuse while somebody's check is under way."""
+        """Begin to verify everything, unless a check is under way already."""
         login.needs([Role.CUSTODIAN, Role.AUDITOR])
         made = await self._beside(partial(self._made, login.who))
-        self._pool.submit(self._run, made)
+        if made is not None:
+            self._pool.submit(self._run, made)
 
     async def latest(self) -> GatewayJob | None:
         """Return the latest check, under way or over, with its outcome in JSON."""
@@ -59,10 +60,10 @@ class LedgerChecks:
         self._is_closing.set()
         self._pool.shutdown(wait=True)
 
-    def _made(self, who: str) -> str:
+    def _made(self, who: str) -> str | None:
         now = latest_job(self._records, dataset=_ABOUT)
         if now is not None and not now.state.is_over:
-            raise TryLater("the ledger is being verified already. Wait for the result.")
+            return None
         made = create_job(self._records, who=who, dataset=_ABOUT)
         assert made is not None  # only an id that is given can be taken
         return made.id

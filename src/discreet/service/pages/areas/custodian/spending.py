@@ -1,5 +1,6 @@
 """Who spent what on which purpose: one table, and one small chart for each purpose."""
 
+import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -20,18 +21,12 @@ _LOOKED_AT: Final = 20_000
 async def spent(call: PageCall) -> Mapping[str, Any]:
     """Show who spent what."""
     found = await _found(call)
-    by_purpose: defaultdict[str, list[Spending]] = defaultdict(list)
-    for one in found:
-        by_purpose[one.purpose].append(one)
     return {
         "name": call.dataset,
         "looked_at": _LOOKED_AT,
         "spent": [_row(one) for one in found],
         "used": sum(one.used for one in found),
-        "charts": [
-            {"purpose": purpose, "chart": _chart(found)}
-            for purpose, found in list(by_purpose.items())[:_MOST]
-        ],
+        "charts": _charts(found),
     }
 
 
@@ -58,27 +53,39 @@ def _row(one: Spending) -> dict[str, Any]:
     }
 
 
-def _chart(found: Sequence[Spending]) -> dict[str, Any]:
+def _charts(found: Sequence[Spending]) -> list[dict[str, Any]]:
+    """Return small charts of one size and one scale, so that they can be compared."""
+    by_purpose: defaultdict[str, list[Spending]] = defaultdict(list)
+    for one in found:
+        by_purpose[one.purpose].append(one)
+    times = [_seconds(point.time) for one in found for point in one.points]
+    ends = (min(times, default=0.0) - 1, time.time())
+    most = 105 * max((one.used for one in found), default=1.0)
+    return [
+        {"purpose": purpose, "chart": _chart(shown, ends=ends, most=most)}
+        for purpose, shown in list(by_purpose.items())[:_MOST]
+    ]
+
+
+def _chart(found: Sequence[Spending], *, ends: tuple[float, float], most: float) -> dict[str, Any]:
     """Return curves over one time axis: each keeps its height until it moves again."""
     shown = found[:_CURVES]
-    x = sorted({_seconds(point.time) for one in shown for point in one.points})
+    moments = {_seconds(point.time) for one in shown for point in one.points}
+    x = sorted({*ends, *moments})
     return {
         "x": x,
-        "series": [{"label": one.who, "y": _steps(one, x), "steps": True} for one in shown],
+        "series": [{"label": one.who, "y": _heights(one, x), "steps": True} for one in shown],
         "time": True,
+        "y_range": [0, most],
         "y_label": "used, %",
         "height": 200,
     }
 
 
-def _steps(one: Spending, x: Sequence[float]) -> list[float | None]:
-    heights = {_seconds(point.time): 100 * point.used for point in one.points}
-    height: float | None = None
-    steps = []
-    for at in x:
-        height = heights.get(at, height)
-        steps.append(height)
-    return steps
+def _heights(one: Spending, x: Sequence[float]) -> list[float]:
+    known = {_seconds(point.time): 100 * point.used for point in one.points}
+    height = 0.0
+    return [height := known.get(at, height) for at in x]
 
 
 def _seconds(told: str) -> float:
