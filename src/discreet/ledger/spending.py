@@ -9,7 +9,7 @@ from typing import final
 
 from discreet._exact import whole
 from discreet.ledger.accounts.account import Account
-from discreet.ledger.plots import Point, shares
+from discreet.ledger.plots import Point, shares_of
 from discreet.ledger.rules.definition import Line
 
 __all__ = ["Spending", "spending"]
@@ -54,6 +54,7 @@ def spending(account: Account, *, last: int = 20_000) -> list[Spending]:
     [('ana', 0.5, 2), ('ben', 0.25, 1)]
     """
     entries = account.history(last=whole(last, name="last"))
+    definition = account._definition(fresh=True)  # as it is once all of them are there
     is_all = bool(entries) and entries[0]["kind"] == "account"
     before: dict[str, float] = {}
     jobs: dict[int, tuple[str, str]] = {}
@@ -62,7 +63,8 @@ def spending(account: Account, *, last: int = 20_000) -> list[Spending]:
         index = int(entry["index"])
         if "who" in entry and "purpose" in entry:
             jobs[index] = (str(entry["who"]), str(entry["purpose"]))
-        after = {name: at for name, at in shares(account, entry).items() if Line.is_total(name)}
+        drawn = shares_of(definition, entry)
+        after = {name: share for name, share in drawn.items() if Line.is_total(name)}
         # Of a budget that began before the first entry here, nobody knows what this one moved.
         known = [name for name in after if is_all or name in before]
         moved = max((after[name] - before.get(name, 0.0) for name in known), default=0.0, key=abs)

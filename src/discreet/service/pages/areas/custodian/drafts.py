@@ -142,14 +142,14 @@ class TableDraft:
         """Return what is promised for everything together."""
         return Guarantee(epsilon=self.amount("epsilon"), delta=self.amount("delta", 0.0))
 
-    def amount(self, name: str, default: float | None = None) -> float:
+    def amount(self, name: str, default: float | None = None) -> int | float:
         """Return epsilon or delta."""
         told = self.text(name)
         if not told and default is not None:
             return default
         try:
-            return float(told)
-        except ValueError:
+            return _number(told)
+        except ParameterError:
             raise ParameterError(
                 f"{name} must be a number, such as {'1e-6' if name == 'delta' else '3'}.",
                 parameter=name,

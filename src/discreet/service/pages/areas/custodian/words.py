@@ -5,9 +5,7 @@ from urllib.parse import unquote
 
 from discreet.privacy import (
     Guarantee,
-    advantage,
     detection,
-    odds,
     posterior,
     strength,
     success,
@@ -30,21 +28,17 @@ def explained(guarantee: Guarantee, *, units: int | None = None) -> dict[str, An
 
     >>> made = explained(Guarantee(epsilon=1))
     >>> made["strength"], round(made["success"], 2), made["weaknesses"]
-    ('strong', 0.74, [])
+    ('strong', 0.73, [])
     """
-    with_you, without_you = odds(guarantee)
     return {
         "epsilon": float(guarantee.epsilon),
         "delta": float(guarantee.delta),
         "strength": strength(guarantee),
-        "with_you": with_you,
-        "without_you": without_you,
         "success": success(guarantee, prior=0.5),
         "belief": _BELIEF,
         "posterior": posterior(guarantee, prior=_BELIEF),
         "false_alarms": _FALSE_ALARMS,
         "detection": detection(guarantee, false_alarms=_FALSE_ALARMS),
-        "advantage": advantage(guarantee),
         "weaknesses": [_without_commands(one) for one in weaknesses(guarantee, n=units)],
     }
 
