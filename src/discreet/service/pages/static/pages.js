@@ -32,7 +32,10 @@ document.addEventListener("input", (event) => {
   const live = document.getElementById(event.target.form?.dataset.live ?? "");
   if (live) live.dataset.stale = "yes";
 });
-document.addEventListener("htmx:afterSettle", (event) => { delete event.target.dataset?.stale; });
+document.addEventListener("htmx:afterSettle", (event) => {
+  delete event.target.dataset?.stale;
+  for (const twin of document.querySelectorAll("[data-twin]")) twin.search = location.search;
+});
 
 // Control and Enter run what was priced.
 document.addEventListener("keydown", (event) => {
