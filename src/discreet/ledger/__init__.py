@@ -42,7 +42,7 @@ from discreet.ledger.recognition.content import ColumnSample, TableContent
 from discreet.ledger.rehearsal import rehearse_account, rehearse_source
 from discreet.ledger.rules.definition import Policy
 from discreet.ledger.rules.entry import period_label
-from discreet.ledger.spending import Spending, spending
+from discreet.ledger.spenders import Spending, spending
 
 __all__ = [
     "Account",
