@@ -70,6 +70,38 @@ def first_receipt(page: Any, address: str) -> None:
     page.wait_for_url("**/receipts/*")
 
 
+def step(name: str, **said: str) -> str:
+    """Return the address of a step of protecting."""
+    told = {
+        "source": "people.parquet",
+        "name": "census",
+        "unit": "person_id",
+        "rows": "1",
+        "low.age": "0",
+    }
+    return f"/custody/protect?{urlencode({**told, 'high.age': '120', **said, 'step': name})}"
+
+
+def new_key(page: Any, address: str) -> None:
+    """Make a key, whose secret is shown once."""
+    page.get_by_label("For whom").fill("dora")
+    page.get_by_label("people").check()
+    page.get_by_role("button", name="Make the key").click()
+    page.get_by_label("Secret").wait_for()
+
+
+def verified(page: Any, address: str) -> None:
+    """Have the whole ledger verified."""
+    page.get_by_role("button", name="Verify all of it").click()
+    page.get_by_text("entries verify").wait_for()
+
+
+def first_card(page: Any, address: str) -> None:
+    """Follow the link to a release card."""
+    page.get_by_role("link", name="card ").first.click()
+    page.get_by_role("heading", name="Evidence").wait_for()
+
+
 SHOTS: Final = (
     Shot("front", None, "/"),
     Shot("sign-in", None, "/sign-in"),
@@ -82,6 +114,20 @@ SHOTS: Final = (
     Shot("refused", "ana", asked("salaries", MISTYPED, "5%")),
     Shot("history", "ana", "/datasets/people/history"),
     Shot("receipt", "ana", "/datasets/people/history", first_receipt),
+    Shot("custody", "chris", "/custody"),
+    Shot("protect-source", "chris", "/custody/protect"),
+    Shot("protect-people", "chris", step("people")),
+    Shot("protect-columns", "chris", step("columns")),
+    Shot("protect-wrong", "chris", step("budget", **{"high.age": "old"})),
+    Shot("protect-budget", "chris", step("budget")),
+    Shot("protect-check", "chris", step("check", account="people")),
+    Shot("population", "chris", "/custody/datasets/people"),
+    Shot("grant", "chris", "/custody/datasets/people/grant?epsilon=8"),
+    Shot("spending", "chris", "/custody/datasets/people/spending"),
+    Shot("cards", "chris", "/custody/datasets/people/cards"),
+    Shot("card", "chris", "/custody/datasets/people/cards", first_card),
+    Shot("keys", "chris", "/custody/keys", new_key),
+    Shot("ledger", "chris", "/custody/ledger", verified),
     Shot("nowhere", None, "/no-such-page"),
     Shot("gallery", None, "/gallery"),
     Shot("noise", None, "/gallery/noise?noise=gaussian&digits=2"),

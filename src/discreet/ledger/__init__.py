@@ -39,8 +39,10 @@ from discreet.ledger.plots import (
 )
 from discreet.ledger.receipts import Receipt
 from discreet.ledger.recognition.content import ColumnSample, TableContent
+from discreet.ledger.rehearsal import rehearse_account, rehearse_source
 from discreet.ledger.rules.definition import Policy
 from discreet.ledger.rules.entry import period_label
+from discreet.ledger.spenders import Spending, spending
 
 __all__ = [
     "Account",
@@ -59,6 +61,7 @@ __all__ = [
     "Receipt",
     "RegisteredSource",
     "Release",
+    "Spending",
     "Standing",
     "TableContent",
     "Verification",
@@ -70,7 +73,10 @@ __all__ = [
     "delta_beside",
     "period_label",
     "plot_burn_down",
+    "rehearse_account",
+    "rehearse_source",
     "shares",
+    "spending",
     "standing",
     "withdraw",
 ]

@@ -105,7 +105,7 @@ def shares(account: Account, entry: Entry) -> dict[str, float]:
     ...     shares(account, receipt.entries[0])
     {'total': 0.25}
     """
-    return _shares(account._definition(), entry)
+    return shares_of(account._definition(), entry)
 
 
 def charged(account: Account, receipt: Receipt) -> AccountQuote:
@@ -217,7 +217,8 @@ def _told(guarantee: Guarantee) -> str:
     return f"epsilon = {float(guarantee.epsilon):g}, delta = {float(guarantee.delta):g}"
 
 
-def _shares(definition: Definition, entry: Entry) -> dict[str, float]:
+def shares_of(definition: Definition, entry: Entry) -> dict[str, float]:
+    """Return the share used of every budget that an entry drew on, by an account as it is now."""
     found = {}
     for budget, text in entry.get("after", {}).items():
         rules = definition.lines[budget.partition(":")[0]]
@@ -245,7 +246,7 @@ def _last_in(snapshot: Snapshot, definition: Definition, begin: int, end: int) -
         found: list[Point] = []
         for row in snapshot.rows(low, end, account=definition.name):
             entry = decode(row.body)
-            totals = [s for name, s in _shares(definition, entry).items() if Line.is_total(name)]
+            totals = [s for name, s in shares_of(definition, entry).items() if Line.is_total(name)]
             if totals:
                 found = [Point(row.index, str(entry["time"]), max(totals))]
         if found:

@@ -18,6 +18,7 @@ from discreet.tables.aggregates import (
 )
 from discreet.tables.declarations.column import DeclaredColumn
 from discreet.tables.declarations.declaration import Declaration, DeclaredTable
+from discreet.tables.declarations.proposing import likely_units, read_bounds, read_keys
 from discreet.tables.declarations.reading import load
 from discreet.tables.engines import DuckDBEngine
 from discreet.tables.model.bounds import Groups, Norm, Totals
@@ -28,6 +29,7 @@ from discreet.tables.opening import open_tables, protect
 from discreet.tables.pricing.offer import Offer, OfferFields
 from discreet.tables.protected import Protected
 from discreet.tables.questions import Question
+from discreet.tables.rehearsal import rehearse_tables
 from discreet.tables.release.watch import Alert, Rise, Watch
 from discreet.tables.release.workload import Workload
 from discreet.tables.results.card import write_card
@@ -70,6 +72,7 @@ __all__ = [
     "count_distinct",
     "covariance",
     "histogram",
+    "likely_units",
     "load",
     "max",
     "mean",
@@ -78,8 +81,11 @@ __all__ = [
     "open_tables",
     "protect",
     "quantile",
+    "read_bounds",
+    "read_keys",
     "read_quote",
     "registry_entry",
+    "rehearse_tables",
     "stddev",
     "sum",
     "variance",

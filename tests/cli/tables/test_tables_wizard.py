@@ -6,10 +6,10 @@ import tomllib
 import pytest
 from rich.console import Console
 
-from discreet.cli.tables.wizard import ask, likely_units, propose
+from discreet.cli.tables.wizard import ask, propose
 from discreet.errors import ParameterError
 from discreet.privacy import Guarantee, Unit
-from discreet.tables import DeclaredColumn, load
+from discreet.tables import DeclaredColumn, likely_units, load
 
 SCHEMA = {
     "people": {

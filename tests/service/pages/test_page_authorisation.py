@@ -12,6 +12,7 @@ from discreet.service.pages.page import Action, Page
 
 EVERYBODY = {"analyst", "custodian", "auditor"}
 ANYBODY = EVERYBODY | {None}
+LOOKERS = {"custodian", "auditor"}
 
 # Who may. What is not here, nobody may.
 MATRIX = [
@@ -38,8 +39,33 @@ MATRIX = [
     ("GET", "/gallery/reconstruction", ANYBODY),
     ("GET", "/gallery/survey", ANYBODY),
     ("GET", "/gallery/tradeoff", ANYBODY),
+    ("GET", "/custody", LOOKERS),
+    ("GET", "/custody/protect", {"custodian"}),
+    ("POST", "/custody/protect", {"custodian"}),
+    ("GET", "/custody/datasets/people", LOOKERS),
+    ("GET", "/custody/datasets/people/grant", {"custodian"}),
+    ("POST", "/custody/datasets/people/grant", {"custodian"}),
+    ("POST", "/custody/datasets/people/limit", {"custodian"}),
+    ("POST", "/custody/datasets/people/policy", {"custodian"}),
+    ("POST", "/custody/datasets/people/reopen", {"custodian"}),
+    ("GET", "/custody/datasets/people/spending", LOOKERS),
+    ("GET", "/custody/datasets/people/spending.csv", LOOKERS),
+    ("GET", "/custody/datasets/people/cards", LOOKERS),
+    ("GET", "/custody/datasets/people/cards/0", LOOKERS),
+    ("GET", "/custody/datasets/people/cards/0/card.md", LOOKERS),
+    ("GET", "/custody/datasets/people/cards/0/registry.yaml", LOOKERS),
+    ("GET", "/custody/datasets/people/entries.csv", LOOKERS),
+    ("GET", "/custody/datasets/people/entries.json", LOOKERS),
+    ("GET", "/custody/keys", {"custodian"}),
+    ("POST", "/custody/keys", {"custodian"}),
+    ("POST", "/custody/keys/nosuchkey/revoke", {"custodian"}),
+    ("GET", "/custody/ledger", LOOKERS),
+    ("POST", "/custody/ledger", LOOKERS),
+    ("GET", "/custody/ledger.ndjson", LOOKERS),
+    ("GET", "/custody/registry.csv", LOOKERS),
+    ("GET", "/custody/registry.json", LOOKERS),
 ]
-NAMED = {"dataset": "people", "entry": "0", "job": "0" * 32}
+NAMED = {"dataset": "people", "entry": "0", "job": "0" * 32, "key": "nosuchkey"}
 WHO = {"analyst": "ana", "custodian": "chris", "auditor": "audrey", None: None}
 PAST_THE_DOOR = {200, 303, 404, 409, 422}  # whatever the request was worth
 
@@ -127,13 +153,18 @@ def test_a_twin_is_for_whom_its_page_is(clients, shared_site, page, role):
         assert found.headers["content-type"] == "application/problem+json"
 
 
+def _without_guards(page):
+    """What the page of a refused download holds, but for what its forms draw anew."""
+    return re.sub(r'name="(guard|key)" value="[\w-]+"', "", page)
+
+
 @pytest.mark.parametrize("path", sorted({row[1] for row in MATRIX if "people" in row[1]}))
 def test_a_dataset_out_of_sight_is_as_one_that_is_not_there(clients, shared_site, path):
     client = clients[None]
-    header = shared_site.header("scoped")
+    header = shared_site.header("scoped custodian" if "/custody/" in path else "scoped")
     twin = path if path.endswith((".csv", ".json")) else f"{path}.json"
     hidden, missing = (
         client.get(twin.replace("people", name), headers=header) for name in ("people", "nothing")
     )
     assert hidden.status_code == missing.status_code in (403, 404)
-    assert hidden.content == missing.content
+    assert _without_guards(hidden.text) == _without_guards(missing.text)

@@ -239,8 +239,8 @@ def _located(opened: "Sources") -> dict[str, str]:
 
 def _unit(unit: str | None, columns: Any) -> "Unit":
     """Return the unit, or ask for it with a guess by name."""
-    from discreet.cli.tables.wizard import likely_units
     from discreet.privacy import Unit
+    from discreet.tables import likely_units
 
     if unit is None:
         likely = likely_units(columns)

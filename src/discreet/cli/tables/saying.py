@@ -1,12 +1,11 @@
 """What is said about columns on the command line: ``--bounds age=0,120 --keys sex=female,male``."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from discreet.cli.tables.wizard import read_bounds, read_keys, read_number
 from discreet.errors import ParameterError
-from discreet.tables import DeclaredColumn, column_kind
+from discreet.tables import DeclaredColumn, read_bounds, read_keys
 
 if TYPE_CHECKING:
     from discreet.tables import Declaration
@@ -34,9 +33,9 @@ def with_said(
     ((0, 120), ('female', 'male'))
     """
     for text in bounds or ():
-        declaration = _with_one(declaration, columns, text, "bounds", read_bounds)
+        declaration = _with_one(declaration, columns, text, "bounds")
     for text in keys or ():
-        declaration = _with_one(declaration, columns, text, "keys", read_keys)
+        declaration = _with_one(declaration, columns, text, "keys")
     return declaration
 
 
@@ -45,7 +44,6 @@ def _with_one(
     columns: Schemas,
     text: str,
     what: str,
-    read: "Callable[[str], DeclaredColumn]",
 ) -> "Declaration":
     column, _, told = text.partition("=")
     example = {"bounds": "age=0,120", "keys": "sex=female,male"}[what]
@@ -54,15 +52,17 @@ def _with_one(
             f"{what} must be a column and what is public about it, such as {example}.",
             parameter=what,
         )
-    said, tables = getattr(read(told), what), dict(declaration.tables)
+    tables = dict(declaration.tables)
     named = [name for name in tables if column in columns[name]]
     if not named:
         listed = dict.fromkeys(c for name in tables for c in columns[name])
         raise ParameterError(f"{what} must name one of {', '.join(listed)}.", parameter=what)
     for name in named:
         known = tables[name].columns
-        if what == "keys" and column_kind(columns[name][column]) == "number":
-            said = tuple(read_number(str(key), name="keys") for key in said)
-        one = replace(known.get(column, DeclaredColumn()), **{what: said})
+        if what == "bounds":
+            said: dict[str, Any] = {what: read_bounds(told).bounds}
+        else:
+            said = {what: read_keys(told, column_type=columns[name][column]).keys}
+        one = replace(known.get(column, DeclaredColumn()), **said)
         tables[name] = replace(tables[name], columns={**known, column: one})
     return replace(declaration, tables=tables)

@@ -6,7 +6,6 @@ So the proposal knows what a schema says. The custodian adds what is public know
 between 0 and 120, and the regions are those on the map.
 """
 
-import csv
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -15,7 +14,15 @@ from typing import Any, Final, TextIO, TypeVar
 from discreet.cli.output import readable, say
 from discreet.errors import ParameterError
 from discreet.privacy import Guarantee, Neighbours, Unit
-from discreet.tables import Declaration, DeclaredColumn, DeclaredTable, column_kind
+from discreet.tables import (
+    Declaration,
+    DeclaredColumn,
+    DeclaredTable,
+    column_kind,
+    likely_units,
+    read_bounds,
+    read_keys,
+)
 
 T = TypeVar("T")
 
@@ -23,23 +30,6 @@ Schemas = Mapping[str, Mapping[str, str]]
 """Types of columns, by table and column."""
 
 _TRIES: Final = 3
-_LIKELY: Final = re.compile(
-    r"(user|person|people|customer|patient|member|subject|client|visitor|employee|household|"
-    r"account|device)s?_?(id|uuid|key|number|no)?|id|uuid",
-    re.IGNORECASE,
-)
-
-
-def likely_units(columns: Schemas) -> list[str]:
-    """Return the columns that, by their names, may say whose rows they are; best first.
-
-    >>> likely_units({"people": {"age": "INTEGER", "user_id": "BIGINT"}})
-    ['user_id']
-    """
-    tables = list(columns.values())
-    shared = [name for name in tables[0] if all(name in table for table in tables)]
-    likely = [name for name in shared if _LIKELY.fullmatch(name)]
-    return sorted(likely, key=lambda name: name.lower() in ("id", "uuid"))  # the vague ones last
 
 
 def propose(
@@ -190,45 +180,6 @@ def _ask_columns(
         if answer != DeclaredColumn():
             made[column] = answer
     return made
-
-
-def read_bounds(answer: str) -> DeclaredColumn:
-    """Read two numbers, or nothing.
-
-    >>> read_bounds("0 120").bounds
-    (0, 120)
-    """
-    parts = answer.replace(",", " ").split()
-    if not parts:
-        return DeclaredColumn()
-    if len(parts) != 2:
-        raise ParameterError("bounds must be two numbers, such as: 0 120", parameter="bounds")
-    return DeclaredColumn(bounds=(read_number(parts[0]), read_number(parts[1])))
-
-
-def read_number(text: str, *, name: str = "bounds") -> int | float:
-    """Read a number of a column that has numbers.
-
-    >>> read_number("120"), read_number("0.5")
-    (120, 0.5)
-    """
-    try:
-        return int(text) if re.fullmatch(r"[+-]?\d{1,400}", text) else float(text)
-    except ValueError:
-        count = "two numbers" if name == "bounds" else "numbers"
-        raise ParameterError(f"{name} must be {count}, such as: 0 120", parameter=name) from None
-
-
-def read_keys(answer: str) -> DeclaredColumn:
-    """Read a list with commas, or nothing.
-
-    >>> read_keys('north, "south, east"').keys
-    ('north', 'south, east')
-    """
-    # As in a CSV file, so that a key may have commas: north, "south, east"
-    listed = next(csv.reader([answer], skipinitialspace=True), [])
-    keys = tuple(key.strip() for key in listed if key.strip())
-    return DeclaredColumn(keys=keys) if keys else DeclaredColumn()
 
 
 _QUESTIONS: Final[dict[str, tuple[str, Callable[[str], DeclaredColumn]]]] = {

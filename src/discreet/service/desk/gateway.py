@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TypeVar, final
 
+from discreet.service.desk.checks import LedgerChecks
 from discreet.service.desk.desk import Desk
 from discreet.service.desk.jobs import JobDesk
 from discreet.service.desk.public_time import PublicTime
@@ -80,6 +81,7 @@ class Gateway:
             waiting=settings.waiting,
         )
         self.jobs = JobDesk(self.desk, records, self._pool)
+        self.checks = LedgerChecks(shelf.ledger, records)
 
     @classmethod
     def open(cls, settings: GatewaySettings) -> "Gateway":
@@ -143,6 +145,7 @@ class Gateway:
         >>> import tempfile
         >>> Gateway.open(GatewaySettings(ledger=f"{tempfile.mkdtemp()}/budget.db")).close()
         """
+        self.checks.close()
         self._paid.shutdown(wait=True)
         self._pool.shutdown(wait=True)
         self.shelf.close()

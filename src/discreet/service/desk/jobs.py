@@ -75,7 +75,8 @@ class JobDesk:
     async def find(self, login: Login, job_id: str) -> GatewayJob:
         """Return a job of a login's own."""
         found = await self._beside(partial(find_job, self._records, job_id))
-        if found is None or found.who != login.who or not login.sees(found.dataset):
+        is_mine = found is not None and found.who == login.who and found.dataset
+        if found is None or not is_mine or not login.sees(found.dataset):
             raise AccountNotFound("this login has no such job.")
         return found
 

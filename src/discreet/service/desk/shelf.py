@@ -4,7 +4,7 @@ import json
 import logging
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -14,14 +14,21 @@ from discreet.errors import (
     AccountNotFound,
     DiscreetError,
     LedgerUnavailable,
-    NotAllowed,
     ParameterError,
 )
 from discreet.ledger import Ledger
+from discreet.service.desk.data_folder import DataFolder
 from discreet.service.records.declarations import add_declaration, find_declarations
 from discreet.service.records.records import Records
 from discreet.service.settings.gateway import GatewaySettings
-from discreet.tables import Declaration, Protected, load, open_tables
+from discreet.tables import (
+    Declaration,
+    Protected,
+    Resources,
+    load,
+    open_tables,
+    rehearse_tables,
+)
 
 __all__ = ["Served", "Shelf"]
 
@@ -43,6 +50,7 @@ class Shelf:
 
     def __init__(self, ledger: Ledger, settings: GatewaySettings, records: Records) -> None:
         self.ledger = ledger
+        self.folder = DataFolder(settings.data)
         self._settings, self._records = settings, records
         self._served: dict[str, Served] = {}
         self._unserved: dict[str, str] = {}
@@ -74,23 +82,16 @@ class Shelf:
 
     def add(self, path: Path, sources: Mapping[str, object] | None = None) -> Served:
         """Open a declaration and serve it from now on."""
-        limits = load(path).resources
-        if self._settings.memory is not None:
-            limits = replace(limits, memory=self._settings.memory)
-        tables = open_tables(path, ledger=self.ledger, sources=sources, resources=limits)
+        tables = open_tables(
+            path, ledger=self.ledger, sources=sources, resources=self._limits(load(path))
+        )
         return self.put(tables)
 
     def register(self, text: str, *, who: str) -> str:
         """Protect what a custodian declares, serve it, and let the other workers know."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "declaration.toml"
-            path.write_text(text, encoding="utf-8")
-            declaration = load(path)
-            if declaration.name in self._served:
-                raise ParameterError(
-                    f"a dataset {declaration.name!r} is served already.", parameter="name"
-                )
-            served = self.add(path, self._sources(declaration))
+        with _written(text) as path:
+            declaration = self._new(path)
+            served = self.add(path, self.folder.sources(declaration))
         account = served.tables.account.name
         try:
             self.ledger.act(
@@ -102,6 +103,33 @@ class Shelf:
             raise
         return served.tables.name
 
+    @contextmanager
+    def rehearsed(self, text: str, *, who: str) -> Iterator[Protected]:
+        """Refuse what :meth:`register` would refuse; give the tables on a ledger that ends here."""
+        with _written(text) as path:
+            declaration = self._new(path)
+            with rehearse_tables(
+                path,
+                ledger=self.ledger,
+                sources=self.folder.sources(declaration),
+                who=who,
+                resources=self._limits(declaration),
+            ) as tables:
+                yield tables
+
+    def _new(self, path: Path) -> Declaration:
+        declaration = load(path)
+        if declaration.name in self._served:
+            raise ParameterError(
+                f"a dataset {declaration.name!r} is served already.", parameter="name"
+            )
+        return declaration
+
+    def _limits(self, declaration: Declaration) -> Resources:
+        limits = declaration.resources
+        memory = self._settings.memory
+        return limits if memory is None else replace(limits, memory=memory)
+
     def catch_up(self, *, on_error: Callable[[Exception], None] | None = None) -> None:
         """Serve what was registered with other workers meanwhile.
 
@@ -112,10 +140,8 @@ class Shelf:
             if name in self._served:
                 continue
             try:
-                with tempfile.TemporaryDirectory() as folder:
-                    path = Path(folder) / "declaration.toml"
-                    path.write_text(text, encoding="utf-8")
-                    self.add(path, self._sources(load(path)))
+                with _written(text) as path:
+                    self.add(path, self.folder.sources(load(path)))
                 self._unserved.pop(name, None)
             except Exception as error:
                 if on_error is None:
@@ -123,27 +149,6 @@ class Shelf:
                 before, self._unserved[name] = self._unserved.get(name), str(error)
                 if before != str(error):
                     on_error(error)
-
-    def _sources(self, declaration: Declaration) -> dict[str, object]:
-        """Return where the tables of a declaration are: in the data folder, nowhere else."""
-        folder = self._settings.data
-        if folder is None:
-            raise NotAllowed(
-                "this gateway takes no datasets over HTTP. Set data to the folder that they may "
-                "come from."
-            )
-        if declaration.ledger is not None:
-            raise ParameterError("a gateway has one ledger: leave it out.", parameter="ledger")
-        found: dict[str, object] = {}
-        for name, table in {**declaration.tables, **declaration.public}.items():
-            place = _inside(folder, table.source or "")
-            if place is None:
-                raise ParameterError(
-                    f"the source of {name!r} must be a file in the gateway's data folder.",
-                    parameter="source",
-                )
-            found[name] = place
-        return found
 
     def put(self, tables: Protected) -> Served:
         """Serve tables that are open."""
@@ -193,19 +198,12 @@ class Shelf:
             one.tables.close()
 
 
-def _inside(folder: Path, source: str) -> str | None:
-    """Return the place of a file, or of a table in one, if the file is in a folder.
-
-    Patterns and folders of files are refused: they may lead to a link that leads elsewhere.
-    """
-    file, mark, table = source.partition("::")
-    try:
-        root = folder.resolve()
-        place = (root / file).resolve()
-        is_file = place.is_relative_to(root) and place.is_file()
-    except (OSError, ValueError):  # no path at all
-        return None
-    return f"{place}{mark}{table}" if is_file else None
+@contextmanager
+def _written(text: str) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "declaration.toml"
+        path.write_text(text, encoding="utf-8")
+        yield path
 
 
 def _unless_outage(error: Exception) -> None:

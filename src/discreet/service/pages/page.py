@@ -34,7 +34,8 @@ class PageCall:
     """One request of a browser, read and checked: everything that a view may look at.
 
     ``query`` is that of the address and ``form`` what a form sent. ``visitor`` names the browser's
-    session, whether somebody signed in or not; nobody can guess one.
+    session, whether somebody signed in or not; nobody can guess one. ``told`` is what the action
+    that led here left to be shown once: see :class:`Redirect`.
     """
 
     gateway: Gateway
@@ -43,6 +44,7 @@ class PageCall:
     path: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
     form: Mapping[str, str] = field(default_factory=dict)
+    told: str | None = field(default=None, repr=False)
 
     @property
     def who(self) -> Login:
@@ -98,13 +100,15 @@ class PageCall:
 class Redirect:
     """Where an action leads. ``signs_out`` ends the browser's session.
 
-    ``token`` signs it in, if it opens something, and leads to ``otherwise`` if not.
+    ``token`` signs it in, if it opens something, and leads to ``otherwise`` if not. ``told`` is for
+    the page there, which shows it once: a secret that must be in no address.
     """
 
     to: str
     token: str | None = None
     otherwise: str = "/"
     signs_out: bool = False
+    told: str | None = field(default=None, repr=False)
 
 
 @final

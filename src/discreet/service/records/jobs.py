@@ -16,6 +16,7 @@ __all__ = [
     "expire_jobs",
     "find_job",
     "keep_latest_jobs",
+    "latest_job",
     "update_job",
 ]
 
@@ -137,6 +138,15 @@ def find_job(records: Records, job_id: str, *, lost_after: float = LOST_AFTER) -
         updated=updated,
         outcome=outcome,
     )
+
+
+def latest_job(records: Records, *, dataset: str) -> GatewayJob | None:
+    """Return the job about a dataset that was begun last, whoever began it."""
+    found = records.run(
+        "SELECT id FROM jobs WHERE dataset = :dataset ORDER BY created DESC LIMIT 1",
+        dataset=dataset,
+    )
+    return find_job(records, str(found[0][0])) if found else None
 
 
 def expire_jobs(records: Records, *, older_than: float) -> int:

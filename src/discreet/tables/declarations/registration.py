@@ -3,13 +3,13 @@
 from typing import Any
 
 from discreet.errors import DataError, ParameterError
-from discreet.ledger import Account, Ledger, TableContent
+from discreet.ledger import Account, Ledger, TableContent, rehearse_account, rehearse_source
 from discreet.tables.declarations.declaration import Declaration
 from discreet.tables.engines.protocol import Connection, SamplingConnection
 from discreet.tables.engines.sources import Sources
 from discreet.tables.sources.source import DataSource
 
-__all__ = ["attached", "recalled"]
+__all__ = ["attached", "recalled", "rehearsed"]
 
 
 def recalled(ledger: Ledger, declaration: Declaration, opened: Sources) -> Sources:
@@ -61,22 +61,8 @@ def attached(
     private = [one for one in opened.values() if not one.is_public]
     name = declaration.account or declaration.name
     if name not in ledger:
-        return ledger.create(
-            name,
-            unit=declaration.unit,
-            neighbours=declaration.neighbours,
-            guarantee=declaration.guarantee,
-            policy=declaration.policy or "deny",
-            sources=[
-                {
-                    **_registration(ledger, one),
-                    **_content(ledger, one, connection, declaration.unit_column(one.name)),
-                }
-                for one in private
-            ],
-            override=override,
-            who=who,
-        )
+        terms = _opening(ledger, declaration, private, connection)
+        return ledger.create(name, **terms, override=override, who=who)
     account = ledger[name]
     _check_terms(account, declaration)
     known = account.registered()
@@ -101,6 +87,48 @@ def attached(
             registration["identities"] += before[one.name].identities
         account.register(**registration, override=override, who=who)
     return account
+
+
+def rehearsed(
+    ledger: Ledger,
+    declaration: Declaration,
+    opened: Sources,
+    connection: Connection,
+    *,
+    override: str | None = None,
+    who: str | None = None,
+) -> None:
+    """Raise what :func:`attached` would raise for data that is protected now; write nothing."""
+    private = [one for one in opened.values() if not one.is_public]
+    name = declaration.account or declaration.name
+    if name not in ledger:
+        terms = _opening(ledger, declaration, private, connection)
+        rehearse_account(ledger, name, **terms, override=override, who=who)
+        return
+    account = ledger[name]
+    _check_terms(account, declaration)
+    for one in private:
+        content = _content(ledger, one, connection, declaration.unit_column(one.name))
+        rehearse_source(account, **_registration(ledger, one), **content)
+
+
+def _opening(
+    ledger: Ledger, declaration: Declaration, private: list[DataSource], connection: Connection
+) -> dict[str, Any]:
+    """Return the terms of an account that a declaration opens, and the sources that it has."""
+    return {
+        "unit": declaration.unit,
+        "neighbours": declaration.neighbours,
+        "guarantee": declaration.guarantee,
+        "policy": declaration.policy or "deny",
+        "sources": [
+            {
+                **_registration(ledger, one),
+                **_content(ledger, one, connection, declaration.unit_column(one.name)),
+            }
+            for one in private
+        ],
+    }
 
 
 def _check_terms(account: Account, declaration: Declaration) -> None:

@@ -51,14 +51,22 @@ class PageAnswers:
             _sent(first, events), headers=PAGE_HEADERS, media_type="text/event-stream"
         )
 
-    def redirect(self, found: Redirect) -> Response:
+    def redirect(self, found: Redirect, guest: PageGuest) -> Response:
         """Lead on, and sign the browser in or out where that is meant."""
         more = {"Location": found.to}
         if found.token is not None:
             more["Set-Cookie"] = self._door.seal.set_cookie(self._door.seal.begin(found.token))
         elif found.signs_out:
             more["Set-Cookie"] = self._door.seal.end_cookie()
+        elif found.told is not None:
+            path = found.to.partition("?")[0]
+            more["Set-Cookie"] = self._door.seal.tell_once(guest.session, path, found.told)
         return _response(b"", _HTML, status=303, more=more)
+
+    def told(self, answer: Response) -> Response:
+        """Let the browser forget what it was told once."""
+        answer.headers.append("Set-Cookie", self._door.seal.forget_told())
+        return answer
 
     def once_more(self) -> Response:
         """Let the browser load the page again.

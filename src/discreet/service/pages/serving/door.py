@@ -85,6 +85,13 @@ class PageDoor:
             raise RequestRefused(problem("not-allowed", _NOT_YOURS))
         return fields
 
+    def told_once(
+        self, scope: Scope, headers: Mapping[bytes, bytes], session: BrowserSession
+    ) -> str | None:
+        """Return what the action that led here left for this page, to be told once."""
+        cookies = cookie_parser(headers.get(b"cookie", b"").decode("latin-1"))
+        return self.seal.told_once(session, scope["path"], cookies.get(self.seal.told_cookie, ""))
+
     def is_from_elsewhere(self, headers: Mapping[bytes, bytes]) -> bool:
         """Say whether a link elsewhere led here, so that the browser held its cookie back."""
         has_cookie = self.seal.cookie.encode() in headers.get(b"cookie", b"")

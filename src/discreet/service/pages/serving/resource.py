@@ -116,15 +116,17 @@ class PageResource:
             path=scope["path_params"],
             query=read_fields(scope["query_string"]),
             form=form,
+            told=self._around.door.told_once(scope, headers, guest.session),
         )
         match served:
             case Page():
                 view = await _viewed(served, call)
-                return answers.twin(view) if self._is_twin else answers.page(
+                answer = answers.twin(view) if self._is_twin else answers.page(
                     served, view, guest, scope
                 )  # fmt: skip
+                return answer if call.told is None else answers.told(answer)
             case Action():
-                return answers.redirect(await self._signed_in(await served.act(call), scope))
+                return answers.redirect(await self._signed_in(await served.act(call), scope), guest)
             case Download():
                 return answers.file(await served.file(call))
             case EventStream():

@@ -12,7 +12,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Final, final
+from typing import Any, Final, final
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
@@ -27,6 +27,8 @@ __all__ = ["BrowserSession", "SessionSeal"]
 LASTS: Final = 8 * 3600.0  # seconds
 _LONGEST: Final = 3800  # browsers keep 4096 bytes of a cookie, its name and attributes included
 _PURPOSE: Final = b"discreet session 1"
+_TOLD: Final = b"discreet told once 1"
+_TOLD_LASTS: Final = 120.0  # seconds
 
 
 @final
@@ -70,6 +72,7 @@ class SessionSeal:
         self.is_secure = settings.certificate is not None or settings.public_url is not None
         # With this prefix a browser takes it from the gateway itself only, over TLS.
         self.cookie = "__Host-discreet" if self.is_secure else "discreet"
+        self.told_cookie = f"{self.cookie}-told"
 
     def begin(self, token: str | None = None) -> BrowserSession:
         """Return a new session: nobody keeps the name that a stranger may have given away."""
@@ -78,9 +81,7 @@ class SessionSeal:
 
     def sealed(self, session: BrowserSession) -> str:
         """Return the text of the cookie."""
-        told = json.dumps([session.name, session.until, session.token]).encode()
-        nonce = secrets.token_bytes(12)
-        text = urlsafe_b64encode(nonce + self._cipher.encrypt(nonce, told, _PURPOSE)).decode()
+        text = self._closed([session.name, session.until, session.token], _PURPOSE)
         if len(text) > _LONGEST:
             raise ParameterError(
                 "this token is too long for a cookie. Ask a custodian for an API key, which is "
@@ -91,14 +92,46 @@ class SessionSeal:
 
     def opened(self, text: str) -> BrowserSession | None:
         """Return the session of a cookie, or None for what is forged, broken or too old."""
-        try:
-            raw = urlsafe_b64decode(text.encode("ascii"))
-            told = self._cipher.decrypt(raw[:12], raw[12:], _PURPOSE)
-        except (ValueError, InvalidTag):
+        found = self._opened(text, _PURPOSE)
+        if found is None:
             return None
-        name, until, token = json.loads(told)
+        name, until, token = found
         session = BrowserSession(name=name, until=until, token=token)
         return session if self._clock() < session.until else None
+
+    def tell_once(self, session: BrowserSession, path: str, text: str) -> str:
+        """Return the header that brings a text to the page at ``path``, for this session alone.
+
+        It is in no address, in no history of the browser, and nowhere on this side.
+        """
+        told = self._closed([session.name, self._clock() + _TOLD_LASTS, path, text], _TOLD)
+        return f"{self.told_cookie}={told}; Max-Age={_TOLD_LASTS:.0f}{self._attributes}"
+
+    def told_once(self, session: BrowserSession, path: str, cookie: str) -> str | None:
+        """Return the text that was brought to this page, if one was."""
+        found = self._opened(cookie, _TOLD)
+        if found is None:
+            return None
+        name, until, meant, text = found
+        is_meant = (name, meant) == (session.name, path) and self._clock() < until
+        return str(text) if is_meant else None
+
+    def forget_told(self) -> str:
+        """Return the header that forgets it."""
+        return f"{self.told_cookie}=; Max-Age=0{self._attributes}"
+
+    def _closed(self, document: list[Any], purpose: bytes) -> str:
+        nonce = secrets.token_bytes(12)
+        told = json.dumps(document).encode()
+        return urlsafe_b64encode(nonce + self._cipher.encrypt(nonce, told, purpose)).decode()
+
+    def _opened(self, text: str, purpose: bytes) -> list[Any] | None:
+        try:
+            raw = urlsafe_b64decode(text.encode("ascii"))
+            told: list[Any] = json.loads(self._cipher.decrypt(raw[:12], raw[12:], purpose))
+        except (ValueError, InvalidTag):
+            return None
+        return told
 
     def guard(self, session: BrowserSession) -> str:
         """Return what the forms of a session hold, and those of no other one."""

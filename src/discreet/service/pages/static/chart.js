@@ -36,6 +36,15 @@ function faded(shade, alpha) {
 
 const SERIES = ["series-1", "series-2", "series-3", "series-4", "series-5"];
 
+// Times of day and dates as they are written everywhere; see uPlot's axis.values.
+const TIMES = [
+  [31536000, "{YYYY}", null, null, null, null, null, null, 1],
+  [2419200, "{MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+  [86400, "{D} {MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+  [60, "{HH}:{mm}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
+  [1, ":{ss}", "\n{D} {MMM} {HH}:{mm}", null, "\n{D} {MMM} {HH}:{mm}", null, "\n{HH}:{mm}", null, 1],
+];
+
 // Ends of intervals as short strokes, over whatever was drawn.
 function errorBars(spec) {
   return (chart) => {
@@ -88,6 +97,7 @@ function options(spec, uPlot, width) {
       bands.push({ series: [own + 1, own + 2], fill: faded(shade, 0.18) });
     }
   });
+  const dates = spec.time ? { values: TIMES } : {};
   const xs = spec.categories ? { values: (_, at) => at.map((i) => spec.categories[i] ?? "") } : {};
   return {
     width, height: spec.height || 260, series, bands,
@@ -98,7 +108,7 @@ function options(spec, uPlot, width) {
            range: spec.categories ? [-0.6, spec.x.length - 0.4] : spec.x_range },
       y: { distr: spec.y_log ? 3 : 1, range: spec.y_range },
     },
-    axes: [axis(spec.x_label, spec.categories ? { ...xs, incrs: [1], space: 10, grid: { show: false } } : {}),
+    axes: [axis(spec.x_label, spec.categories ? { ...xs, incrs: [1], space: 10, grid: { show: false } } : dates),
            axis(spec.y_label, { size: 62 })],
     hooks: { draw: [errorBars(spec)] },
   };
