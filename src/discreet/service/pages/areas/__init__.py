@@ -1,8 +1,14 @@
 """What there is to see, one area for each kind of reader; each exports its ``PAGES``."""
 
-from discreet.service.pages.areas import analyst, front
+from discreet.service.pages.areas import analyst, explorer, front, training
 
 AREAS = (
     front.PAGES,
     analyst.PAGES,
+)
+
+# For strangers who want to try what this is; only where the settings say so.
+TRIALS = (
+    explorer.PAGES,
+    training.PAGES,
 )
