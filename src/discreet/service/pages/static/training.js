@@ -52,7 +52,7 @@ function draw(taken, paid) {
   const pair = (name) => [["SGD", "plain"], ["DP-SGD", "private"]].map(([label, kind]) =>
     ({ label, y: taken.map((one) => one[kind][name]) }));
   const figure = (name) => document.querySelector(`[data-curve=${name}]`);
-  const both = { x_label: "steps", height: 200 };
+  const both = { x_label: "steps", height: 190 };
   drawChart(figure("loss"), { ...both, x, series: pair("loss"), y_label: "loss" });
   drawChart(figure("accuracy"), { ...both, x, series: pair("accuracy"), y_label: "accuracy" });
   drawChart(figure("epsilon"), { ...both, y_label: "epsilon", x: paid.map((one) => one.step),
@@ -75,7 +75,7 @@ function begin() {
   for (const one of document.querySelectorAll("[data-curve]")) delete one.dataset.chart;
   train.disabled = true;
   stop.disabled = false;
-  status.textContent = "The trainer is on its way.";
+  status.textContent = "The trainer is on its way. It loads torch first, which may take some seconds.";
   redraw = () => { if (taken.length > 1) draw(taken, paid); };
   document.addEventListener("theme", redraw);
   source = new EventSource(`${form.dataset.steps}?${new URLSearchParams(new FormData(form))}`);

@@ -1,3 +1,5 @@
+import { drawCharts } from "./chart.js";
+
 // What a slider says stands beside it: <output data-shows="epsilon"> follows <input id="epsilon">.
 function show(input) {
   for (const output of document.querySelectorAll(`[data-shows="${input.id}"]`)) {
@@ -5,3 +7,4 @@ function show(input) {
   }
 }
 document.addEventListener("input", (event) => { if (event.target.id) show(event.target); });
+document.addEventListener("htmx:oobAfterSwap", (event) => drawCharts(event.target));

@@ -1,55 +1,60 @@
-"""What the answers so far cost together, by one accountant after the other."""
+"""What answers cost together, by one accountant after the other: so far, and if this went on."""
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import add
 from typing import Any, Final
 
 from discreet.accounting import Loss, comparison
 from discreet.service.pages.areas.explorer.company import DELTA, EPSILON
 
-__all__ = ["METHODS", "compared"]
+__all__ = ["METHODS", "ahead", "so_far"]
 
 METHODS: Final = (
     ("basic", "Basic", "adds the epsilons up", comparison.basic),
-    ("advanced", "Advanced", "trades a little delta for a slower growth; worth it for many small "
-     "answers only", comparison.advanced),
-    ("renyi", "Rényi", "adds up moments of the loss, which is what training uses most",
-     comparison.renyi),
-    ("pld", "PLD", "composes the whole law of the loss: the tightest", comparison.pld),
+    ("advanced", "Advanced", "pays for its theorem first: good for many small answers only",
+     comparison.advanced),
+    ("renyi", "Rényi", "adds up moments of the loss", comparison.renyi),
+    ("pld", "PLD", "composes all of the loss: the tightest", comparison.pld),
 )  # fmt: skip
+_TIMES: Final = (1, 2, 5, 10, 20, 50, 100)
 
 
-def compared(losses: Sequence[Loss]) -> dict[str, Any]:
-    """Return each method's epsilon after every answer, and a chart of all of them.
+def so_far(losses: Sequence[Loss]) -> list[dict[str, Any]]:
+    """Return each method's epsilon of all answers together.
 
     >>> from discreet.accounting import LaplaceLoss
-    >>> found = compared([LaplaceLoss(noise_multiplier=2)] * 3)
-    >>> found["methods"][0]["epsilon"]
+    >>> so_far([LaplaceLoss(noise_multiplier=2)] * 3)[0]["epsilon"]
     1.5
     """
-    curves: dict[str, list[float | None]] = {name: [0.0] for name, *_ in METHODS}
-    together: Loss | None = None
-    for loss in losses:
-        together = loss if together is None else together + loss
-        for name, epsilon in _epsilons(together).items():
-            curves[name].append(epsilon)
-    steps = list(range(len(losses) + 1))
+    found = _epsilons(reduce(add, losses)) if losses else dict.fromkeys(_NAMES, 0.0)
+    return [
+        {"name": name, "label": label, "told": told, "epsilon": found[name]}
+        for name, label, told, _ in METHODS
+    ]
+
+
+def ahead(loss: Loss) -> dict[str, Any]:
+    """Return a chart of what up to a hundred answers like one would cost, by each method.
+
+    >>> from discreet.accounting import LaplaceLoss
+    >>> chart = ahead(LaplaceLoss(noise_multiplier=20))
+    >>> [round(one["y"][-1], 1) for one in chart["series"]]
+    [5.0, 2.9, 2.4, 2.2, 5.0]
+    """
+    found = [_epsilons(loss * times) for times in _TIMES]
+    series = [{"label": label, "y": [one[name] for one in found]} for name, label, _, _ in METHODS]
     return {
-        "methods": [
-            {"name": name, "label": label, "told": told, "epsilon": curves[name][-1]}
-            for name, label, told, _ in METHODS
-        ],
-        "chart": {
-            "x": steps,
-            "series": [
-                {"label": label, "y": curves[name], "points": False} for name, label, *_ in METHODS
-            ]
-            + [{"label": "The budget", "y": [EPSILON] * len(steps), "dash": True}],
-            "x_label": "answers",
-            "y_label": "epsilon",
-            "height": 220,
-        },
+        "x": list(_TIMES),
+        "x_log": True,
+        "series": [*series, {"label": "Budget", "y": [EPSILON] * len(_TIMES), "dash": True}],
+        "x_label": "answers like this one",
+        "y_label": "epsilon",
+        "height": 240,
     }
+
+
+_NAMES: Final = tuple(name for name, *_ in METHODS)
 
 
 @lru_cache(maxsize=4096)

@@ -33,7 +33,13 @@ def burned(visit: Visit) -> dict[str, Any]:
     kept = [left[0], *(now for before, now in itertools.pairwise(left) if now < before)]
     return {
         "x": list(range(len(kept))),
-        "series": [{"label": "left of the budget, in percent", "y": [100 * one for one in kept]}],
+        "series": [
+            {
+                "label": "left of the budget, in percent",
+                "y": [100 * one for one in kept],
+                "steps": True,
+            }
+        ],
         "x_label": "answers",
         "y_label": "% left",
         "y_range": [0, 100],
@@ -78,6 +84,7 @@ def _measures(result: Result, truth: list[tuple[Any, ...]] | None) -> list[dict[
                 "value": _plain(row[name]),
                 "low": _plain(row[f"{name}_low"]),
                 "high": _plain(row[f"{name}_high"]),
+                "told": _told(row[name], row[f"{name}_low"], row[f"{name}_high"]),
                 "is_reliable": bool(row[f"{name}_reliable"]),
                 "half_width": _half(row, name),
             }
@@ -86,6 +93,15 @@ def _measures(result: Result, truth: list[tuple[Any, ...]] | None) -> list[dict[
             points.append(point)
         found.append({"name": name, "points": points})
     return found
+
+
+def _told(*numbers: Any) -> list[Any]:
+    """Return a value and the ends of its interval with as many digits as the interval leaves."""
+    value, low, high = map(_plain, numbers)
+    if low is None or high is None or not high > low:
+        return [value, low, high]
+    places = 1 - math.floor(math.log10((high - low) / 2))
+    return [round(one, places) if isinstance(one, float) else one for one in (value, low, high)]
 
 
 def _half(row: Mapping[str, Any], name: str) -> float | None:

@@ -14,7 +14,7 @@ from discreet.service.pages.areas.explorer.company import (
     WHO,
     people,
 )
-from discreet.service.pages.areas.explorer.methods import compared
+from discreet.service.pages.areas.explorer.methods import ahead, so_far
 from discreet.service.pages.areas.explorer.story import answers_of, burned, results_of
 from discreet.service.pages.areas.explorer.visits import Visit, visits_of
 from discreet.service.pages.page import PageCall
@@ -40,7 +40,7 @@ async def explorer(call: PageCall) -> Mapping[str, Any]:
     )
     found = await visits_of(call.gateway).look(call.visitor, looked)
     if problem is not None:
-        found |= {"quote": None, "problem": problem}
+        found |= {"quote": None, "ahead": None, "problem": problem}
     return {
         "total": EPSILON,
         "delta": DELTA,
@@ -76,7 +76,7 @@ def _looked(visit: Visit, *, question: str, epsilon: float, was_refused: bool) -
         "policy": account.policy,
         "burned": burned(visit),
         "answers": answers_of(visit, results),
-        "composition": compared([one.loss for _, one in results]),
+        "methods": so_far([one.loss for _, one in results]),
         "is_revealed": is_revealed,
         "people": _rows(visit.folder.seed) if is_revealed else None,
         "tables": visit.tables.tables,
@@ -102,8 +102,15 @@ def _priced(visit: Visit, question: str, epsilon: float, *, was_refused: bool) -
     except BudgetExceeded as error:
         problem = problem_of(error).document
     except DiscreetError as error:
-        return {"quote": None, "noisier": None, "problem": problem_of(error).document}
-    return {"quote": quote_document(quote), "noisier": noisier, "problem": problem}
+        return {
+            "quote": None, "noisier": None, "ahead": None, "problem": problem_of(error).document,
+        }  # fmt: skip
+    return {
+        "quote": quote_document(quote),
+        "noisier": noisier,
+        "ahead": ahead(quote.loss),
+        "problem": problem,
+    }
 
 
 def _rows(seed: int) -> list[dict[str, Any]]:

@@ -36,9 +36,9 @@ class Slider(NamedTuple):
 SLIDERS: Final[Mapping[str, Slider]] = {
     "clip": Slider(0.1, 4, 0.1, 1),
     "batch": Slider(10, 200, 10, 40),
-    "rate": Slider(0.1, 3, 0.1, 0.5),
+    "rate": Slider(0.1, 3, 0.1, 1),
     "steps": Slider(10, 300, 10, 150),
-    "epsilon": Slider(0.2, 10, 0.1, 2),
+    "epsilon": Slider(0.2, 10, 0.1, 1),
     "noise": Slider(0.4, 10, 0.1, 2),
 }
 

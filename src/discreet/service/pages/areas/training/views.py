@@ -102,7 +102,7 @@ async def _finished(call: PageCall, plan: TrainingPlan) -> dict[str, Any]:
         "epsilon": {
             "x": [event["step"] for event in paid],
             "series": [{"label": "epsilon", "y": [one["private"]["epsilon"] for one in paid]}],
-            "x_label": "steps", "y_label": "epsilon", "height": 200,
+            "x_label": "steps", "y_label": "epsilon", "height": 190,
         },
     }  # fmt: skip
 
@@ -114,7 +114,7 @@ def _curves(at: list[int], taken: list[dict[str, Any]], name: str) -> dict[str, 
         "series": [
             {"label": label, "y": [event[kind][name] for event in taken]} for label, kind in series
         ],
-        "x_label": "steps", "y_label": name, "height": 200,
+        "x_label": "steps", "y_label": name, "height": 190,
     }  # fmt: skip
 
 
