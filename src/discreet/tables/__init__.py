@@ -31,6 +31,7 @@ from discreet.tables.questions import Question
 from discreet.tables.release.watch import Alert, Rise, Watch
 from discreet.tables.release.workload import Workload
 from discreet.tables.results.card import write_card
+from discreet.tables.results.charges import asked_by_charge
 from discreet.tables.results.consistent import consistent
 from discreet.tables.results.files import check_excel
 from discreet.tables.results.quotes import read_quote, write_quote
@@ -60,6 +61,7 @@ __all__ = [
     "Totals",
     "Watch",
     "Workload",
+    "asked_by_charge",
     "check_excel",
     "column_kind",
     "consistent",

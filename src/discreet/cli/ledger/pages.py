@@ -9,7 +9,6 @@ from rich.console import Console
 from discreet.cli.ledger import views
 from discreet.cli.ledger.fitting import fitting
 from discreet.cli.ledger.opening import reading
-from discreet.cli.ledger.questions import asked_by_charge
 from discreet.cli.options import BUDGET, FILE, JsonOption, LedgerOption
 from discreet.cli.output import echo_json, tell
 
@@ -76,6 +75,7 @@ def history(
     Example: [bold]discreet ledger history salaries --last 20[/bold]
     """
     from discreet.ledger import shares
+    from discreet.tables import asked_by_charge
 
     wanted = LONG + 1 if last is None and not as_json else last
     with reading(ledger) as book:

@@ -1,10 +1,13 @@
 """Questions that are answered in the background, and fetched later from any worker."""
 
 import asyncio
+import json
+from base64 import urlsafe_b64encode
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from contextlib import suppress
 from functools import partial
+from hashlib import sha256
 from typing import Final, TypeVar, final
 
 from discreet._json import read_json
@@ -39,16 +42,28 @@ class JobDesk:
         self._running: set[asyncio.Task[None]] = set()
 
     async def begin(
-        self, login: Login, dataset: str, work: Callable[[], Awaitable[bytes]]
+        self,
+        login: Login,
+        dataset: str,
+        work: Callable[[], Awaitable[bytes]],
+        *,
+        key: str | None = None,
     ) -> GatewayJob:
-        """Begin to work, and return the job at once. ``work`` gives its outcome, whatever it is."""
+        """Begin to work, and return the job at once. ``work`` gives its outcome, whatever it is.
+
+        The job of a ``key`` begins once: whoever begins it again is given the one under way.
+        """
         self._desk.served(login, dataset)
         if len(self._running) >= _MOST:
             raise TryLater("too many jobs are under way. Nothing was spent. Ask again later.")
         await self._beside(partial(expire_jobs, self._records, older_than=_KEPT))
+        job_id = None if key is None else _job_id(login, dataset, key)
         made = await self._beside(
-            partial(create_job, self._records, who=login.who, dataset=dataset)
+            partial(create_job, self._records, who=login.who, dataset=dataset, job_id=job_id)
         )
+        if made is None:
+            assert job_id is not None
+            return await self.find(login, job_id)
         task = asyncio.create_task(self._run(made.id, work))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -87,3 +102,9 @@ class JobDesk:
 
     async def _beside(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+
+def _job_id(login: Login, dataset: str, key: str) -> str:
+    """Name a job after its key, whose names may hold anything."""
+    told = json.dumps([login.who, dataset, key]).encode()
+    return urlsafe_b64encode(sha256(told).digest()[:24]).decode()

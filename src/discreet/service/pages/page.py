@@ -55,24 +55,27 @@ class PageCall:
         """The dataset that the address names."""
         return self.path["dataset"]
 
-    async def ask(
+    def web(
         self,
-        handler: Handler,
         body: BaseModel | None = None,
         *,
+        path: Mapping[str, str] | None = None,
         query: Mapping[str, int] | None = None,
         key: str | None = None,
-    ) -> Any:
-        """Return what a route of /v1 answers to the same login: same checks, same document."""
-        called = WebCall(
+    ) -> WebCall:
+        """Return the same request as a route of /v1 gets it."""
+        return WebCall(
             gateway=self.gateway,
             login=self.login,
-            path=self.path,
+            path={**self.path, **(path or {})},
             query=query or {},
             body=body,
             key=key,
         )
-        return (await handler(called)).document
+
+    async def ask(self, handler: Handler, body: BaseModel | None = None, **more: Any) -> Any:
+        """Return what a route of /v1 answers to the same login: same checks, same document."""
+        return (await handler(self.web(body, **more))).document
 
     def number(self, name: str, default: float, *, least: float = 0.0, most: float = 1e15) -> float:
         """Return a number from the query, or from the form that was sent."""

@@ -48,27 +48,33 @@ class GatewayJob:
     outcome: bytes | None = field(default=None, repr=False)
 
 
-def create_job(records: Records, *, who: str, dataset: str) -> GatewayJob:
-    """Put a job on record, under an id that nobody can guess."""
+def create_job(
+    records: Records, *, who: str, dataset: str, job_id: str | None = None
+) -> GatewayJob | None:
+    """Put a job on record, under an id that nobody can guess unless one is given.
+
+    None where a job of that id is on record already.
+    """
     now = time.time()
     job = GatewayJob(
-        id=secrets.token_urlsafe(24),
+        id=secrets.token_urlsafe(24) if job_id is None else job_id,
         who=who,
         dataset=dataset,
         state=JobState.QUEUED,
         created=now,
         updated=now,
     )
-    records.run(
+    made = records.run(
         "INSERT INTO jobs (id, who, dataset, state, created, updated)"
-        " VALUES (:id, :who, :dataset, :state, :now, :now)",
+        " VALUES (:id, :who, :dataset, :state, :now, :now)"
+        " ON CONFLICT (id) DO NOTHING RETURNING id",
         id=job.id,
         who=who,
         dataset=dataset,
         state=job.state.value,
         now=now,
     )
-    return job
+    return job if made else None
 
 
 def update_job(

@@ -1,5 +1,6 @@
 """The templates: autoescaped, and strict about what they are given."""
 
+import json
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, final
@@ -34,7 +35,7 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.filters |= FILTERS
+        self._environment.filters |= {**FILTERS, "parsed": json.loads}
         self._environment.globals |= {
             "asset": assets.address,
             "interval_chart": interval_chart,

@@ -17,20 +17,19 @@ _LONGEST: Final = 18  # characters of a label
 
 
 def interval_chart(points: Sequence[dict[str, Any]], *, label: str) -> Markup:
-    """Return rows of dots with error bars: of ``{"label", "value", "half_width"}`` each.
+    """Return rows of dots with error bars: of ``{"label", "value", "low", "high"}`` each.
 
-    A half width of None is one that nobody knows: the dot stands without a bar. ``low`` and
-    ``high`` may say the ends instead, and ``mark`` a value to be shown beside, such as the truth.
+    Instead of the ends there may be a ``half_width``; where none is known, the dot stands alone.
+    ``mark`` is a value to be shown beside, such as the truth.
 
-    >>> points = [{"label": "north", "value": 120.0, "half_width": 7.0}]
+    >>> points = [{"label": "north", "value": 120.0, "low": 113.0, "high": 127.0}]
     >>> str(interval_chart(points, label="n by region")).startswith("<svg")
     True
     """
-    known = [one for one in points if _is_number(one["value"])]
+    known = [one for one in points if _number(one["value"]) is not None]
     if not known:
         return Markup('<p class="quiet">There is nothing to draw.</p>')
     ends = [end for one in known for end in _ends(one)]
-    ends += [float(one["mark"]) for one in known if _is_number(one.get("mark"))]
     steps = ticks(min(0.0, *ends), max(0.0, *ends))
     low, high = steps[0], steps[-1]
     height = _TOP + _ROW * len(known) + _BOTTOM
@@ -82,34 +81,33 @@ def _row(one: dict[str, Any], y: float, x: Any) -> Markup:
             '<line class="bar" x1="{1}" x2="{1}" y1="{3}" y2="{4}"/>'
         ).format(x(low), x(high), y, y - 5, y + 5)
     mark = Markup("")
-    if _is_number(one.get("mark")):
-        at = x(float(one["mark"]))
+    if (beside := _number(one.get("mark"))) is not None:
+        at = x(beside)
         mark = Markup('<path class="mark" d="M{} {}l5 6-5 6-5-6z"/>').format(at, y - 6)
     return Markup(
         '<g><title>{}</title><text class="name" x="{}" y="{}" text-anchor="end">{}</text>'
-        '{}<circle class="dot" cx="{}" cy="{}" r="4.5"/>{}</g>'
+        '{}<circle class="dot" cx="{}" cy="{}" r="4"/>{}</g>'
     ).format(_told(one), _LEFT - 12, y + 4, cut, bar, x(float(one["value"])), y, mark)
 
 
 def _told(one: dict[str, Any]) -> str:
-    half = one.get("half_width")
-    within = f", give or take {short(half)}" if _is_number(half) else ""
-    mark = f", exactly {amount(one['mark'])}" if _is_number(one.get("mark")) else ""
-    return f"{one['label']} {amount(one['value'])}{within}{mark}"
+    low, high = _ends(one)
+    within = f", from {amount(low)} to {amount(high)}" if high > low else ""
+    beside = _number(one.get("mark"))
+    mark = "" if beside is None else f", exactly {amount(beside)}"
+    return f"{one['label']}: {amount(one['value'])}{within}{mark}"
 
 
 def _ends(one: dict[str, Any]) -> tuple[float, float]:
-    value, half = float(one["value"]), one.get("half_width")
-    low, high = one.get("low"), one.get("high")
-    if low is not None and high is not None:
-        return float(low), float(high)
-    width = 0.0 if half is None or not _is_number(half) else float(half)
-    return value - width, value + width
+    value, half = float(one["value"]), _number(one.get("half_width")) or 0.0
+    low, high = _number(one.get("low")), _number(one.get("high"))
+    return value - half if low is None else low, value + half if high is None else high
 
 
-def _is_number(value: object) -> bool:
-    is_real = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_real and math.isfinite(float(value))  # type: ignore[arg-type]
+def _number(value: object) -> float | None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        return None
+    return float(value)
 
 
 def _scaled(step: float) -> str:

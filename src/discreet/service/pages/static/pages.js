@@ -27,10 +27,31 @@ document.addEventListener("click", (event) => {
   field.dispatchEvent(new Event("input", { bubbles: true }));
 });
 
+// What follows from a form is out of date from the first key until it comes anew.
+document.addEventListener("input", (event) => {
+  const live = document.getElementById(event.target.form?.dataset.live ?? "");
+  if (live) live.dataset.stale = "yes";
+});
+document.addEventListener("htmx:afterSettle", (event) => {
+  delete event.target.dataset?.stale;
+  for (const twin of document.querySelectorAll("[data-twin]")) twin.search = location.search;
+});
+
+// Control and Enter run what was priced.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  const live = document.getElementById(event.target.form?.dataset.live ?? "");
+  if (live && !live.dataset.stale) live.querySelector("form[data-run]")?.requestSubmit();
+});
+
 // A form that is sent stays sent: its button rests until the answer comes.
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.method !== "post") return;
+  if (form.closest("[data-stale]")) {  // nobody pays for what is not shown any more
+    event.preventDefault();
+    return;
+  }
   for (const button of form.querySelectorAll("button")) button.setAttribute("aria-disabled", "true");
   if (form.dataset.sent) event.preventDefault();
   form.dataset.sent = "yes";

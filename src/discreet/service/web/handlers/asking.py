@@ -124,7 +124,9 @@ async def begin_job(call: WebCall) -> WebReply:
             return internal(error).body
         return json.dumps(document, allow_nan=False).encode()
 
-    made = await call.gateway.jobs.begin(call.who, call.dataset, work)
+    # Another question with the same key is another job, which the key then refuses.
+    key = None if call.key is None else f"{call.key} {body.model_dump_json()}"
+    made = await call.gateway.jobs.begin(call.who, call.dataset, work, key=key)
     return WebReply(document=_job_document(made), status=202)
 
 

@@ -12,7 +12,7 @@ from discreet.service.identity.login import Login, Role
 from discreet.service.web.handlers.answers import entry_document, receipt_document
 from discreet.service.web.route import WebCall, WebReply
 
-__all__ = ["budgets", "checkpoint", "consistency", "entries", "receipt"]
+__all__ = ["budgets", "checkpoint", "consistency", "entries", "proven_receipt", "receipt"]
 
 _SEES_ALL = (Role.CUSTODIAN, Role.AUDITOR)
 
@@ -71,21 +71,26 @@ def _own(found: list[dict[str, Any]], login: Login) -> list[dict[str, Any]]:
 
 async def receipt(call: WebCall) -> WebReply:
     """Prove an entry: its own asker's, or any to those who check the books."""
+    return WebReply(document=receipt_document(await proven_receipt(call)))
+
+
+async def proven_receipt(call: WebCall) -> Receipt:
+    """Return the receipt of an entry with its proof, if the login may see it."""
     number = call.path["entry"]
     if not (number.isascii() and number.isdigit() and len(number) < 16):
         raise AccountNotFound("there is no such entry that this login may see.")
     shelf, login = call.gateway.shelf, call.who
 
-    def proven() -> dict[str, Any]:
+    def proven() -> Receipt:
         try:
             found = shelf.ledger.prove(int(number))
         except LedgerError:
             found = None
         if found is None or not _may_see(found, login, shelf):
             raise AccountNotFound("there is no such entry that this login may see.")
-        return receipt_document(found)
+        return found
 
-    return WebReply(document=await call.gateway.desk.free(proven, login))
+    return await call.gateway.desk.free(proven, login)
 
 
 def _may_see(found: Receipt, login: Login, shelf: Shelf) -> bool:

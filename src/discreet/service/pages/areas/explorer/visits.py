@@ -1,11 +1,12 @@
 """Visits of one worker: each visitor's tables, opened when they are needed, a few at a time."""
 
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from threading import Lock
+from threading import Lock, local
 from typing import Final, TypeVar, final
 from weakref import WeakKeyDictionary
 
@@ -48,6 +49,7 @@ class Visits:
         self._queue = FairQueue(slots=_SLOTS, waiting=4)
         self._open: OrderedDict[VisitorFolder, Protected] = OrderedDict()
         self._lock = Lock()
+        logging.getLogger("discreet.ledger").addFilter(_is_logged)
 
     async def look(self, visitor: str, work: Callable[[Visit], T]) -> T:
         """Look at a session, or at an untouched one if there is none."""
@@ -73,7 +75,7 @@ class Visits:
         if folder is None:
             name = visitor if begins else _UNTOUCHED
             folder = self.folders.find(name) or self.folders.make(name)
-        with self._taken(folder) as tables:
+        with _unlogged(), self._taken(folder) as tables:
             return work(Visit(folder=folder, tables=tables, has_begun=has_begun))
 
     @contextmanager
@@ -93,6 +95,23 @@ class Visits:
                     spare.append(self._open.popitem(last=False)[1])
             for one in spare:
                 _close(one)
+
+
+_HERE: Final = local()
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """Keep what visitors spend out of the log: its readers look for the gateway's own ledger."""
+    _HERE.is_visit = True
+    try:
+        yield
+    finally:
+        _HERE.is_visit = False
+
+
+def _is_logged(_record: logging.LogRecord) -> bool:
+    return not getattr(_HERE, "is_visit", False)
 
 
 def _opened(folder: VisitorFolder) -> Protected:

@@ -3,13 +3,12 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from discreet._json import read_json
+from discreet.accounting import from_json
 from discreet.errors import DiscreetError
-
-if TYPE_CHECKING:
-    from discreet.ledger import Ledger
+from discreet.ledger import Ledger
 
 __all__ = ["asked_by_charge"]
 
@@ -17,7 +16,7 @@ _LARGEST: Final = 1_000_000  # bytes of an answer that is read for its question
 
 
 def asked_by_charge(
-    ledger: "Ledger", entries: Sequence[Mapping[str, Any]]
+    ledger: Ledger, entries: Sequence[Mapping[str, Any]]
 ) -> dict[int, dict[str, Any]]:
     """Return the question, epsilon and delta of charges, by their entries.
 
@@ -41,13 +40,11 @@ def asked_by_charge(
 
 
 def _pure(document: object) -> dict[str, Any] | None:
-    from discreet.accounting import from_json
-
     epsilon = float(from_json(json.dumps(document)).epsilon_pure)
     return {"epsilon": epsilon, "delta": 0.0} if math.isfinite(epsilon) else None
 
 
-def _kept(ledger: "Ledger", release: int) -> dict[str, Any] | None:
+def _kept(ledger: Ledger, release: int) -> dict[str, Any] | None:
     """Return what a kept answer says of itself; one that is no table's says nothing."""
     try:
         kept = ledger.answer_of(release)
