@@ -30,6 +30,7 @@ def interval_chart(points: Sequence[dict[str, Any]], *, label: str) -> Markup:
     if not known:
         return Markup('<p class="quiet">There is nothing to draw.</p>')
     ends = [end for one in known for end in _ends(one)]
+    ends += [beside for one in known if (beside := _number(one.get("mark"))) is not None]
     steps = ticks(min(0.0, *ends), max(0.0, *ends))
     low, high = steps[0], steps[-1]
     height = _TOP + _ROW * len(known) + _BOTTOM

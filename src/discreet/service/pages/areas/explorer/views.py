@@ -26,6 +26,7 @@ __all__ = ["LEAST", "explorer", "question_of"]
 
 USUAL: Final = 0.5  # epsilon of a question
 LEAST: Final = 0.05  # so that a budget is a hundred answers at most
+_WORTH: Final = 0.01  # with less there is nothing but noise, which nobody is offered
 
 
 async def explorer(call: PageCall) -> Mapping[str, Any]:
@@ -93,8 +94,9 @@ def _priced(visit: Visit, question: str, epsilon: float, *, was_refused: bool) -
     noisier, problem = None, None
     try:
         quote = visit.tables.quote(question, offer)
-        if not quote.fits and quote.fits_up_to and visit.tables.account.policy == "degrade":
-            fitting = Offer(epsilon=quote.fits_up_to, who=WHO)
+        most = quote.fits_up_to or 0.0
+        if not quote.fits and most >= _WORTH and visit.tables.account.policy == "degrade":
+            fitting = Offer(epsilon=most, who=WHO)
             noisier = quote_document(visit.tables.quote(question, fitting))
         if was_refused and not quote.fits:
             # Nothing is ever given back to a budget, so what does not fit now is refused.
