@@ -59,6 +59,23 @@ def first_receipt(page: Any, address: str) -> None:
     page.wait_for_url("**/receipts/*")
 
 
+def explored(page: Any, address: str) -> None:
+    """Pay for the first ready questions, and look at the truth."""
+    for number in range(4):
+        page.locator(".ready a").nth(number).click()
+        page.wait_for_load_state()
+        page.locator("#price form button").click()
+        page.wait_for_load_state()
+    page.get_by_role("button", name="Show the truth").click()
+    page.wait_for_load_state()
+
+
+def trained(page: Any, address: str) -> None:
+    """Train to the end."""
+    page.get_by_role("button", name="Train", exact=True).click()
+    page.get_by_text("Finished:").wait_for(timeout=90_000)
+
+
 SHOTS: Final = (
     Shot("front", None, "/"),
     Shot("sign-in", None, "/sign-in"),
@@ -72,6 +89,8 @@ SHOTS: Final = (
     Shot("history", "ana", "/datasets/people/history"),
     Shot("receipt", "ana", "/datasets/people/history", first_receipt),
     Shot("nowhere", None, "/no-such-page"),
+    Shot("explorer", None, "/explorer", explored),
+    Shot("training", None, "/training", trained),
 )  # fmt: skip
 WAYS: Final = {
     "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 860}},
