@@ -58,7 +58,7 @@ def run(page: Any, address: str) -> None:
     page.wait_for_url("**/answers/*")
 
 
-def verified(page: Any, address: str) -> None:
+def verified_receipt(page: Any, address: str) -> None:
     """Have the newest entry's receipt verified."""
     page.get_by_role("link", name="Verify entry").first.click()
     page.locator("#verdict[data-verdict]").wait_for()
@@ -102,6 +102,23 @@ def first_card(page: Any, address: str) -> None:
     page.get_by_role("heading", name="Evidence").wait_for()
 
 
+def explored(page: Any, address: str) -> None:
+    """Pay for the first ready questions, and look at the truth."""
+    for number in range(4):
+        page.locator(".ready a").nth(number).click()
+        page.wait_for_load_state()
+        page.locator("#price form button").click()
+        page.wait_for_load_state()
+    page.get_by_role("button", name="Show the truth").click()
+    page.wait_for_load_state()
+
+
+def trained(page: Any, address: str) -> None:
+    """Train to the end."""
+    page.get_by_role("button", name="Train", exact=True).click()
+    page.get_by_text("Finished:").wait_for(timeout=90_000)
+
+
 SHOTS: Final = (
     Shot("front", None, "/"),
     Shot("sign-in", None, "/sign-in"),
@@ -137,9 +154,11 @@ SHOTS: Final = (
     Shot("differencing", None, "/gallery/differencing?rounding=1000"),
     Shot("reconstruction", None, "/gallery/reconstruction"),
     Shot("checkpoints", None, "/audit"),
-    Shot("verified", "audrey", "/audit/log", verified),
+    Shot("verified", "audrey", "/audit/log", verified_receipt),
     Shot("log", "audrey", "/audit/log"),
     Shot("mechanisms", "audrey", "/audit/mechanisms"),
+    Shot("explorer", None, "/explorer", explored),
+    Shot("training", None, "/training", trained),
 )  # fmt: skip
 WAYS: Final = {
     "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 860}},

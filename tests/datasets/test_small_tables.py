@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.datasets import VisitEvent, salaries, visits
+from discreet.datasets import VisitEvent, clusters, salaries, visits
 from discreet.errors import ParameterError
 
 
@@ -119,3 +119,13 @@ def test_bad_numbers_are_refused_by_name(bad):
         visits(bad)
     with pytest.raises(ParameterError, match=r"^users must be"):
         visits(10, users=bad)
+
+
+def test_the_same_points_on_every_platform():
+    assert digest(clusters()) == "7dfa6e81a729d449"
+
+
+def test_a_line_has_about_19_of_20_points_on_the_right_side():
+    points = clusters(20_000, seed=5)
+    side = 0.41 * points["x"] + 0.2 * points["y"] > 0
+    assert 0.94 < (side == points["group"]).mean() < 0.96

@@ -96,6 +96,11 @@ class Ledger(LedgerCustody):
         return str(self._session.known("vkeys", -1))
 
     @property
+    def anchor(self) -> str | None:
+        """The file in which this host remembers how far it had come; None for readers."""
+        return None if self._session.anchor is None else str(self._session.anchor.path)
+
+    @property
     def is_testing(self) -> bool:
         """Whether it takes charges for seeded noise, so that its budgets protect nobody."""
         return bool(self._session.known("testing"))

@@ -18,7 +18,7 @@ from discreet.service.desk.shelf import Served, Shelf
 from discreet.service.identity.login import Login, Role
 from discreet.tables import Offer, Protected, Quote, Result, Workload
 
-__all__ = ["PURPOSE", "Desk"]
+__all__ = ["PURPOSE", "Desk", "degraded"]
 
 T = TypeVar("T")
 PURPOSE: Final = "analysis"
@@ -116,7 +116,7 @@ class Desk:
             except BudgetExceeded:
                 if not degrade or tables.account.policy != "degrade":
                     raise
-                noisier = _degraded(tables, question, named)
+                noisier = degraded(tables, question, named)
                 return tables.sql(question, noisier, on_paid=on_paid, on_ready=on_ready)
             except ParameterError as refusal:
                 if not degrade or refusal.parameter != "key":
@@ -228,7 +228,7 @@ def _recalled(tables: Protected, question: str, offer: Offer) -> Result:
     )
 
 
-def _degraded(tables: Protected, question: str, offer: Offer) -> Offer:
+def degraded(tables: Protected, question: str, offer: Offer) -> Offer:
     """Return the offer with the largest epsilon that still fits."""
     fits = tables.quote(question, offer).fits_up_to
     if fits is None:

@@ -57,7 +57,7 @@ def make_demo(folder: Path) -> Demo:
     config = folder / "gateway.toml"
     config.write_text(
         'ledger = "budget.db"\ndatasets = ["salaries.toml", "people.toml"]\ndata = "data"\n'
-        "answer_after = 1.0\n"
+        "answer_after = 1.0\nexplorer = true\n"
     )
     with Records.open(f"{folder / 'budget.db'}.gateway") as records:
         keys = {who: create(records, who=who, roles=roles)[1] for who, roles in _ROLES.items()}

@@ -1,7 +1,10 @@
 """All that a gateway can be told, as one frozen record with safe defaults."""
 
+import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Final, final
 from urllib.parse import urlsplit
@@ -39,7 +42,8 @@ class GatewaySettings:
     ``slots`` questions run at a time in each worker, at most ``waiting`` of one login wait, and a
     login makes at most ``requests_per_minute``, an address ``failed_logins_per_minute``. ``memory``
     limits each dataset's engine, and ``question_bytes`` the size of a request. ``pages`` are for
-    browsers; False serves programs only.
+    browsers; False serves programs only. ``explorer`` lets everybody, without a login, spend the
+    budget of made-up people and watch a training on made-up points.
 
     >>> GatewaySettings(datasets=(Path("people.toml"),), ledger="budget.db").answer_after
     1.0
@@ -71,6 +75,7 @@ class GatewaySettings:
     shutdown_seconds: float = 30.0
     is_metered_openly: bool = False
     pages: bool = True
+    explorer: bool = False
     issuers: tuple[Issuer, ...] = ()
 
     def __post_init__(self) -> None:
@@ -117,6 +122,18 @@ class GatewaySettings:
         if self.records is not None:
             return self.records
         return self.ledger if "://" in self.ledger else f"{self.ledger}.gateway"
+
+    def shared_folder(self, name: str) -> Path:
+        """Return a folder for what the workers of one host share and nobody needs to keep.
+
+        >>> GatewaySettings(ledger="/srv/budget.db").shared_folder("explorer")
+        PosixPath('/srv/budget.db.gateway.explorer')
+        """
+        place = self.records_location
+        if "://" not in place:
+            return Path(f"{place}.{name}")
+        digest = sha256(place.encode()).hexdigest()[:16]  # the address may hold a password
+        return Path(tempfile.gettempdir()) / f"discreet-{os.getuid()}-{digest}.{name}"
 
     @property
     def is_local(self) -> bool:

@@ -20,6 +20,7 @@ def interval_chart(points: Sequence[dict[str, Any]], *, label: str) -> Markup:
     """Return rows of dots with error bars: of ``{"label", "value", "low", "high"}`` each.
 
     Instead of the ends there may be a ``half_width``; where none is known, the dot stands alone.
+    ``mark`` is a value to be shown beside, such as the truth.
 
     >>> points = [{"label": "north", "value": 120.0, "low": 113.0, "high": 127.0}]
     >>> str(interval_chart(points, label="n by region")).startswith("<svg")
@@ -29,6 +30,7 @@ def interval_chart(points: Sequence[dict[str, Any]], *, label: str) -> Markup:
     if not known:
         return Markup('<p class="quiet">There is nothing to draw.</p>')
     ends = [end for one in known for end in _ends(one)]
+    ends += [beside for one in known if (beside := _number(one.get("mark"))) is not None]
     steps = ticks(min(0.0, *ends), max(0.0, *ends))
     low, high = steps[0], steps[-1]
     height = _TOP + _ROW * len(known) + _BOTTOM
@@ -79,16 +81,22 @@ def _row(one: dict[str, Any], y: float, x: Any) -> Markup:
             '<line class="bar" x1="{0}" x2="{0}" y1="{3}" y2="{4}"/>'
             '<line class="bar" x1="{1}" x2="{1}" y1="{3}" y2="{4}"/>'
         ).format(x(low), x(high), y, y - 5, y + 5)
+    mark = Markup("")
+    if (beside := _number(one.get("mark"))) is not None:
+        at = x(beside)
+        mark = Markup('<path class="mark" d="M{} {}l5 6-5 6-5-6z"/>').format(at, y - 6)
     return Markup(
         '<g><title>{}</title><text class="name" x="{}" y="{}" text-anchor="end">{}</text>'
-        '{}<circle class="dot" cx="{}" cy="{}" r="4"/></g>'
-    ).format(_told(one), _LEFT - 12, y + 4, cut, bar, x(float(one["value"])), y)
+        '{}<circle class="dot" cx="{}" cy="{}" r="4"/>{}</g>'
+    ).format(_told(one), _LEFT - 12, y + 4, cut, bar, x(float(one["value"])), y, mark)
 
 
 def _told(one: dict[str, Any]) -> str:
     low, high = _ends(one)
     within = f", from {amount(low)} to {amount(high)}" if high > low else ""
-    return f"{one['label']}: {amount(one['value'])}{within}"
+    beside = _number(one.get("mark"))
+    mark = "" if beside is None else f", exactly {amount(beside)}"
+    return f"{one['label']}: {amount(one['value'])}{within}{mark}"
 
 
 def _ends(one: dict[str, Any]) -> tuple[float, float]:
