@@ -165,7 +165,16 @@ def test_every_public_name_is_documented_with_an_example(room):
             if is_public and not name.endswith("Conformance"):
                 example = f"discreet.{room}.{name}.{method} has no example"
                 assert ">>>" in (inner.__doc__ or ""), example
-        assert f"`{name}" in page, f"discreet.{room}.{name} is missing: make reference"
+        assert f"`{name}`" in page, f"discreet.{room}.{name} is missing: make reference"
+
+
+def test_the_reference_is_by_task_and_forgets_no_name(monkeypatch):
+    made = make_reference()
+    for room in ROOMS:
+        assert len(made.tasks(room)) >= 2, room
+    monkeypatch.setattr(discreet.client, "__all__", [*discreet.client.__all__, "forgotten"])
+    with pytest.raises(ValueError, match=r"each name of client once; look for \['forgotten'\]"):
+        made.tasks("client")
 
 
 def test_the_reference_is_fresh():
