@@ -46,7 +46,7 @@ def test_a_wrong_answer_gets_a_hint_and_not_the_answer(number, one):
     told = run("check", number, "12345678")
     assert told.exit_code == 1
     assert f"Not yet. {one.hint}" in words(told.stdout)
-    assert f"{float(one.solution()):.6g}" not in told.stdout.replace(one.hint, "")
+    assert "library says" not in told.stdout
 
 
 def test_a_known_mistake_is_told_by_name():
