@@ -7,6 +7,7 @@ module shows the outputs below the cells, and offers the notebook for download.
 """
 
 import base64
+import os
 import re
 import sys
 from pathlib import Path
@@ -58,7 +59,7 @@ def executed(page: Path) -> Any:
             kernel_name="python3",
             coalesce_streams=True,
             resources=resources,
-        ).execute()
+        ).execute(env=os.environ | {"OMP_NUM_THREADS": "1"})  # as in tests: tensors are tiny
     return made
 
 
