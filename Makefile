@@ -11,7 +11,7 @@ BENCH_ENGINES := .venv-bench-engines/bin
 PYTEST := $(BIN)/pytest --numprocesses auto --dist worksteal
 PIP := -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo serve test quick shuffle bench audit soak reference contributions setup-system clean
+.PHONY: help demo serve test quick shuffle bench audit soak reference contributions docs setup-system clean
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
@@ -65,6 +65,9 @@ reference: $(VENV)/.installed-dev ## write docs/reference anew from the docstrin
 	$(BIN)/python docs/make_reference.py
 	$(BIN)/python docs/make_architecture.py
 
+docs: $(VENV)/.installed-dev ## build the documentation as a site with search: open site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 contributions: $(VENV)/.installed-dev ## add a mechanism, an aggregate, an engine and a layer rule to a copy, and count
 	$(BIN)/python docs/make_contributions.py
 
@@ -72,7 +75,7 @@ setup-system: ## install what the full suite wants (Debian, root): a JRE, Postgr
 	sh tests/setup_system.sh
 
 clean: ## remove environments and caches
-	rm -rf $(VENV) .venv-bench .venv-bench-accounting .venv-bench-tables .venv-bench-learn .venv-bench-audit .venv-bench-engines .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) site .venv-bench .venv-bench-accounting .venv-bench-tables .venv-bench-learn .venv-bench-audit .venv-bench-engines .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

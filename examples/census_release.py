@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 import discreet
-from discreet import datasets
+from discreet import datasets, plotting
 from discreet.errors import PrivacyWarning
 from discreet.tables import Protected, Question, Result, consistent, count, write_card
 
@@ -300,24 +300,24 @@ def report(
 
 def draw(country: Country, made: Sequence[Result], errors: np.ndarray, path: Path) -> None:
     """Plot errors by level, beside the flat release's, and by size of place."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 3.4), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    figure, (left, right) = plotting.panels(2, room="this example", columns=2, size=(10.0, 4.2))
+    look = plotting.look()
     at = np.arange(len(LEVELS))
     left.bar(at - 0.2, errors[0], 0.4, label="from one budget, adding up")
-    left.bar(at + 0.2, errors[1], 0.4, label="flat: the finest table, summed", color="0.7")
+    left.bar(at + 0.2, errors[1], 0.4, label="flat: the finest table, summed", color=look.quiet)
     left.set_xticks(at, ["nation", "region", "place", "place x\nage x sex"])
     left.set_yscale("log")
     left.set_ylabel("mean error, people")
-    left.legend(fontsize="small")
+    plotting.legend(left)
+    plotting.titled(left, "What one budget gains", under="errors of several releases, averaged")
     exact = truth(country)[2]
     size, off = np.maximum(exact, 1), np.maximum(abs(made[2]["n"] - exact), 0.5)
-    right.loglog(size, off / size, ".", alpha=0.6)  # an exact one as if it were half a person off
+    # An exact one as if it were half a person off.
+    right.loglog(size, off / size, "o", alpha=0.5, markersize=4)
     right.set_xlabel("people in the place")
     right.set_ylabel("error, relative to them")
-    right.grid(visible=True, alpha=0.3)
-    figure.savefig(path, dpi=110)
+    plotting.titled(right, "Small places suffer most", under="each dot is a place")
+    plotting.save(figure, path)
 
 
 def publish(made: Sequence[Result], out: Path) -> None:

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 import discreet
-from discreet import datasets, mechanisms
+from discreet import datasets, mechanisms, plotting
 from discreet.tables import (
     Alert,
     Protected,
@@ -295,30 +295,32 @@ def report_truth(log: Log, both: Result, alerts: Sequence[Alert], watch: Watch) 
 
 def draw(log: Log, both: Result, alerts: Sequence[Alert], path: Path) -> None:
     """Plot each place over the weeks, with intervals and flags."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 5), layout="constrained")
-    axes = figure.subplots(3, (len(log.places) + 2) // 3, sharex=True).ravel()
+    figure, axes = plotting.panels(
+        len(log.places), room="this example", columns=(len(log.places) + 2) // 3, size=(10.0, 6.4)
+    )
+    look = plotting.look()
     rows = {(row["place"], row["week"]): row for row in both}
     at = np.arange(len(log.weeks))
     flagged = [changes(log)[one.place] for one in alerts]
     for panel, place in zip(axes, log.places, strict=False):
         here = [rows[place, week] for week in log.weeks]
         values = np.array([row["n"] for row in here])
-        panel.plot(at, values, marker=".")
+        panel.plot(at, values, marker="o", markersize=3)
         low, high = ([row[end] for row in here] for end in ("n_low", "n_high"))
         panel.fill_between(at, low, high, alpha=0.25, linewidth=0)
         for name, week, way in flagged:
             if name == place:
                 i = log.weeks.index(week)
-                mark, colour = ("^", "C2") if way > 0 else ("v", "C3")
-                panel.plot(i, values[i], mark, color=colour, markersize=8)
-        panel.set_title(place, fontsize="small")
+                mark, colour = ("^", look.colours[2]) if way > 0 else ("v", look.colours[1])
+                panel.plot(i, values[i], mark, color=colour, markersize=9)
+        panel.set_title(place, loc="left", fontsize="medium", parse_math=False)
         panel.set_ylim(bottom=min(0, *low))
         panel.set_xticks(at[::4], [f"{log.weeks[i]:%d.%m.}" for i in at[::4]], fontsize="x-small")
-    for panel in axes[len(log.places) :]:
-        panel.set_axis_off()
-    figure.savefig(path, dpi=110)
+    figure.suptitle(
+        "Visitors by place and week, with intervals; triangles are flagged changes",
+        x=0.01, ha="left", color=look.ink,
+    )  # fmt: skip
+    plotting.save(figure, path)
 
 
 def publish(

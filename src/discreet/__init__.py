@@ -45,6 +45,7 @@ _ROOMS = (
     "ledger",
     "mechanisms",
     "noise",
+    "plotting",
     "privacy",
     "service",
     "tables",

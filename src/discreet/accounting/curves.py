@@ -8,13 +8,13 @@ upper bounds on delta, so a curve errs in the attacker's favour only.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet import plotting
 from discreet._exact import Number, float_up, nonnegative, probability
 from discreet.accounting.guarantees import epsilon as epsilon_of
 from discreet.accounting.losses import certified
@@ -22,7 +22,6 @@ from discreet.accounting.losses.loss import Loss
 from discreet.accounting.pairs.pairs import Pair
 from discreet.accounting.pld import distribution as pld
 from discreet.accounting.pld.pilot import Pilot
-from discreet.errors import MissingExtra, ParameterError
 
 __all__ = ["plot_profile", "plot_tradeoff", "profile", "tradeoff"]
 
@@ -106,14 +105,16 @@ def plot_profile(losses: Loss | Mapping[str, Loss], *, path: str | Path) -> Path
     PosixPath('profile.png')
     """
     named = _named(losses)
-    figure, axes = _figure()
+    figure, (axes,) = plotting.panels(room="discreet.accounting")
     last = max(_last_epsilon(loss, 1e-10) for loss in named.values())
     epsilons = np.linspace(0.0, last, _PLOTTED)
     for name, loss in named.items():
         deltas = profile(loss, epsilons=epsilons.tolist())
         axes.plot(epsilons, np.where(deltas > 0, deltas, np.nan), label=name)
     axes.set(xlabel="epsilon", ylabel="delta, at most", yscale="log", ylim=(1e-10, 1.0))
-    return _save(figure, axes, path)
+    plotting.legend(axes)
+    plotting.titled(axes, "How rarely each epsilon may fail", under="certified upper bounds")
+    return plotting.save(figure, path)
 
 
 def plot_tradeoff(losses: Loss | Mapping[str, Loss], *, path: str | Path) -> Path:
@@ -123,14 +124,18 @@ def plot_tradeoff(losses: Loss | Mapping[str, Loss], *, path: str | Path) -> Pat
     >>> plot_tradeoff(GaussianLoss(noise_multiplier=1), path="tradeoff.png")  # doctest: +SKIP
     PosixPath('tradeoff.png')
     """
-    figure, axes = _figure()
+    figure, (axes,) = plotting.panels(room="discreet.accounting", size=(6.0, 6.0))
     alarms = np.linspace(0.0, 1.0, _PLOTTED + 1)
     for name, loss in _named(losses).items():
-        axes.plot(alarms, tradeoff(loss, false_positive_rates=alarms.tolist()), label=name)
-    axes.plot([0, 1], [1, 0], linestyle=":", color="grey", label="guessing")
+        misses = tradeoff(loss, false_positive_rates=alarms.tolist())
+        (line,) = axes.plot(alarms, misses, label=name)
+        axes.fill_between(alarms, misses, alpha=0.08, color=line.get_color(), linewidth=0)
+    axes.plot([0, 1], [1, 0], ":", color=plotting.look().quiet, label="guessing")
     axes.set(xlabel="false-positive rate", ylabel="false-negative rate, at least")
-    axes.set_aspect("equal")
-    return _save(figure, axes, path)
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    plotting.legend(axes)
+    plotting.titled(axes, "No attack gets below its line", under="certified lower bounds")
+    return plotting.save(figure, path)
 
 
 def _read_parts(parts: certified.Parts, asked: Sequence[Fraction]) -> Floats:
@@ -250,23 +255,3 @@ def _refined(loss: Loss, grid: Floats, alarms: Floats) -> Floats:
 
 def _named(losses: Loss | Mapping[str, Loss]) -> Mapping[str, Loss]:
     return {repr(losses): losses} if isinstance(losses, Loss) else losses
-
-
-def _figure() -> tuple[Any, Any]:
-    try:
-        figure = import_module("matplotlib.figure").Figure(figsize=(6, 4.5), layout="constrained")
-    except ImportError:
-        raise MissingExtra(room="discreet.accounting", needs="matplotlib", extra="plot") from None
-    return figure, figure.add_subplot()
-
-
-def _save(figure: Any, axes: Any, path: str | Path) -> Path:
-    axes.grid(visible=True, alpha=0.3)
-    axes.legend(fontsize="small")
-    try:
-        figure.savefig(path, dpi=150, format=Path(path).suffix.removeprefix("."))
-    except ValueError:  # no format of that name
-        raise ParameterError(
-            f"path must end in .png, .svg or .pdf, got {Path(path).name!r}.", parameter="path"
-        ) from None
-    return Path(path)

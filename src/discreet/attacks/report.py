@@ -3,12 +3,11 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeAlias, final
+from typing import TypeAlias, final
 
+from discreet import plotting
 from discreet._words import fit, percent
-from discreet.errors import MissingExtra, ParameterError
 
 __all__ = ["AttackReport", "Detail", "draw", "share"]
 
@@ -99,20 +98,17 @@ class AttackReport:
 
 def draw(reports: Mapping[str, AttackReport], *, path: str | Path) -> Path:
     """Draw the success of several reports as bars with intervals, baselines as lines across."""
-    try:
-        figure: Any = import_module("matplotlib.figure").Figure(
-            figsize=(6, 4), layout="constrained"
-        )
-    except ImportError:
-        raise MissingExtra(room="discreet.attacks", needs="matplotlib", extra="plot") from None
-    axes = figure.add_subplot()
+    figure, (axes,) = plotting.panels(room="discreet.attacks", size=(6.0, 4.4))
+    look = plotting.look()
     for place, report in enumerate(reports.values()):
         low, high = report.interval
         error = [[100 * max(0.0, report.success - low)], [100 * max(0.0, high - report.success)]]
-        axes.bar(place, 100 * report.success, yerr=error, capsize=6, width=0.55, color=f"C{place}")
+        colour = look.colours[1 - place % 2]  # of what is in danger, and of what is protected
+        axes.bar(place, 100 * report.success, width=0.55, color=colour, alpha=0.8)
+        plotting.interval(axes, [place], [100 * report.success], error)
         levels = {
-            "guessing": (report.baseline, "--", "0.3"),
-            "allowed": (report.allowed, ":", "C3"),
+            "guessing": (report.baseline, "--", look.ink),
+            "allowed": (report.allowed, ":", look.colours[2]),
         }
         for label, (level, style, colour) in levels.items():
             if level is not None:
@@ -121,18 +117,15 @@ def draw(reports: Mapping[str, AttackReport], *, path: str | Path) -> Path:
     first = next(iter(reports.values()))
     axes.set_xticks(range(len(reports)), list(reports))
     axes.set(ylabel=f"{first.measure}, %", ylim=(0, 105))
-    axes.set_title(first.attack, parse_math=False)
     handles, labels = axes.get_legend_handles_labels()
     known = dict(zip(labels, handles, strict=True))
-    axes.legend(known.values(), known.keys(), fontsize="small")
-    axes.grid(visible=True, axis="y", alpha=0.3)
-    try:
-        figure.savefig(path, dpi=150, format=Path(path).suffix.removeprefix("."))
-    except ValueError:  # no format of that name
-        raise ParameterError(
-            f"path must end in .png, .svg or .pdf, got {Path(path).name!r}.", parameter="path"
-        ) from None
-    return Path(path)
+    plotting.legend(axes, known.values(), known.keys())
+    plotting.titled(
+        axes,
+        f"How far {first.attack} comes",
+        under=f"intervals of {share(first.confidence)}, {first.trials:,} trials",
+    )
+    return plotting.save(figure, path)
 
 
 def share(rate: float) -> str:

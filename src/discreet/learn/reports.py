@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any, final
 
+from discreet import plotting
 from discreet._exact import Number, show
-from discreet.errors import MissingExtra
 from discreet.learn.run.promise import Promise
 
 __all__ = ["Report", "Spent"]
@@ -109,26 +108,20 @@ class Report:
         >>> len(report.plot().axes)
         1
         """
-        try:
-            figure = import_module("matplotlib.figure").Figure(figsize=(7, 4), layout="constrained")
-        except ImportError:
-            raise MissingExtra(room="discreet.learn", needs="matplotlib", extra="plot") from None
-        axes = figure.add_subplot()
+        figure, (axes,) = plotting.panels(room="discreet.learn")
+        colour = plotting.look().colours[0]
         last = max(self.spent.planned, self.spent.steps)
         steps = sorted({round(last * i / points) for i in range(points + 1)} | {self.spent.steps})
         curve = [self.curve(step) for step in steps]
         done = [step for step in steps if step <= self.spent.steps]
-        axes.plot(steps, curve, linestyle="--", label="planned")
-        axes.plot(done, curve[: len(done)], label="spent")
-        axes.scatter([self.spent.steps], [self.spent.epsilon])
-        axes.set(
-            xlabel="steps", ylabel=f"epsilon at delta={show(self.spent.delta)}", xlim=(0, None)
-        )
-        axes.set_ylim(0, None)
-        axes.grid(visible=True, alpha=0.3)
-        axes.legend()
+        axes.plot(steps, curve, "--", color=plotting.look().quiet, label="planned")
+        axes.plot(done, curve[: len(done)], color=colour, label="spent")
+        axes.plot([self.spent.steps], [self.spent.epsilon], "o", color=colour, clip_on=False)
+        axes.set(xlabel="steps", ylabel="epsilon", xlim=(0, None), ylim=(0, None))
+        plotting.legend(axes)
+        plotting.titled(axes, "What training spends, step by step", under=str(self.spent))
         if path is not None:
-            figure.savefig(path, dpi=150)
+            plotting.save(figure, path)
         return figure
 
 

@@ -3,19 +3,18 @@
 Shares are always of today's limits, so that what was granted since does not make a curve jump.
 """
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
-from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
+from discreet import plotting
 from discreet._exact import whole
 from discreet._json import read_json
+from discreet._words import percent
 from discreet.accounting import Loss
-from discreet.errors import MissingExtra, ParameterError
 from discreet.ledger.accounts import quotes
 from discreet.ledger.accounts.account import Account
 from discreet.ledger.accounts.quotes import AccountQuote
@@ -179,38 +178,20 @@ def plot_burn_down(account: Account, *, path: str | Path) -> Path:
     '.svg'
     """
     points = burn_down(account, points=1000)
-    try:
-        figure = import_module("matplotlib.figure").Figure(figsize=(7, 4), layout="constrained")
-    except ImportError:
-        raise MissingExtra(room="discreet.ledger", needs="matplotlib", extra="plot") from None
-    axes = figure.add_subplot()
+    figure, (axes,) = plotting.panels(room="discreet.ledger")
     times = [datetime.fromisoformat(point.time) for point in points]
     left = [100 * (1 - min(1.0, point.used)) for point in points]
     axes.step(times, left, where="post")
     axes.fill_between(times, left, step="post", alpha=0.2)
-    axes.set(ylabel="left, %", ylim=(0, 102))
-    # A name is a name, also with dollar signs in it, which would begin a formula.
-    axes.set_title(f"{account.name}: {_told(account.guarantee)}", parse_math=False)
-    axes.grid(visible=True, alpha=0.3)
-    dates = import_module("matplotlib.dates")
-    axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(axes.xaxis.get_major_locator()))
-    return _save(figure, path)
-
-
-def _save(figure: Any, path: str | Path) -> Path:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a font without this name's letters draws boxes
-            figure.savefig(path, dpi=150)
-    except ValueError:
-        raise ParameterError(
-            f"{path} must end in .png, .svg or .pdf, which says what to draw.", parameter="path"
-        ) from None
-    except OSError as error:
-        raise ParameterError(
-            f"{path} cannot be written ({error.strerror}).", parameter="path"
-        ) from error
-    return Path(path)
+    axes.plot(times[-1:], left[-1:], "o", color=plotting.look().colours[0])
+    axes.set(ylabel="left of the total, %", ylim=(0, 102))
+    plotting.titled(
+        axes,
+        f"{percent(left[-1] / 100, up=False)} of {account.name}'s budget is left",
+        under=_told(account.guarantee),
+    )
+    plotting.dated(axes)
+    return plotting.save(figure, path)
 
 
 def _told(guarantee: Guarantee) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -12,12 +11,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from discreet import plotting
 from discreet._words import percent
 from discreet.cli.attack.reconstruct import attacked
 from discreet.cli.output import say
 from discreet.cli.train.show import check_plot
 from discreet.datasets import salaries, voters
-from discreet.errors import MissingExtra, ParameterError
+from discreet.errors import MissingExtra
 from discreet.privacy import Guarantee
 
 if TYPE_CHECKING:
@@ -181,27 +181,23 @@ def _table(played: "Mapping[str, tuple[AttackReport, AttackReport]]") -> Table:
 
 def _draw(played: "Mapping[str, tuple[AttackReport, AttackReport]]", path: Path) -> None:
     """Draw both bars of every attack, with guessing across."""
-    figure: Any = import_module("matplotlib.figure").Figure(figsize=(8, 4), layout="constrained")
-    axes = figure.add_subplot()
+    figure, (axes,) = plotting.panels(room="discreet.cli", size=(8.0, 4.6))
+    colours = plotting.look().colours
     for place, pair in enumerate(played.values()):
         for side, (report, label) in enumerate(zip(pair, ("before", "after"), strict=True)):
             low, high = report.interval
             at, rate = place + 0.4 * side - 0.2, report.success
             error = [[100 * max(0.0, rate - low)], [100 * max(0.0, high - rate)]]
-            axes.bar(at, 100 * rate, yerr=error, width=0.36, capsize=4, color=f"C{side}",
+            axes.bar(at, 100 * rate, width=0.36, color=colours[1 - side], alpha=0.8,
                      label=label if place == 0 else None)  # fmt: skip
+            plotting.interval(axes, [at], [100 * rate], error)
         level = 100 * pair[1].baseline
-        axes.plot([place - 0.4, place + 0.4], [level] * 2, "--", color="0.3",
+        axes.plot([place - 0.4, place + 0.4], [level] * 2, "--", color=plotting.look().ink,
                   label="guessing" if place == 0 else None)  # fmt: skip
     names = [f"{name}\n({pair[0].measure})" for name, pair in played.items()]
     axes.set_xticks(range(len(names)), [name.replace(" at ", "\nat ") for name in names])
     axes.tick_params(axis="x", labelsize="small")
     axes.set(ylabel="success, %", ylim=(0, 105))
-    axes.legend(fontsize="small")
-    axes.grid(visible=True, axis="y", alpha=0.3)
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise ParameterError(
-            f"{path} cannot be written ({error.strerror}).", parameter="plot"
-        ) from None
+    plotting.legend(axes)
+    plotting.titled(axes, "Four attacks, before and after protection", under="with 95% intervals")
+    plotting.save(figure, path, parameter="plot")

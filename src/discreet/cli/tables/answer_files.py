@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
+from discreet import plotting
 from discreet.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -75,8 +76,8 @@ class AnswerFiles:
 
 
 def _drawn(result: "Result", path: Path) -> None:
-    figure = result.plot().figure
-    figure.savefig(path, bbox_inches="tight")
+    axes = result.plot()
+    plotting.save((axes[0] if isinstance(axes, tuple) else axes).figure, path)
 
 
 def _refused(name: str, why: str) -> ParameterError:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from discreet import plotting
 from discreet._exact import show
 from discreet.cli.output import fitted
 from discreet.cli.train.runs import NOT_PRIVATE, Run, gap
@@ -122,37 +123,31 @@ def echo_runs(
 
 def draw_runs(path: Path, runs: Sequence[Run], *, on: str) -> None:
     """Draw accuracy against epsilon, with the model without privacy as a line across."""
-    figure = import_module("matplotlib.figure").Figure(figsize=(7, 4), layout="constrained")
-    axes = figure.add_subplot()
+    figure, (axes,) = plotting.panels(room="discreet.cli")
     judged = [run for run in runs if run.accuracy is not None and run.accuracy.value is not None]
     points = sorted((run for run in judged if run.is_private), key=_budget)
-    axes.errorbar(
+    plotting.interval(
+        axes,
         [_budget(run) for run in points],
         [100 * (run.accuracy.value or 0.0) for run in points if run.accuracy],
-        yerr=[100 * (run.accuracy.error or 0.0) for run in points if run.accuracy],
+        [100 * (run.accuracy.error or 0.0) for run in points if run.accuracy],
         fmt="o-",
-        capsize=4,
         label="private",
     )
     for run in judged:
         if not run.is_private and run.accuracy and run.accuracy.value is not None:
             value = 100 * run.accuracy.value
-            axes.axhline(value, color="C3", linestyle="--", label=f"{NOT_PRIVATE}: {value:.1f}%")
+            label, colour = f"{NOT_PRIVATE}: {value:.1f}%", plotting.look().colours[1]
+            axes.axhline(value, color=colour, linestyle="--", label=label)
     delta = next((run.delta for run in points), None)
     if points:
         axes.set_xscale("log")
         axes.set_xticks([_budget(run) for run in points], [show(run.epsilon) for run in points])
         axes.minorticks_off()
     axes.set(xlabel=f"epsilon at delta={show(delta)}", ylabel="accuracy in %")
-    axes.set_title(on, fontsize="small", parse_math=False)
-    axes.grid(visible=True, alpha=0.3)
-    axes.legend()
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise ParameterError(
-            f"{path} cannot be written ({error.strerror}).", parameter="plot"
-        ) from None
+    plotting.legend(axes)
+    plotting.titled(axes, "What privacy costs in accuracy", under=on)
+    plotting.save(figure, path, parameter="plot")
 
 
 def write_model(path: Path, run: Run, experiment: "Experiment", facts: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from discreet.service.running.logs import LogLine
 from discreet.service.running.worker import CONFIG, tls_of
 from discreet.service.settings.gateway import GatewaySettings
 from discreet.service.settings.reading import FROM_FILE, PREFIX
+from discreet.service.web.site import site_routes
 
 __all__ = ["check_ports", "check_servable", "serve"]
 
@@ -64,7 +65,7 @@ def serve(settings: GatewaySettings, *, config: Path | None, flags: Mapping[str,
 
 
 def check_servable(settings: GatewaySettings) -> None:
-    """Refuse what could not be served: nothing, no pair of keys, or tokens in the clear.
+    """Refuse what could not be served: nothing, no site, no pair of keys, or tokens in the clear.
 
     >>> check_servable(GatewaySettings(datasets=(Path("people.toml"),), host="0.0.0.0"))
     Traceback (most recent call last):
@@ -81,6 +82,7 @@ def check_servable(settings: GatewaySettings) -> None:
         raise ParameterError(
             f"data must be a folder, and {settings.data} is none.", parameter="data"
         )
+    site_routes(settings.docs)
     tls_of(settings)
     if not settings.is_local and settings.certificate is None and settings.public_url is None:
         raise ParameterError(

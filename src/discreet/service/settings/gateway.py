@@ -36,6 +36,8 @@ class GatewaySettings:
     are ready, and their time tells about the data. An answer that is not ready by then is not given
     and stays charged; after ``most_misses`` of those a dataset rests until a custodian reopens it.
 
+    ``docs`` is the folder of the built documentation, None the one that came with the package.
+
     ``slots`` questions run at a time in each worker, at most ``waiting`` of one login wait, and a
     login makes at most ``requests_per_minute``, an address ``failed_logins_per_minute``. ``memory``
     limits each dataset's engine, and ``question_bytes`` the size of a request.
@@ -54,6 +56,7 @@ class GatewaySettings:
 
     datasets: tuple[Path, ...] = ()
     data: Path | None = None
+    docs: Path | None = None
     ledger: str = field(default="budget.db", repr=False)  # an address may hold a password
     ledger_key: Path | None = None
     records: str | None = field(default=None, repr=False)

@@ -19,6 +19,7 @@ from discreet.service.web.problems import internal, problem
 from discreet.service.web.resource import Resource, Surroundings, send_problem
 from discreet.service.web.route import Route, WebCall, WebReply
 from discreet.service.web.routes import routes
+from discreet.service.web.site import site_routes
 
 __all__ = ["create_app", "every_route"]
 
@@ -66,7 +67,8 @@ def create_app(
         [
             Address(path, endpoint=Resource(by_path[path], around))
             for path in sorted(by_path, key=lambda path: "{dataset}/q" not in path)
-        ],
+        ]
+        + site_routes(gateway.settings.docs),
         default=_nowhere,
         redirect_slashes=False,
         lifespan=lifespan,

@@ -328,10 +328,11 @@ class Result:
         return adjust.with_key(self, name, of=of, mapping=mapping)
 
     def plot(self, column: str | None = None, *, axes: Any = None) -> Any:
-        """Draw one column with its intervals; return matplotlib's Axes.
+        """Draw a column with its intervals; without one, all of them, each in a panel of its own.
 
-        Bars for groups, a line with a band where the only key is a number or a date, a point
-        where there is no key.
+        Returns matplotlib's Axes; where several columns are drawn, a tuple of them. Bars for
+        groups, a line with a band where the only key is a number or a date, a point where there
+        is no key.
 
         >>> from discreet.tables.results.example import region_counts
         >>> region_counts().plot("pay").get_ylabel()
