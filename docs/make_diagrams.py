@@ -46,10 +46,13 @@ class Diagram:
         lines = [line for part in (*boxes, *arrows) for line in part]
         head = (
             f'<svg viewBox="0 0 {wide} 168" width="{wide}" role="img" '
-            f'aria-label="{escape(self.title)}" style="max-width:100%;height:auto" '
+            f'aria-label="{escape(self.title)}" '
+            f'style="width:100%;min-width:32rem;max-width:{wide}px;height:auto" '
             'font-family="inherit" fill="currentColor" text-anchor="middle">'
         )
-        return "\n".join(["<figure>", head, *lines, "</svg>", "</figure>"])
+        # On a phone it scrolls inside the page, with keys as well.
+        outside = f'<figure style="overflow-x:auto" tabindex="0" aria-label="{escape(self.title)}">'
+        return "\n".join([outside, head, *lines, "</svg>", "</figure>"])
 
 
 def _left(place: int) -> int:

@@ -1,301 +1,303 @@
 """Draw the pictures of the course: attacks that succeed, bounds on them, laws of noise, accounts.
 
-`python docs/make_pictures.py` draws all of them, with a name only that one. Attacks are run and
-epsilons computed for each picture; nothing is drawn from numbers that are kept.
+`python docs/make_pictures.py` draws all of them, light and dark, with a name only that one. Attacks
+are run and epsilons computed for them; nothing is drawn from numbers that are kept.
 """
 
 import sys
 from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import numpy as np
-from matplotlib import rc_context
-from matplotlib.figure import Figure
 
-from discreet import Guarantee, protect
+from discreet import Guarantee, plotting, protect
 from discreet.accounting import GaussianLoss, Loss, PureLoss, compare
-from discreet.attacks import differencing, linkage, membership, reconstruction
+from discreet.attacks import AttackReport, differencing, linkage, membership, reconstruction
 from discreet.datasets import salaries, voters
 from discreet.mechanisms import DiscreteLaplace
 from discreet.privacy import detection, posterior, success
 
 FOLDER: Final = Path(__file__).parent / "course/pictures"
-# Okabe and Ito's colours, which colour-blind people can tell apart.
-BLACK, ORANGE, SKY, GREEN, BLUE, RED = (
-    "#1a1a1a", "#e69f00", "#56b4e9", "#009e73", "#0072b2", "#d55e00",
-)  # fmt: skip
+BLUE, RED, GREEN, PINK, YELLOW, SKY = range(6)  # places among the colours of a look
+PROMISE: Final = Guarantee(epsilon=1, delta=1e-6)
+STAFF: Final = range(20)
 PEOPLE: Final = 128
-LOOK: Final = {
-    "axes.titlelocation": "left",
-    "axes.titlesize": "medium",
-    "axes.titleweight": "bold",
-    "legend.frameon": False,
-    "legend.fontsize": "small",
+SPREADS: Final = (0, 0.1, 0.25, 0.5, 1, 2, 4, 8)  # in square roots of PEOPLE
+STEPS: Final = (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000)
+RUNS: Final[dict[str, Loss]] = {
+    "Releases of epsilon = 0.1": PureLoss(epsilon=0.1),
+    "Training: rate 0.01, noise 4": GaussianLoss(noise_multiplier=4).sampled(rate=0.01),
+}
+METHODS: Final = {
+    "basic": (PINK, "-."),
+    "advanced": (YELLOW, "--"),
+    "optimal": (GREEN, "--"),
+    "zcdp": (RED, ":"),
+    "renyi": (SKY, "-"),
+    "moments": (RED, "-"),
+    "pld": (BLUE, "-"),
 }
 
-
-def _figure(*, columns: int = 1, wide: float = 7.5, high: float = 3.8) -> tuple[Figure, Any]:
-    figure = Figure(figsize=(wide, high), layout="constrained", facecolor="white")
-    axes = figure.subplots(1, columns, squeeze=False)[0]
-    for one in axes:
-        one.spines[["top", "right"]].set_visible(False)
-        one.grid(visible=True, alpha=0.25)
-        one.set_axisbelow(True)
-    return figure, axes
+_panels = partial(plotting.panels, room="docs")
 
 
-def linked() -> Figure:
-    """Draw how many people are alone with what is left when names are gone."""
+def _legend(axes: Any, *listed: Any, **where: Any) -> None:
+    axes.legend(*listed, frameon=False, fontsize=9, labelcolor=plotting.look().ink, **where)
+
+
+@cache
+def singled_out() -> dict[str, float]:
+    """Attack a register by sets of its columns: the share of people who are alone."""
     register = voters(20_000)
-    sets = [["zip"], ["birth_date"], ["zip", "sex"], ["birth_date", "sex"],
-            ["zip", "birth_date"], ["zip", "birth_date", "sex"]]  # fmt: skip
-    shares = [100 * linkage.run(register, names).success for names in sets]
-    figure, (axes,) = _figure(high=3.2)
-    names = [" + ".join(one).replace("_", " ") for one in sets]
-    bars = axes.barh(names, shares, color=[SKY] * (len(sets) - 1) + [RED])
-    axes.bar_label(bars, labels=[f"{share:.3g}%" for share in shares], padding=4)
-    axes.invert_yaxis()
-    axes.grid(visible=False, axis="y")
-    axes.set(xlim=(0, 112), xlabel="people who are the only one with these values, %")
-    axes.set_title("How many of 20,000 people are alone with what is left without names")
-    return figure
+    sets = [["zip"], ["birth_date"], ["zip", "sex"], ["birth_date", "sex"], ["zip", "birth_date"]]
+    return {
+        " + ".join(names).replace("_", " "): 100 * linkage.run(register, names).success
+        for names in [*sets, ["zip", "birth_date", "sex"]]
+    }
 
 
-def differenced() -> Figure:
-    """Draw what two sums over crowds tell of one salary, without and with a budget."""
+@cache
+def differences() -> tuple[Any, Any, Any]:
+    """Attack a payroll by two sums a person: the truth, and guesses without and with noise."""
     payroll = salaries(100)
-    staff = range(20)
+    wanted = [f"employee_id = {one}" for one in STAFF]
     desk = differencing.Guarded(payroll, name="payroll", minimum=10)
-    total = differencing.grouped(desk, "SUM(salary)", table="payroll")
-    found = [differencing.difference(total, f"employee_id = {one}") for one in staff]
-    with TemporaryDirectory() as place, protect(
-        payroll, name="payroll", unit="employee_id", rows=1,
-        guarantee=Guarantee(epsilon=1, delta=1e-6), ledger=Path(place) / "budget.db",
-        columns={"salary": {"bounds": (0, 200_000)}},
-    ) as table:  # fmt: skip
-        paid = differencing.paid(table, epsilon=1 / (2 * len(staff)))
-        noisy = differencing.grouped(paid, "SUM(salary)", table="payroll")
-        guessed = [differencing.difference(noisy, f"employee_id = {one}") for one in staff]
-    figure, axes = _figure(columns=2, high=3.6)
-    truth = payroll["salary"][: len(staff)]
-    for one, told, scale, colour, title in (
-        (axes[0], found, 1e3, RED, "Exact sums over ten people or more"),
-        (axes[1], guessed, 1e6, BLUE, "The same, epsilon = 1 in all"),
+    exact = differencing.grouped(desk, "SUM(salary)", table="payroll")
+    found = [differencing.difference(exact, one) for one in wanted]
+    with (
+        TemporaryDirectory() as place,
+        protect(
+            payroll,
+            name="payroll",
+            unit="employee_id",
+            rows=1,
+            guarantee=PROMISE,
+            ledger=Path(place) / "budget.db",
+            columns={"salary": {"bounds": (0, 200_000)}},
+        ) as table,
     ):
-        values = [np.nan if value is None else value / scale for value in told]
-        one.plot(
-            staff,
-            values,
-            "o",
-            mfc="none",
-            mew=1.6,
-            color=colour,
-            label="what the attacker gets",
-        )
-        one.plot(staff, truth / scale, ".", color=BLACK, label="the salary")
-        one.set(xlabel="employee", xticks=range(0, 20, 5))
-        one.set_title(title)
-    axes[0].set(ylabel="salary, thousands", ylim=(0, None))
-    axes[1].set_ylabel("millions: mind the scale")
-    axes[0].legend(loc="lower left")
-    return figure
+        paid = differencing.paid(table, epsilon=1 / (2 * len(STAFF)))
+        noisy = differencing.grouped(paid, "SUM(salary)", table="payroll")
+        guessed = [differencing.difference(noisy, one) for one in wanted]
+    return payroll["salary"][: len(STAFF)], np.array(found, float), np.array(guessed, float)
 
 
-def reconstructed() -> Figure:
-    """Draw the share of secret bits that counts with little noise give away."""
+@cache
+def bits_found() -> list[AttackReport]:
+    """Attack counts of random groups, with more and more noise."""
     secret = np.random.default_rng(1).integers(0, 2, size=PEOPLE)
-    spreads = np.array([0, 0.1, 0.25, 0.5, 1, 2, 4, 8])
-    rates = []
-    for spread in spreads:
-        ask = reconstruction.count_subsets(secret, noise=float(spread * PEOPLE**0.5))
-        rates.append(reconstruction.run(secret, ask, questions=512))
-    figure, (axes,) = _figure()
-    shown = np.maximum(spreads, 0.05)  # exact answers have no place on a logarithmic axis
-    middle = np.array([100 * rate.success for rate in rates])
-    arms = np.abs(np.array([[100 * end for end in rate.interval] for rate in rates]).T - middle)
-    axes.errorbar(
-        shown, middle, yerr=arms, fmt="o-", capsize=4, color=RED, label="found by least squares"
-    )
-    axes.axhline(50, ls="--", color=BLACK, lw=1, label="guessing")
-    axes.set_xscale("log")
-    axes.set_xticks(
-        [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8], ["none", "0.1", "0.25", "0.5", "1", "2", "4", "8"]
-    )
-    axes.minorticks_off()
-    axes.set(xlabel="noise of an answer, in square roots of the number of people",
-             ylabel="secret bits found, %", ylim=(40, 103))  # fmt: skip
-    axes.set_title("512 counts of random groups of 128 people: close to the truth is too close")
-    axes.legend()
-    return figure
+    asked = [reconstruction.count_subsets(secret, noise=one * PEOPLE**0.5) for one in SPREADS]
+    return [reconstruction.run(secret, ask, questions=512) for ask in asked]
 
 
-def told_apart() -> Figure:
-    """Draw who is found in a study from published frequencies, exact and private."""
-    guarantee = Guarantee(epsilon=1, delta=1e-6)
+@cache
+def members_found() -> dict[str, Any]:
+    """Attack the frequencies of a study, exact and private: the rates of both kinds of claims."""
     people = membership.generated_genomes(6_150, positions=5_000)
     study, panel, others = np.split(people, [150, 1_150])
     reference = membership.frequencies(panel)
-    figure, (axes,) = _figure()
-    for released, colour, label in (
-        (membership.frequencies(study), RED, "exact frequencies"),
-        (membership.private_frequencies(study, epsilon=1, delta=1e-6), BLUE, "epsilon = 1"),
+    releases = {
+        "exact frequencies": membership.frequencies(study),
+        "epsilon = 1": membership.private_frequencies(study, epsilon=1, delta=1e-6),
+    }
+    scored = {
+        name: [membership.likelihood_ratio(one, released, reference) for one in (study, others)]
+        for name, released in releases.items()
+    }
+    return {name: 100 * np.array(membership.roc(*scores)) for name, scores in scored.items()}
+
+
+@cache
+def accounts() -> dict[str, list[dict[str, float | None]]]:
+    """Compute epsilon by each method, for each run and number of steps."""
+    return {
+        title: [{m.name: m.epsilon for m in compare(step * k, delta=1e-5)} for k in STEPS]
+        for title, step in RUNS.items()
+    }
+
+
+def draw_linkage() -> Any:
+    """Draw how many people are alone with what is left when names are gone."""
+    figure, (axes,) = _panels(size=(7.5, 3.4))
+    colours, shares = plotting.look().colours, singled_out()
+    bars = axes.barh(list(shares), list(shares.values()))
+    for bar in bars:
+        bar.set_color(colours[SKY])
+    bars[-1].set_color(colours[RED])
+    labels = [f"{share:.3g}%" for share in shares.values()]
+    axes.bar_label(bars, labels=labels, padding=4, color=plotting.look().ink)
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+    axes.set(xlim=(0, 112), xlabel="people who are the only one with these values, %")
+    plotting.titled(axes, "Without names, people are still alone", under="20,000 voters, made up")
+    return figure
+
+
+def draw_differencing() -> Any:
+    """Draw what two sums over crowds tell of one salary, without and with a budget."""
+    figure, panels = _panels(2, size=(7.5, 3.8), columns=2)
+    truth, found, guessed = differences()
+    for axes, told, scale, colour, title, under in (
+        (panels[0], found, 1e3, RED, "Exact sums", "over ten people or more"),
+        (panels[1], guessed, 1e6, BLUE, "The same questions", "paid from epsilon = 1 in all"),
     ):
-        scores = (membership.likelihood_ratio(one, released, reference) for one in (study, others))
-        rates = np.array(membership.roc(*scores))
-        axes.plot(
-            100 * rates[:, 0],
-            100 * rates[:, 1],
-            "o-",
-            color=colour,
-            lw=2,
-            label=label,
-        )
+        axes.plot(STAFF, told / scale, "o", mfc="none", mew=1.6, label="what the attacker gets",
+                  color=plotting.look().colours[colour])  # fmt: skip
+        axes.plot(STAFF, truth / scale, ".", color=plotting.look().ink, label="the salary")
+        axes.set(xlabel="employee", xticks=range(0, 20, 5))
+        plotting.titled(axes, title, under=under)
+    panels[0].set(ylabel="thousands", ylim=(0, None))
+    panels[1].set_ylabel("millions: mind the scale")
+    _legend(panels[0], loc="lower left")
+    return figure
+
+
+def draw_reconstruction() -> Any:
+    """Draw the share of secret bits that counts with little noise give away."""
+    figure, (axes,) = _panels(size=(7.5, 3.9))
+    places = np.maximum(SPREADS, 0.05)  # exact answers have no place on a logarithmic axis
+    middle = np.array([100 * one.success for one in bits_found()])
+    ends = np.array([[100 * end for end in one.interval] for one in bits_found()]).T
+    colour = plotting.look().colours[RED]
+    axes.plot(places, middle, "o-", color=colour, label="found by least squares")
+    plotting.interval(axes, places, middle, np.abs(ends - middle), ecolor=colour)
+    axes.axhline(50, ls="--", color=plotting.look().quiet, lw=1.2, label="guessing")
+    axes.set_xscale("log")
+    axes.set_xticks(places, ["none", *(f"{one:g}" for one in SPREADS[1:])])
+    axes.minorticks_off()
+    axes.set(xlabel="noise of an answer, in square roots of the number of people",
+             ylabel="secret bits found, %", ylim=(35, 103))  # fmt: skip
+    under = "512 counts of random groups of 128 people"
+    plotting.titled(axes, "Close to the truth is too close", under=under)
+    _legend(axes)
+    return figure
+
+
+def draw_membership() -> Any:
+    """Draw who is found in a study from published frequencies, exact and private."""
+    figure, (axes,) = _panels(size=(7.5, 3.9))
+    now = plotting.look()
+    for (name, rates), colour in zip(members_found().items(), (RED, BLUE), strict=True):
+        axes.plot(rates[:, 0], rates[:, 1], "o-", color=now.colours[colour], label=name)
     alarms = np.geomspace(2e-4, 1, 60)
-    bound = [100 * detection(guarantee, false_alarms=float(alarm)) for alarm in alarms]
-    axes.plot(
-        100 * alarms,
-        bound,
-        ":",
-        color=GREEN,
-        lw=2,
-        label="the most that epsilon = 1 allows any attack",
-    )
-    axes.plot(100 * alarms, 100 * alarms, "--", color=BLACK, lw=1, label="guessing")
+    bound = [100 * detection(PROMISE, false_alarms=float(alarm)) for alarm in alarms]
+    told = "the most that epsilon = 1 allows any attack"
+    axes.plot(100 * alarms, bound, ":", color=now.colours[GREEN], label=told)
+    axes.plot(100 * alarms, 100 * alarms, "--", color=now.quiet, lw=1.2, label="guessing")
     axes.set(xscale="log", xlim=(0.02, 50), ylim=(-2, 103),
              xlabel="other people accused wrongly, %", ylabel="members found, %")  # fmt: skip
     axes.set_xticks([0.1, 1, 10], ["0.1", "1", "10"])
-    axes.set_title("150 patients among strangers, by the frequencies that their study published")
-    axes.legend(loc="center left")
+    under = "150 patients among strangers, by 5,000 published frequencies"
+    plotting.titled(axes, "Frequencies remember who was there", under=under)
+    _legend(axes, loc="center left")
     return figure
 
 
-def neighbours() -> Figure:
+def draw_guesses() -> Any:
+    """Draw how often the best attacker is right, starting from 50:50."""
+    figure, (axes,) = _panels(size=(7.5, 3.4))
+    now, epsilons = plotting.look(), np.linspace(0, 6, 121)[1:]
+
+    def right(epsilon: float) -> float:
+        return 100 * success(Guarantee(epsilon=epsilon), prior=0.5)
+
+    axes.plot(epsilons, [right(float(one)) for one in epsilons], color=now.colours[BLUE])
+    for one in (0.1, 1, 2, 4):
+        axes.plot(one, right(one), "o", color=now.colours[BLUE])
+        place = (7, -13 if one >= 1 else -18)
+        axes.annotate(f"{right(one):.1f}%", (one, right(one)), place, color=now.ink,
+                      textcoords="offset points")  # fmt: skip
+    axes.axhline(50, ls="--", lw=1.2, color=now.quiet)
+    axes.set(xlim=(0, 6), ylim=(42, 103), xlabel="epsilon", ylabel="right guesses, at most, %")
+    plotting.titled(axes, "Were you in the data?", under="the best attacker, against a coin")
+    return figure
+
+
+def draw_neighbours() -> Any:
     """Draw the laws of a noisy count for two neighbours, and the ratio between them."""
-    figure, axes = _figure(columns=2)
-    law = DiscreteLaplace.calibrated(epsilon=1, sensitivity=1)
+    figure, (laws, ratios) = _panels(2, size=(7.5, 3.8), columns=2)
+    now, law = plotting.look(), DiscreteLaplace.calibrated(epsilon=1, sensitivity=1)
     outputs = np.arange(34, 50)
-    chances = {}
-    for count, colour, shift in ((41, BLUE, -0.2), (42, ORANGE, 0.2)):
-        weights = np.exp([float(law.log_weight(int(k) - count)) for k in range(-60, 150)])
-        chances[count] = (
-            np.exp([float(law.log_weight(int(k) - count)) for k in outputs]) / weights.sum()
-        )
-        axes[0].bar(
-            outputs + shift, 100 * chances[count], 0.4, color=colour, label=f"true count {count}"
-        )
-    axes[0].set(xlabel="released", ylabel="chance, %", xticks=outputs[::3])
-    axes[0].set_title("What is released")
-    axes[0].legend()
-    ratio = chances[41] / chances[42]
-    axes[1].axhspan(np.exp(-1), np.exp(1), color=GREEN, alpha=0.15, label="allowed by epsilon = 1")
-    axes[1].plot(outputs, ratio, "o", color=BLACK)
-    axes[1].set(yscale="log", ylim=(0.2, 5), xlabel="released", ylabel="ratio", xticks=outputs[::3])
-    axes[1].set_yticks([0.25, 0.5, 1, 2, 4], ["1/4", "1/2", "1", "2", "4"])
-    axes[1].minorticks_off()
-    axes[1].set_title("Chance with 41 over chance with 42")
-    axes[1].legend(loc="upper right")
+    chances = []
+    for count, colour, shift in ((41, BLUE, -0.2), (42, YELLOW, 0.2)):
+        weights = np.exp([float(law.log_weight(k - count)) for k in range(-60, 150)])
+        chances.append(weights[outputs + 60] / weights.sum())
+        laws.bar(outputs + shift, 100 * chances[-1], 0.4, color=now.colours[colour],
+                 label=f"true count {count}")  # fmt: skip
+    laws.set(xlabel="released", ylabel="chance, %", xticks=outputs[::3])
+    plotting.titled(laws, "What is released", under="a count with noise for epsilon = 1")
+    _legend(laws)
+    ratios.axhspan(np.exp(-1), np.exp(1), color=now.colours[GREEN], alpha=0.2, lw=0,
+                   label="allowed")  # fmt: skip
+    ratios.plot(outputs, chances[0] / chances[1], "o", color=now.ink)
+    ratios.set(yscale="log", ylim=(0.2, 5), xlabel="released", xticks=outputs[::3])
+    ratios.set_yticks([0.25, 0.5, 1, 2, 4], ["1/4", "1/2", "1", "2", "4"])
+    ratios.minorticks_off()
+    plotting.titled(ratios, "How much likelier", under="chance with 41 over chance with 42")
+    _legend(ratios, loc="upper right")
     return figure
 
 
-def beliefs() -> Figure:
+def draw_beliefs() -> Any:
     """Draw how far a belief can rise, and the bands of epsilon."""
-    figure, (axes,) = _figure()
+    figure, (axes,) = _panels(size=(7.5, 4.1))
+    now, ends = plotting.look(), (0.01, 1, 10, 100, 1000)
+    for place, name in enumerate(("strong", "moderate", "weak", "negligible")):
+        low, high = ends[place], ends[place + 1]
+        axes.axvspan(low, high, color=now.ink, alpha=0.04 + 0.06 * place, lw=0)
+        axes.text((low * high) ** 0.5, 106, name, ha="center", va="center", color=now.ink)
     epsilons = np.geomspace(0.01, 1000, 200)
-    for low, high, name, shade in (
-        (0.01, 1, "strong", 0.03), (1, 10, "moderate", 0.09), (10, 100, "weak", 0.16),
-        (100, 1000, "negligible", 0.24),
-    ):  # fmt: skip
-        axes.axvspan(low, high, color=BLACK, alpha=shade, lw=0)
-        axes.text((low * high) ** 0.5, 106, name, ha="center", va="center")
-    for prior, colour in ((0.5, BLUE), (0.1, ORANGE), (0.01, GREEN), (1e-6, RED)):
+    for prior, colour in ((0.5, BLUE), (0.1, YELLOW), (0.01, GREEN), (1e-6, RED)):
         risen = [100 * posterior(Guarantee(epsilon=float(one)), prior=prior) for one in epsilons]
-        axes.plot(epsilons, risen, lw=2, color=colour, label=f"{100 * prior:g}% before")
+        axes.plot(epsilons, risen, color=now.colours[colour], label=f"{100 * prior:g}% before")
     axes.set(xscale="log", xlim=(0.01, 1000), ylim=(0, 112), yticks=range(0, 101, 25),
              xlabel="epsilon", ylabel="belief after, at most, %")  # fmt: skip
     axes.set_xticks([0.01, 0.1, 1, 10, 100, 1000], ["0.01", "0.1", "1", "10", "100", "1,000"])
-    axes.set_title("How far a release can raise what somebody believes of you")
-    axes.legend(loc="upper left", bbox_to_anchor=(0, 0.92))
+    plotting.titled(axes, "How far a release can raise what somebody believes of you")
+    _legend(axes, loc="upper left", bbox_to_anchor=(0, 0.92))
     return figure
 
 
-METHODS: Final = {
-    "basic": (BLACK, "-."), "advanced": (ORANGE, "--"), "optimal": (GREEN, "--"),
-    "zcdp": (RED, ":"), "renyi": (SKY, "-"), "moments": (RED, "-"), "pld": (BLUE, "-"),
-}  # fmt: skip
-
-
-def accounted() -> Figure:
+def draw_accountants() -> Any:
     """Draw epsilon against the number of steps, by accountant."""
-    figure, axes = _figure(columns=2, wide=9, high=4.2)
-    steps = [1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000]
-    runs: tuple[tuple[Loss, str], ...] = (
-        (PureLoss(epsilon=0.1), "Releases of epsilon = 0.1"),
-        (
-            GaussianLoss(noise_multiplier=4).sampled(rate=0.01),
-            "Training: rate 0.01, noise multiplier 4",
-        ),
-    )
-    for one, (step, title) in zip(axes, runs, strict=True):
-        found = [{m.name: m.epsilon for m in compare(step * k, delta=1e-5)} for k in steps]
+    figure, panels = _panels(2, size=(9, 4.4), columns=2)
+    listed: dict[str, Any] = {}
+    for axes, (title, found) in zip(panels, accounts().items(), strict=True):
         for name, (colour, style) in METHODS.items():
-            points = [epsilons.get(name) or np.nan for epsilons in found]
-            if not all(np.isnan(points)):
-                one.plot(
-                    steps, points, style, color=colour, label=name, lw=3 if name == "pld" else 1.8
-                )
-        one.set(xscale="log", yscale="log", xlabel="steps")
-        one.set_title(title)
-    axes[0].set_ylabel("epsilon at delta = 1e-5")
-    handles = {
-        label: line
-        for one in axes
-        for line, label in zip(*one.get_legend_handles_labels(), strict=True)
-    }
-    shown = [name for name in METHODS if name in handles]
-    axes[1].legend([handles[name] for name in shown], shown, loc="upper left")
+            points = [one[name] or np.nan for one in found]
+            if not np.all(np.isnan(points)):
+                (listed[name],) = axes.plot(STEPS, points, style, lw=3 if name == "pld" else 1.8,
+                                            color=plotting.look().colours[colour])  # fmt: skip
+        axes.set(xscale="log", yscale="log", xlabel="steps")
+        plotting.titled(axes, title, under="epsilon at delta = 1e-5")
+    shown = [name for name in METHODS if name in listed]
+    _legend(panels[1], [listed[name] for name in shown], shown, loc="upper left")
     return figure
 
 
-def guesses() -> Figure:
-    """Draw how often the best attacker is right, starting from 50:50."""
-    figure, (axes,) = _figure(high=3.2)
-    epsilons = np.linspace(0, 6, 121)[1:]
-    right = [100 * success(Guarantee(epsilon=float(one)), prior=0.5) for one in epsilons]
-    axes.plot(epsilons, right, color=BLUE, lw=2)
-    for one in (0.1, 1, 2, 4):
-        rate = 100 * success(Guarantee(epsilon=one), prior=0.5)
-        axes.plot(one, rate, "o", color=BLUE)
-        place = (7, -13 if one >= 1 else -20)
-        axes.annotate(f"{rate:.1f}%", (one, rate), place, textcoords="offset points")
-    axes.axhline(50, ls="--", lw=1, color=BLACK)
-    axes.set(xlim=(0, 6), ylim=(42, 103), xlabel="epsilon", ylabel="right guesses, at most, %")
-    axes.set_title("Were you in the data? The best attacker against a coin")
-    return figure
-
-
-PICTURES: Final[dict[str, Callable[[], Figure]]] = {
-    "linkage": linked,
-    "differencing": differenced,
-    "reconstruction": reconstructed,
-    "membership": told_apart,
-    "guesses": guesses,
-    "neighbours": neighbours,
-    "beliefs": beliefs,
-    "accountants": accounted,
+PICTURES: Final[dict[str, Callable[[], Any]]] = {
+    "linkage": draw_linkage,
+    "differencing": draw_differencing,
+    "reconstruction": draw_reconstruction,
+    "membership": draw_membership,
+    "guesses": draw_guesses,
+    "neighbours": draw_neighbours,
+    "beliefs": draw_beliefs,
+    "accountants": draw_accountants,
 }
 
 
-def draw(name: str, folder: Path) -> Path:
-    """Draw one picture into a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.png"
-    with rc_context(LOOK):
-        PICTURES[name]().savefig(path, dpi=130)
-    return path
+def draw(name: str, folder: Path) -> tuple[Path, Path]:
+    """Draw one picture into a folder, light and dark."""
+    light = plotting.save(PICTURES[name](), folder / f"{name}.png")
+    with plotting.dark():
+        return light, plotting.save(PICTURES[name](), folder / f"{name}-dark.png")
 
 
 if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
     for chosen in sys.argv[1:] or PICTURES:
-        print(draw(chosen, FOLDER))
+        print(*draw(chosen, FOLDER))

@@ -29,7 +29,7 @@ def test_the_drawings_of_trust_models_are_fresh():
     made = module("make_diagrams")
     text = made.PAGE.read_text()
     assert made.page(text) == text, "run: python docs/make_diagrams.py"
-    drawn = re.findall(r"<figure>.*?</figure>", text, re.S)
+    drawn = re.findall(r"<figure .*?</figure>", text, re.S)
     assert len(drawn) == len(made.DIAGRAMS) == 5
     # Colours that only one of light and dark could show would be black, white or a default.
     assert all('fill="currentColor"' in one and "\n\n" not in one for one in drawn)
@@ -41,16 +41,20 @@ def test_every_picture_is_shown_and_every_picture_shown_is_drawn():
         for page in COURSE.glob("*.md")
         for path in map(Path, re.findall(r"!\[[^\]]+\]\((pictures/[^)]+)\)", page.read_text()))
     }
-    assert shown == {path.name for path in (COURSE / "pictures").iterdir()}
-    assert shown == {f"{name}.png" for name in module("make_pictures").PICTURES}
+    drawn = module("make_pictures").PICTURES
+    assert shown == {f"{name}.png" for name in drawn}
+    dark = {f"{name}-dark.png" for name in drawn}
+    assert shown | dark == {path.name for path in (COURSE / "pictures").iterdir()}
 
 
 @pytest.mark.lengthy
 @pytest.mark.parametrize("name", ["linkage", "guesses", "neighbours", "membership"])
 def test_pictures_can_be_drawn(name, tmp_path):
-    path = module("make_pictures").draw(name, tmp_path)
-    assert path.read_bytes().startswith(b"\x89PNG")
-    assert path.stat().st_size > 10_000
+    light, dark = (path.read_bytes() for path in module("make_pictures").draw(name, tmp_path))
+    assert light.startswith(b"\x89PNG")
+    assert dark.startswith(b"\x89PNG")
+    assert light != dark
+    assert min(len(light), len(dark)) > 10_000
 
 
 @pytest.mark.parametrize("reader", READERS)
