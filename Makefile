@@ -11,7 +11,7 @@ BENCH_ENGINES := .venv-bench-engines/bin
 PYTEST := $(BIN)/pytest --numprocesses auto --dist worksteal
 PIP := -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo serve test quick shuffle bench audit soak reference contributions docs setup-system clean
+.PHONY: help demo serve test quick shuffle bench audit soak reference contributions docs wheel setup-system clean
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
@@ -64,9 +64,13 @@ soak: $(VENV)/.installed-dev ## minutes of questions while files are replaced an
 reference: $(VENV)/.installed-dev ## write docs/reference anew from the docstrings
 	$(BIN)/python docs/make_reference.py
 	$(BIN)/python docs/make_architecture.py
+	$(BIN)/python docs/make_benchmarks.py
 
 docs: $(VENV)/.installed-dev ## build the documentation as a site with search: open site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+wheel: docs ## build the package into dist/, the documentation inside
+	$(BIN)/python -m hatchling build --target wheel
 
 contributions: $(VENV)/.installed-dev ## add a mechanism, an aggregate, an engine and a layer rule to a copy, and count
 	$(BIN)/python docs/make_contributions.py

@@ -13,7 +13,10 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 BESIDE = "repository"  # where the site keeps what pages link to outside docs/
-LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)\s#]+)(#[^)\s]*)?(?=\))")
+LINK = re.compile(
+    r"""(?:(?<=\]\()|(?<=src=")|(?<=srcset="))(?![a-z]+:|#)([^)"\s#]+)(#[^)"\s]*)?(?=[)"])"""
+)
+PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)#]+)\.png\)")
 CITED = re.compile(r"\[([A-Z][^\[\]]*?\d\d[^\[\]]*)\](?!\()")
 KEY = re.compile(r"(?:^|(?<=; ))([A-Z][A-Za-z]*\d\d)(?=$|[,;])")
 PIECES = re.compile(r"^(`{3,}.*?^`{3,}[^\n]*$)", re.M | re.S)  # blocks of code, and prose
@@ -47,7 +50,7 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, **_: Any) -> str:
-    """Lead links to the site's copies, write lists as Python-Markdown reads them, rank the page."""
+    """Lead links to the site's copies, write lists as Python-Markdown reads them; rank the page."""
     uri = page.file.src_uri
     page.meta["search"] = {"boost": BOOSTS.get(uri.split("/")[0], 1)}
     page.meta["tags"] = config.extra["keywords"].get(uri, [])
@@ -59,10 +62,17 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, **_: An
         there = target.relative_to(DOCS).as_posix() if _is_served(target) else _uri(target)
         return posixpath.relpath(there, start or ".") + (match[2] or "")
 
+    def in_two(match: re.Match[str]) -> str:
+        if not (here.parent / f"{match[2]}-dark.png").exists():
+            return match[0]
+        light, dark = f"{match[2]}.png#only-light", f"{match[2]}-dark.png#only-dark"
+        return f"![{match[1]}]({light})![{match[1]}]({dark})"
+
     references = posixpath.relpath("references.md", start or ".")
     pieces = PIECES.split(markdown)
     pieces[::2] = [
-        _spaced(_cited(LINK.sub(led, prose), references=references)) for prose in pieces[::2]
+        _spaced(_cited(LINK.sub(led, PICTURE.sub(in_two, prose)), references=references))
+        for prose in pieces[::2]
     ]
     return "".join(pieces)
 

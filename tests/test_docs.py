@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -105,13 +106,39 @@ def test_proofs_named_in_the_code_exist():
             assert (ROOT / "docs/proofs" / f"{name}.md").exists(), (path, name)
 
 
-def make_reference():
-    """Return the program that writes the reference."""
+def program(name):
+    """Return a program of docs/."""
     sys.path.insert(0, str(ROOT / "docs"))
     try:
-        return importlib.import_module("make_reference")
+        return importlib.import_module(name)
     finally:
         sys.path.pop(0)
+
+
+def make_reference():
+    """Return the program that writes the reference."""
+    return program("make_reference")
+
+
+def test_pictures_of_benchmarks_are_drawn_from_the_tables_as_they_stand():
+    made = program("make_benchmarks")
+    told = json.loads(made.DRAWN.read_text())
+    assert told == {name: made.digest(name) for name in made.CHARTS}, "run: make reference"
+    for name in told:
+        assert f"]({name}.png)" in (made.FOLDER / f"{name}.md").read_text()
+        for picture in (f"{name}.png", f"{name}-dark.png"):
+            assert (made.FOLDER / picture).read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_figure_has_a_command_a_day_and_a_commit():
+    pages = [page for page in (ROOT / "docs/benchmarks").glob("*.md") if page.stem != "index"]
+    assert len(pages) >= 6
+    for page in pages:
+        told = page.read_text().partition("## Where the figures come from")[2]
+        rows = [row for row in told.splitlines() if "`" in row]
+        assert rows, page.name
+        for row in rows:
+            assert re.fullmatch(r"\| .+ \| `.+` \| \d{4}-\d\d-\d\d \| [0-9a-f]{7,} \|", row), row
 
 
 def public(module):
@@ -141,7 +168,16 @@ def test_every_public_name_is_documented_with_an_example(room):
             if is_public and not name.endswith("Conformance"):
                 example = f"discreet.{room}.{name}.{method} has no example"
                 assert ">>>" in (inner.__doc__ or ""), example
-        assert f"`{name}" in page, f"discreet.{room}.{name} is missing: make reference"
+        assert f"`{name}`" in page, f"discreet.{room}.{name} is missing: make reference"
+
+
+def test_the_reference_is_by_task_and_forgets_no_name(monkeypatch):
+    made = make_reference()
+    for room in ROOMS:
+        assert len(made.tasks(room)) >= 2, room
+    monkeypatch.setattr(discreet.client, "__all__", [*discreet.client.__all__, "forgotten"])
+    with pytest.raises(ValueError, match=r"each name of client once; look for \['forgotten'\]"):
+        made.tasks("client")
 
 
 def test_the_reference_is_fresh():

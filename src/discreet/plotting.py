@@ -217,7 +217,7 @@ def dated(axes: Any) -> None:
     axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
 
 
-def legend(axes: Any, *listed: Any) -> None:
+def legend(axes: Any, *listed: Any, **where: Any) -> None:
     """Say which colour is what, where nothing is drawn; ``listed`` are handles and labels.
 
     >>> _, (axes,) = panels(room="discreet.plotting")
@@ -226,7 +226,7 @@ def legend(axes: Any, *listed: Any) -> None:
     >>> axes.get_legend().get_texts()[0].get_text()
     'ours'
     """
-    axes.legend(*listed, frameon=False, fontsize=9, labelcolor=look().ink)
+    axes.legend(*listed, frameon=False, fontsize=9, labelcolor=look().ink, **where)
 
 
 def save(figure: Any, path: str | Path, *, parameter: str = "path") -> Path:

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from discreet import plotting
+import discreet.plotting as plotting
 from discreet._exact import Number, float_up, nonnegative, probability
 from discreet.accounting.guarantees import epsilon as epsilon_of
 from discreet.accounting.losses import certified

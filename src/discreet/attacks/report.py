@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias, final
 
-from discreet import plotting
+import discreet.plotting as plotting
 from discreet._words import fit, percent
 
 __all__ = ["AttackReport", "Detail", "draw", "share"]

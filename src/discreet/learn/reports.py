@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
-from discreet import plotting
+import discreet.plotting as plotting
 from discreet._exact import Number, show
 from discreet.learn.run.promise import Promise
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple, final
 
-from discreet import plotting
+import discreet.plotting as plotting
 from discreet._exact import whole
 from discreet._json import read_json
 from discreet._words import percent

@@ -20,7 +20,7 @@ from discreet.privacy import Guarantee, Unit
 from discreet.tables import load, protect
 from discreet.tables.results.example import region_counts
 
-README = Path(__file__).parents[3] / "README.md"
+TOUR = Path(__file__).parents[3] / "docs/tutorials/tour.md"
 COUNT = "SELECT COUNT(*) AS n FROM people"
 
 
@@ -50,15 +50,15 @@ def protected(*more, unit="record", code=0):
     return run("protect", "people.csv", *base, *more, code=code)
 
 
-def readme_lines(begin="discreet demo --write"):
-    blocks = re.findall(r"```sh\n(.*?)```", README.read_text(), re.S)
+def shell_lines(begin="discreet demo --write"):
+    blocks = re.findall(r"```sh\n(.*?)```", TOUR.read_text(), re.S)
     (block,) = [one for one in blocks if one.startswith(begin)]
     return [shlex.split(line, comments=True) for line in block.splitlines()]
 
 
 @pytest.mark.lengthy
-def test_the_readme_block_works_as_written_in_an_empty_folder():
-    lines = readme_lines()
+def test_the_tours_first_block_works_as_written_in_an_empty_folder():
+    lines = shell_lines()
     assert len(lines) >= 4
     for program, *words in lines:
         assert program == "discreet"
@@ -68,9 +68,9 @@ def test_the_readme_block_works_as_written_in_an_empty_folder():
 
 
 @pytest.mark.slow
-def test_the_readme_trains_as_written_in_an_empty_folder():
+def test_the_tour_trains_as_written_in_an_empty_folder():
     pytest.importorskip("torch")
-    lines = readme_lines("discreet demo learn")
+    lines = shell_lines("discreet demo learn")
     assert lines.pop(0) == ["discreet", "demo", "learn"]
     told = [run(*words) for _, *words in lines]
     assert "Accuracy on public.csv" in told[-1]
@@ -116,11 +116,11 @@ def test_words_too_many_are_answered_with_what_was_meant(words, told):
     assert told in run(*words, "--epsilon", "1", code=2)
 
 
-def test_every_command_of_the_readme_has_the_options_that_it_is_given():
+def test_every_command_of_the_tour_has_the_options_that_it_is_given():
     import typer.main
 
     root = typer.main.get_command(app)
-    for block in re.findall(r"```sh\n(.*?)```", README.read_text(), re.S):
+    for block in re.findall(r"```sh\n(.*?)```", TOUR.read_text(), re.S):
         for line in block.splitlines():
             program, *words = shlex.split(line, comments=True) or [""]
             if program != "discreet":

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from discreet import plotting
+import discreet.plotting as plotting
 from discreet._words import percent
 from discreet.cli.attack.reconstruct import attacked
 from discreet.cli.output import say

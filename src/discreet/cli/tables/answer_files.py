@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
-from discreet import plotting
+import discreet.plotting as plotting
 from discreet.errors import DataError, ParameterError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from discreet import plotting
+import discreet.plotting as plotting
 from discreet._exact import show
 from discreet.cli.output import fitted
 from discreet.cli.train.runs import NOT_PRIVATE, Run, gap

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from discreet import plotting
+import discreet.plotting as plotting
 from discreet.errors import ParameterError
 from discreet.tables.results.columns import Array, kind
 from discreet.tables.results.format import clean, key, short
