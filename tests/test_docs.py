@@ -20,7 +20,10 @@ ROOMS = discreet._ROOMS
 
 def blocks():
     for page in PAGES:
-        for number, match in enumerate(re.finditer(r"```python\n(.*?)```", page.read_text(), re.S)):
+        text = page.read_text()
+        if "<!-- notebook -->" in text:
+            continue  # its blocks are cells, which go on from one another: tests/test_notebooks.py
+        for number, match in enumerate(re.finditer(r"```python\n(.*?)```", text, re.S)):
             name = f"{page.relative_to(ROOT)}:{number + 1}"
             marks = [pytest.mark.needs("spark")] if "pyspark" in match[1] else []
             yield pytest.param(match[1], id=name, marks=marks)

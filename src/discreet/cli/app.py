@@ -19,6 +19,7 @@ from discreet.cli.accounting import commands as accounting
 from discreet.cli.attack import commands as attack
 from discreet.cli.audit import commands as audit
 from discreet.cli.demo import commands as demo
+from discreet.cli.exercise import commands as exercise
 from discreet.cli.explain import commands as explain
 from discreet.cli.ledger import commands as ledger
 from discreet.cli.output import fitted, readable
@@ -172,7 +173,8 @@ def root(
         typer.echo(context.get_help())
 
 
-for part in (demo, explain, tables, service, train, attack, audit, accounting, ledger):
+PARTS = (demo, explain, exercise, tables, service, train, attack, audit, accounting, ledger)
+for part in PARTS:
     part.register(app)
 
 

@@ -315,8 +315,7 @@ def _set_up(
     connection.execute(f"SET allowed_directories = [{folders}]")
     connection.execute(f"SET disabled_optimizers = {text(_OPTIMIZERS)}")
     connection.execute("SET TimeZone = 'UTC'")
-    connection.execute("SET enable_progress_bar = true")
-    connection.execute("SET enable_progress_bar_print = false")
+    _tell_progress(connection)
     for name, source in sources.items():
         reading = reading_of(source)
         if source.kind == "database":
@@ -330,6 +329,16 @@ def _set_up(
             )
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
+
+
+def _tell_progress(connection: "duckdb.DuckDBPyConnection") -> None:
+    """Let long questions say how far they are, without a bar of DuckDB's own."""
+    import duckdb
+
+    # In a notebook DuckDB refuses both without ipywidgets, which is no reason to refuse to answer.
+    with suppress(duckdb.InvalidInputException):
+        connection.execute("SET enable_progress_bar = true")
+        connection.execute("SET enable_progress_bar_print = false")
 
 
 def _opened(

@@ -1,0 +1,1 @@
+"""``discreet exercise``: questions for learners, whose answers the library computes."""
