@@ -67,6 +67,7 @@ reference: $(VENV)/.installed-dev ## write docs/reference anew from the docstrin
 	$(BIN)/python docs/make_benchmarks.py
 
 docs: $(VENV)/.installed-dev ## build the documentation as a site with search: open site/index.html
+	$(BIN)/python docs/make_notebooks.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 wheel: docs ## build the package into dist/, the documentation inside
