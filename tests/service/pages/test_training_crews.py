@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-import time
 
 import pytest
 from gateway_sites import make_site
@@ -68,27 +67,36 @@ def test_whoever_leaves_early_frees_the_trainer(tmp_path):
     async def visits():
         crew = Crew(tmp_path)
         assert len(await _taken(crew, LONG, 5)) == 5
-        began = time.monotonic()
         seen = await _taken(crew, SHORT, 10**6)
         assert seen[-1]["kind"] == "finished"
-        assert time.monotonic() - began < 60
+        await asyncio.gather(*crew._settling)
         for trainer in crew._resting:
             trainer.kill()
+            await trainer._process.wait()
 
     asyncio.run(visits())
 
 
-def test_places_are_few_and_come_back(tmp_path):
+@pytest.fixture
+def all_taken(tmp_path):
+    """All places of a host, taken."""
     taken = [crews._taken(tmp_path) for _ in range(crews._PLACES)]
-    assert None not in taken
+    yield taken
+    for place in taken:
+        place.close()
+
+
+def test_places_are_few_and_come_back(tmp_path, all_taken):
+    assert None not in all_taken
     assert crews._taken(tmp_path) is None
-    taken[0].close()
-    assert crews._taken(tmp_path) is not None
+    all_taken[0].close()
+    all_taken[0] = crews._taken(tmp_path)
+    assert all_taken[0] is not None
 
 
+@pytest.mark.usefixtures("all_taken")
 def test_who_waits_too_long_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(crews, "_PATIENCE", 0.3)
-    taken = [crews._taken(tmp_path) for _ in range(crews._PLACES)]
 
     async def visit():
         async for event in Crew(tmp_path).run(SHORT, is_paced=False):
@@ -96,7 +104,6 @@ def test_who_waits_too_long_is_told(tmp_path, monkeypatch):
 
     with pytest.raises(TryLater, match="others are training"):
         asyncio.run(visit())
-    assert all(taken)
 
 
 @pytest.mark.lengthy
@@ -118,7 +125,7 @@ def test_a_process_knows_nothing_of_the_gateways_settings(tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("weights", "ends"),
     [
-        ((1, 0, 2), [-2, -5, -2, 5]),
+        ((1, 0, 2), [-2, 5, -2, -5]),
         ((0, 1, 0), [-5, 0, 5, 0]),
         ((1, 1, 0), [-5, -5, 5, 5]),
         ((1, 0, 9), None),

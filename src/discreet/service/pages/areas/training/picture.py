@@ -28,7 +28,7 @@ def boundary(across: float, up: float, offset: float) -> list[float] | None:
     None where it does so nowhere in the picture. Heights are as pictures have them, downwards.
 
     >>> boundary(1, 0, 2)
-    [-2.0, -5.0, -2.0, 5.0]
+    [-2.0, 5.0, -2.0, -5.0]
     >>> boundary(0, 0, 1) is None
     True
     """
