@@ -1,11 +1,12 @@
 """Take pictures of the gateway's pages: python docs/make_screenshots.py --out FOLDER.
 
-They show generated data. Each page is taken in light, dark, and as a phone shows it. It needs
-chromium and playwright.
+They show generated data. Each page is taken in light, dark, and as a phone shows it. With --kept
+the few that the documentation shows are taken anew instead. It needs chromium and playwright.
 """
 
 import argparse
 import contextlib
+import io
 import os
 import shutil
 import tempfile
@@ -160,6 +161,8 @@ SHOTS: Final = (
     Shot("explorer", None, "/explorer", explored),
     Shot("training", None, "/training", trained),
 )  # fmt: skip
+KEPT: Final = ("priced", "answer", "population", "verified", "explorer", "training", "tradeoff")
+ASSETS: Final = Path(__file__).parent / "assets/pages"
 WAYS: Final = {
     "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 860}},
     "dark": {"color_scheme": "dark", "viewport": {"width": 1280, "height": 860}},
@@ -204,24 +207,43 @@ def take(browser: Any, shot: Shot, way: str, address: str, keys: dict[str, str])
     return picture
 
 
+def keep(name: str, way: str, picture: bytes) -> Path:
+    """Write the top of a picture for the documentation, in few colours: a tenth of the bytes."""
+    from PIL import Image
+
+    with Image.open(io.BytesIO(picture)) as whole:
+        top = whole.convert("RGB").crop((0, 0, whole.width, min(whole.height, 1100)))
+    place = ASSETS / f"{name}{'-dark' if way == 'dark' else ''}.png"
+    top.quantize(96).save(place, optimize=True)
+    return place
+
+
 def main() -> None:
     """Write all pictures, or those of which the names are given."""
     from playwright.sync_api import sync_playwright
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="the folder to write to")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--out", type=Path, help="the folder to write to")
+    where.add_argument("--kept", action="store_true", help="write those that the documents show")
     parser.add_argument("names", nargs="*", help="only these pictures")
     given = parser.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
+    (given.out or ASSETS).mkdir(parents=True, exist_ok=True)
+    names = given.names or (KEPT if given.kept else [shot.name for shot in SHOTS])
+    ways = [way for way in WAYS if not given.kept or way != "phone"]
     with serving() as (address, keys), sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"),
             args=["--no-sandbox"] if os.geteuid() == 0 else [],
         )
         for shot in SHOTS:
-            for way in WAYS if not given.names or shot.name in given.names else ():
+            for way in ways if shot.name in names else ():
+                picture = take(browser, shot, way, address, keys)
+                if given.kept:
+                    print(keep(shot.name, way, picture))
+                    continue
                 place = given.out / f"{shot.name}-{way}.png"
-                place.write_bytes(take(browser, shot, way, address, keys))
+                place.write_bytes(picture)
                 print(place)
         browser.close()
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from discreet.accounting import LaplaceLoss, PureLoss
-from discreet.ledger import spending
+from discreet.ledger import shares, spending
 from discreet.privacy import Guarantee
 from discreet.testing import temporary_account
 
@@ -57,3 +57,12 @@ def test_limits_of_others_move_nobodys_share():
         (found,) = spending(account)
         assert found.used == pytest.approx(0.25)  # of the total, and not half of ana's own
         assert [point.used for point in found.points] == [pytest.approx(0.25)]
+
+
+def test_shares_of_an_entry_are_those_of_the_budget_as_it_is():
+    with temporary_account(epsilon=1) as account:
+        account.charge(PureLoss(epsilon=0.25), who="ana", purpose="report")
+        account.limit(Guarantee(epsilon=0.5), analyst="*")
+        account.grant(Guarantee(epsilon=2), who="chris", reason="more people")
+        receipt = account.charge(PureLoss(epsilon=0.25), who="ben", purpose="report")
+        assert shares(account, receipt.entries[0]) == {"total": 0.25, "analyst=*:ben": 0.5}

@@ -104,7 +104,7 @@ def shares(account: Account, entry: Entry) -> dict[str, float]:
     ...     shares(account, receipt.entries[0])
     {'total': 0.25}
     """
-    return shares_of(account._definition(), entry)
+    return shares_of(account._definition(fresh=True), entry)
 
 
 def charged(account: Account, receipt: Receipt) -> AccountQuote:

@@ -195,7 +195,7 @@ class LimitBody(GuaranteeBody):
 
     analyst: Name | None = None
     purpose: Name | None = None
-    every: Literal["day", "week", "month", "quarter", "year"] | None = None
+    every: Literal["day", "week", "month", "year"] | None = None
 
 
 class PolicyBody(_Said):
