@@ -54,7 +54,7 @@ async def visit(
                 await asyncio.sleep(thought)
             assert page is not None
             form = {"guard": GUARD.search(page.text)[1], "key": KEY.search(page.text)[1]}  # type: ignore[index]
-            is_over = "does not fit any more" in page.text
+            is_over = "This does not fit any more" in page.text
             path = "/explorer/start-over" if is_over else "/explorer/ask"
             began = time.monotonic()
             found = await client.post(
