@@ -17,7 +17,7 @@ METHODS: Final = (
     ("renyi", "Rényi", "adds up moments of the loss", comparison.renyi),
     ("pld", "PLD", "composes all of the loss: the tightest", comparison.pld),
 )  # fmt: skip
-_TIMES: Final = (1, 2, 5, 10, 20, 50, 100)
+_TIMES: Final = (1, 3, 10, 30, 100)
 
 
 def so_far(losses: Sequence[Loss]) -> list[dict[str, Any]]:
