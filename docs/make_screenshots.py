@@ -1,6 +1,7 @@
-"""Take pictures of the gateway's pages, on generated data: python docs/make_screenshots.py --out FOLDER.
+"""Take pictures of the gateway's pages: python docs/make_screenshots.py --out FOLDER.
 
-Each page is taken in light, dark, and as a phone shows it. It needs chromium and playwright.
+They show generated data. Each page is taken in light, dark, and as a phone shows it. It needs
+chromium and playwright.
 """
 
 import argparse
@@ -20,11 +21,15 @@ import uvicorn
 
 from discreet.service import Gateway, create_app, make_demo, read_settings
 
-BY_DEPARTMENT: Final = "SELECT department, COUNT(*) AS n, AVG(salary) AS pay FROM salaries GROUP BY department"
-BY_SEX: Final = (
+BY_DEPARTMENT: Final = (
+    "SELECT department, COUNT(*) AS n, AVG(salary) AS pay\nFROM salaries GROUP BY department"
+)
+BY_EDUCATION: Final = (
     "SELECT education, COUNT(*) AS people, AVG(income) AS income, AVG(age) AS age\n"
     "FROM people GROUP BY education ORDER BY education"
 )
+PAY: Final = "SELECT AVG(salary) AS pay, COUNT(*) AS n FROM salaries"
+MISTYPED: Final = "SELECT AVG(salry) AS pay FROM salaries"
 Steps = Callable[[Any, str], None]
 
 
@@ -42,9 +47,9 @@ class Shot:
     steps: Steps = stay
 
 
-def asked(question: str, amount: str, pay: str = "share") -> str:
-    """Return the query of a question on a dataset's page."""
-    return urlencode({"question": question, "pay": pay, "amount": amount})
+def asked(dataset: str, question: str, amount: str, pay: str = "share") -> str:
+    """Return the address of a dataset's page with a question on it."""
+    return f"/datasets/{dataset}?{urlencode({'question': question, 'pay': pay, 'amount': amount})}"
 
 
 def run(page: Any, address: str) -> None:
@@ -81,11 +86,11 @@ SHOTS: Final = (
     Shot("sign-in", None, "/sign-in"),
     Shot("datasets", "ana", "/datasets"),
     Shot("dataset", "ana", "/datasets/people"),
-    Shot("priced", "ana", f"/datasets/people?{asked(BY_SEX, '5%')}"),
-    Shot("answer", "ana", f"/datasets/people?{asked(BY_SEX, '5%')}", run),
-    Shot("number", "ana", "/datasets/salaries?" + asked("SELECT AVG(salary) AS pay, COUNT(*) AS n FROM salaries", "0.5", "epsilon"), run),
-    Shot("exhausted", "ana", f"/datasets/salaries?{asked(BY_DEPARTMENT, '6', 'epsilon')}"),
-    Shot("refused", "ana", "/datasets/salaries?" + asked("SELECT salry FROM salaries", "5%")),
+    Shot("priced", "ana", asked("people", BY_EDUCATION, "5%")),
+    Shot("answer", "ana", asked("people", BY_EDUCATION, "5%"), run),
+    Shot("number", "ana", asked("salaries", PAY, "0.5", "epsilon"), run),
+    Shot("exhausted", "ana", asked("salaries", BY_DEPARTMENT, "6", "epsilon")),
+    Shot("refused", "ana", asked("salaries", MISTYPED, "5%")),
     Shot("history", "ana", "/datasets/people/history"),
     Shot("receipt", "ana", "/datasets/people/history", first_receipt),
     Shot("nowhere", None, "/no-such-page"),

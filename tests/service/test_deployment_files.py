@@ -16,6 +16,8 @@ from deployment_page import ABOUT, DEPLOY, PORT, ROOT, section, table
 from discreet.service import GatewaySettings, read_settings
 from discreet.service.identity.issuers import Issuer
 from discreet.service.identity.login import Role
+from discreet.service.pages.mounting import every_page
+from discreet.service.pages.page import Page
 from discreet.service.settings.reading import SETTINGS
 from discreet.service.web.metrics import Metrics
 from discreet.service.web.routes import routes
@@ -55,21 +57,33 @@ def test_every_key_of_an_issuer_is_in_the_table():
     }
 
 
+def told_of(roles):
+    if roles is None:
+        return "anybody"
+    return "any login" if set(roles) == set(Role) else ", ".join(roles)
+
+
 def test_every_route_is_in_the_table_and_no_other():
     told = re.search(r"<!-- routes -->\n(.*?)<!-- /routes -->", ABOUT, re.S)[1]
     expected = [
         [
             f"`{one.method} {one.path}`",
-            "anybody"
-            if one.roles is None
-            else "any login"
-            if set(one.roles) == set(Role)
-            else ", ".join(one.roles),
+            told_of(one.roles),
             one.summary,
         ]
         for one in routes(Metrics(), None, is_metered_openly=False)
     ]
     assert [row[:3] for row in table(told)] == [[cell.strip() for cell in row] for row in expected]
+
+
+def test_every_page_is_in_the_table_and_no_other():
+    told = re.search(r"<!-- pages -->\n(.*?)<!-- /pages -->", ABOUT, re.S)[1]
+    expected = [
+        [f"`{one.path}`", told_of(one.roles), one.title]
+        for one in every_page()
+        if isinstance(one, Page)
+    ]
+    assert table(told) == expected
 
 
 def test_every_role_is_in_the_table():

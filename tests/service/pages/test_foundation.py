@@ -60,3 +60,21 @@ def test_the_keyboard_gets_to_the_content_first(page):
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
+
+
+def test_a_link_from_elsewhere_leads_to_the_page_and_signs_nobody_out(browser, site):
+    """The browser holds a strict cookie back for such a link; the page loads itself once more."""
+    context = browser.new_context()
+    try:
+        page = context.new_page()
+        sign_in(page, site, "ana")
+        page.goto(site.address.replace("127.0.0.1", "localhost"))  # which is another site
+        link = "a => { document.body.append(Object.assign(document.createElement('a'), a)) }"
+        page.evaluate(link, {"href": f"{site.address}/datasets", "textContent": "elsewhere"})
+        page.get_by_role("link", name="elsewhere").click()
+        page.get_by_role("heading", name="Datasets").wait_for()
+        assert page.url == f"{site.address}/datasets"
+        page.goto(f"{site.address}/datasets/people")
+        assert page.get_by_role("button", name="Sign out").is_visible()
+    finally:
+        context.close()

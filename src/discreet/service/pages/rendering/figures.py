@@ -11,9 +11,9 @@ from discreet.service.pages.rendering.numbers import amount, short
 __all__ = ["interval_chart", "ticks"]
 
 _ROW: Final = 26
-_LEFT, _RIGHT, _TOP, _BOTTOM = 132, 24, 8, 30
-_WIDTH: Final = 480
-_LONGEST: Final = 18  # characters of a label
+_LEFT, _RIGHT, _TOP, _BOTTOM = 118, 22, 8, 30
+_WIDTH: Final = 400
+_LONGEST: Final = 15  # characters of a label
 
 
 def interval_chart(points: Sequence[dict[str, Any]], *, label: str) -> Markup:
@@ -47,11 +47,11 @@ def interval_chart(points: Sequence[dict[str, Any]], *, label: str) -> Markup:
     ).format(_WIDTH, height, label, told, Markup("").join(parts))
 
 
-def ticks(low: float, high: float, *, about: int = 5) -> list[float]:
+def ticks(low: float, high: float, *, about: int = 4) -> list[float]:
     """Return round numbers from below ``low`` to above ``high``.
 
     >>> ticks(0, 93)
-    [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]
+    [0.0, 25.0, 50.0, 75.0, 100.0]
     """
     if not high > low:
         high = low + 1

@@ -13,9 +13,9 @@ from discreet.service.web.bodies import QuestionBody
 __all__ = ["CONFIDENCES", "PAYMENTS", "Asked", "read_asked"]
 
 PAYMENTS: Final = {
-    "share": "share of budget",
+    "share": "budget share",
     "epsilon": "epsilon",
-    "within": "error of at most",
+    "within": "error up to",
 }
 CONFIDENCES: Final = (0.9, 0.95, 0.99)
 
