@@ -4,7 +4,8 @@
 
 A real ``discreet serve --demo`` is asked over HTTP, as browsers do: each visitor begins a session,
 sees two prices, asks until the budget is spent, is refused, and starts over, with a moment of
-thought in between. Measured are prices (GET) and answers (POST, and the page that it leads to).
+thought in between; one more comes each fifth of a second. Measured are prices (GET), and answers
+(POST, and the page that it leads to).
 """
 
 import argparse
@@ -26,6 +27,7 @@ import httpx
 _RESULTS = Path(__file__).parent / "results" / "explorer.json"
 GUARD = re.compile(r'name="guard" value="(\w+)"')
 KEY = re.compile(r'name="key" value="([\w-]+)"')
+ARRIVAL = 0.2  # seconds between two visitors
 Times = dict[str, list[float]]
 QUESTIONS = (
     "SELECT COUNT(*) AS people FROM salaries WHERE salary > {n}000",
@@ -40,7 +42,7 @@ async def visit(
     """Be one visitor until the time is over."""
     async with httpx.AsyncClient(base_url=address, timeout=60) as client:
         turn = 0
-        await asyncio.sleep(thought * number / 50)
+        await asyncio.sleep(number * ARRIVAL)
         while time.monotonic() < until:
             question = QUESTIONS[turn % len(QUESTIONS)].format(n=10 + turn + number)
             page = None

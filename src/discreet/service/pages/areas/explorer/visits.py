@@ -1,6 +1,7 @@
 """Visits of one worker: each visitor's tables, opened when they are needed, a few at a time."""
 
 import logging
+import resource
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,9 +21,10 @@ from discreet.tables import Protected
 __all__ = ["Visit", "Visits", "visits_of"]
 
 T = TypeVar("T")
-_SLOTS: Final = 2  # at work; of the threads that never take one from what is paid for
+_SLOTS: Final = 4  # at work; of the threads that never take one from what is paid for
 _WAITING: Final = 100  # of all visitors together
-_OPEN: Final = 32  # sessions whose tables stay open
+_OPEN: Final = 64  # sessions whose tables stay open, of some 5 MB each
+_FILES: Final = 32  # that a session has open, and twice as many to spare
 _UNTOUCHED: Final = ""  # the session of whoever has none yet: it is only ever looked at
 
 
@@ -49,6 +51,8 @@ class Visits:
         self._queue = FairQueue(slots=_SLOTS, waiting=4)
         self._open: OrderedDict[VisitorFolder, _Used] = OrderedDict()
         self._lock = Lock()
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self._most = _OPEN if files == resource.RLIM_INFINITY else min(_OPEN, files // _FILES)
         logging.getLogger("discreet.ledger").addFilter(_is_logged)
 
     async def look(self, visitor: str, work: Callable[[Visit], T]) -> T:
@@ -109,7 +113,7 @@ class Visits:
     def _spare(self) -> "list[_Used]":
         """Take out those that nobody uses, the longest unused first, until few are open."""
         idle = [folder for folder, used in self._open.items() if not used.users]
-        more = max(0, len(self._open) - _OPEN)
+        more = max(0, len(self._open) - self._most)
         return [self._open.pop(folder) for folder in idle[:more]]
 
 
