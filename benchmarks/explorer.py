@@ -1,6 +1,6 @@
 """How long pages take while fifty people use the budget explorer at once.
 
-    python benchmarks/explorer.py           # a minute, on two cores that do nothing else
+    python benchmarks/explorer.py           # two minutes, on two cores that do nothing else
 
 A real ``discreet serve --demo`` is asked over HTTP, as browsers do: each visitor begins a session,
 sees two prices, asks until the budget is spent, is refused, and starts over, with a moment of
@@ -115,7 +115,7 @@ def summary(found: list[float]) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--visitors", type=int, default=50)
-    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seconds", type=float, default=90)
     parser.add_argument(
         "--thought", type=float, default=2.0, help="seconds between two requests of a visitor"
     )
