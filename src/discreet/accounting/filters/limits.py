@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 from discreet._exact import show
 from discreet._rounding import log_of, nearest
@@ -40,6 +41,7 @@ def tracks_for(guarantee: Guarantee, kind: str, order: Fraction) -> tuple[Track,
     return first, second
 
 
+@lru_cache(maxsize=64)
 def best_order(guarantee: Guarantee, kind: str) -> Fraction:
     """Return a Renyi order that serves Gaussian noise nearly best, short enough to write down."""
     taken = _FAILURES + (_BASIC if kind == "combined" else 0)

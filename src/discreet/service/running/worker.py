@@ -6,6 +6,7 @@ import json
 import logging
 import multiprocessing
 import os
+import resource
 import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -23,6 +24,7 @@ from discreet.service.settings.reading import read_settings
 
 __all__ = ["CONFIG", "app", "tls_of"]
 
+_MOST_FILES: Final = 4096
 CONFIG: Final = "DISCREET_CONFIG"  # the settings file, for workers that are started anew
 
 
@@ -35,6 +37,7 @@ def app() -> ASGIApp:
     try:
         file = os.environ.get(CONFIG)
         settings = read_settings(Path(file) if file else None)
+        _allow_files()
         warm_up()
         set_up_logs()
         return create_app(Gateway.open(settings), beside=_beside)
@@ -45,6 +48,14 @@ def app() -> ASGIApp:
         told = {"why": str(error)} if isinstance(error, DiscreetError) else place_of(error)
         _tell_not_started(**told)
         raise SystemExit(1) from None
+
+
+def _allow_files() -> None:
+    """Let this process have as many files open as it may, up to some thousands."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _tell_not_started(**told: object) -> None:

@@ -15,7 +15,7 @@ EPSILON: Final = 5.0
 DELTA: Final = 1e-6
 WHO: Final = "visitor"
 LONGEST: Final = 500  # characters of a question
-_WORK: Final = Resources(memory="64MB", disk="1MB", seconds=2)
+_WORK: Final = Resources(memory="64MB", disk="1MB", seconds=5)
 _DEPARTMENTS: Final = ("engineering", "management", "operations", "sales", "support")
 
 READY: Final = (

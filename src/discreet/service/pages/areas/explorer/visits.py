@@ -1,6 +1,7 @@
 """Visits of one worker: each visitor's tables, opened when they are needed, a few at a time."""
 
 import logging
+import resource
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,9 +21,10 @@ from discreet.tables import Protected
 __all__ = ["Visit", "Visits", "visits_of"]
 
 T = TypeVar("T")
-_SLOTS: Final = 2  # at work; of the threads that never take one from what is paid for
+_SLOTS: Final = 4  # at work; of the threads that never take one from what is paid for
 _WAITING: Final = 100  # of all visitors together
-_OPEN: Final = 32  # sessions whose tables stay open
+_OPEN: Final = 64  # sessions whose tables stay open, of some 5 MB each
+_FILES: Final = 32  # that a session has open, and twice as many to spare
 _UNTOUCHED: Final = ""  # the session of whoever has none yet: it is only ever looked at
 
 
@@ -47,8 +49,10 @@ class Visits:
         self._beside = gateway.beside
         self.folders = folders or VisitorFolders(gateway.settings.shared_folder("explorer"))
         self._queue = FairQueue(slots=_SLOTS, waiting=4)
-        self._open: OrderedDict[VisitorFolder, Protected] = OrderedDict()
+        self._open: OrderedDict[VisitorFolder, _Used] = OrderedDict()
         self._lock = Lock()
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self._most = _OPEN if files == resource.RLIM_INFINITY else min(_OPEN, files // _FILES)
         logging.getLogger("discreet.ledger").addFilter(_is_logged)
 
     async def look(self, visitor: str, work: Callable[[Visit], T]) -> T:
@@ -80,21 +84,45 @@ class Visits:
 
     @contextmanager
     def _taken(self, folder: VisitorFolder) -> Iterator[Protected]:
-        """Take tables for oneself. Whoever comes meanwhile opens the same session once more."""
-        with self._lock:
-            tables = self._open.pop(folder, None)
-        if tables is None:
-            tables = _opened(folder)
+        """Use the tables of a session, which several requests may do at once."""
+        used = self._begin(folder)
         try:
-            yield tables
+            yield used.tables
         finally:
             with self._lock:
-                spare = [self._open.pop(folder)] if folder in self._open else []
-                self._open[folder] = tables
-                if len(self._open) > _OPEN:
-                    spare.append(self._open.popitem(last=False)[1])
+                used.users -= 1
+                spare = self._spare()
             for one in spare:
-                _close(one)
+                _close(one.tables)
+
+    def _begin(self, folder: VisitorFolder) -> "_Used":
+        with self._lock:
+            used = self._open.get(folder)
+            if used is not None:
+                used.users += 1
+                self._open.move_to_end(folder)
+                return used
+        made = _Used(_opened(folder))
+        with self._lock:
+            used = self._open.setdefault(folder, made)
+            used.users += 1
+        if used is not made:  # somebody else has opened it meanwhile
+            _close(made.tables)
+        return used
+
+    def _spare(self) -> "list[_Used]":
+        """Take out those that nobody uses, the longest unused first, until few are open."""
+        idle = [folder for folder, used in self._open.items() if not used.users]
+        more = max(0, len(self._open) - self._most)
+        return [self._open.pop(folder) for folder in idle[:more]]
+
+
+@dataclass(slots=True)
+class _Used:
+    """Open tables, and how many requests use them now."""
+
+    tables: Protected
+    users: int = 0
 
 
 _HERE: Final = local()

@@ -86,7 +86,7 @@ def planned(
 
     >>> plan = planned("epsilon", clip=1, batch=40, rate=0.5, steps=150, epsilon=2, noise=0)
     >>> round(plan.noise, 2), plan.epsilon <= 2
-    (2.22, True)
+    (2.65, True)
     """
     if by == "epsilon":
         noise = calibrate(
