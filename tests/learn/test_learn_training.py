@@ -308,7 +308,8 @@ class TestReports:
         console.file.close()
         figure = report.plot(tmp_path / "epsilon.png")
         assert (tmp_path / "epsilon.png").stat().st_size > 1000
-        planned, spent = figure.axes[0].lines
+        planned, spent, last = figure.axes[0].lines
+        assert last.get_xydata().tolist() == [[2, report.spent.epsilon]]
         assert planned.get_xdata()[-1] == 3
         assert spent.get_xdata()[-1] == 2
         assert spent.get_ydata()[-1] == report.spent.epsilon

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Final, final
 
+from discreet._json import read_json
 from discreet._version import __version__
 from discreet.audit.catalogue.report import CatalogueReport
 
@@ -57,7 +58,7 @@ def kept_catalogue() -> KeptCatalogue:
     True
     """
     text = files("discreet.audit.catalogue").joinpath("kept.json").read_text(encoding="utf-8")
-    told = json.loads(text)
+    told = read_json(text)
     return KeptCatalogue(
         report=CatalogueReport.from_dict(told),
         day=told["day"],

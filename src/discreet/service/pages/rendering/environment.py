@@ -1,6 +1,5 @@
 """The templates: autoescaped, and strict about what they are given."""
 
-import json
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, final
@@ -8,6 +7,7 @@ from typing import Any, Final, final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from discreet._json import read_json
 from discreet._version import __version__
 from discreet.service.identity.login import Login
 from discreet.service.pages.page import Page
@@ -35,7 +35,7 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.filters |= {**FILTERS, "parsed": json.loads}
+        self._environment.filters |= {**FILTERS, "parsed": read_json}
         self._environment.globals |= {
             "asset": assets.address,
             "interval_chart": interval_chart,

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from discreet._json import read_json
 from discreet.errors import DiscreetError, Unauthenticated
 from discreet.service.pages.page import Action, Download, EventStream, Page, PageCall, Redirect
 from discreet.service.pages.rendering.environment import Renderer
@@ -151,7 +152,7 @@ class PageResource:
 
 async def _viewed(page: Page, call: PageCall) -> dict[str, Any]:
     """Return a view as JSON has it, which is all that its template sees."""
-    found: dict[str, Any] = json.loads(json.dumps(await page.view(call), allow_nan=False))
+    found: dict[str, Any] = read_json(json.dumps(await page.view(call), allow_nan=False))
     return found
 
 

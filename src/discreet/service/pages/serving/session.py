@@ -17,6 +17,7 @@ from typing import Any, Final, final
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
+from discreet._json import read_json
 from discreet.errors import ParameterError
 from discreet.service.records.records import Records
 from discreet.service.records.shared import shared_secret
@@ -128,7 +129,7 @@ class SessionSeal:
     def _opened(self, text: str, purpose: bytes) -> list[Any] | None:
         try:
             raw = urlsafe_b64decode(text.encode("ascii"))
-            told: list[Any] = json.loads(self._cipher.decrypt(raw[:12], raw[12:], purpose))
+            told: list[Any] = read_json(self._cipher.decrypt(raw[:12], raw[12:], purpose))
         except (ValueError, InvalidTag):
             return None
         return told

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from discreet._json import read_json
 from discreet.errors import ParameterError
 from discreet.service.identity.login import Role
 from discreet.service.pages.page import PageCall, Redirect
@@ -19,7 +20,7 @@ async def keys(call: PageCall) -> Mapping[str, Any]:
     return {
         "keys": sorted(listed, key=lambda one: (one["is_revoked"], one["who"], one["created"])),
         "mine": call.who.key,
-        "made": None if call.told is None else json.loads(call.told),
+        "made": None if call.told is None else read_json(call.told),
         "done": call.query.get("done"),
         "roles": [str(role) for role in Role],
         "datasets": call.gateway.desk.visible(call.who),

@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, final
 
+from discreet._json import read_json
 from discreet.errors import TryLater
 
 __all__ = ["VisitorFolder", "VisitorFolders"]
@@ -88,7 +89,7 @@ class VisitorFolders:
         """Return the session of a visitor, which is in use again; None if there is none."""
         path = self._path(visitor)
         try:
-            seed = json.loads((path / _ABOUT).read_text())["seed"]
+            seed = read_json((path / _ABOUT).read_text())["seed"]
             now = self._clock()
             os.utime(path, (now, now))
         except (FileNotFoundError, NotADirectoryError):
@@ -145,7 +146,7 @@ class VisitorFolders:
         except OSError:  # another worker was quicker
             return
         with contextlib.suppress(OSError, ValueError):
-            anchor = json.loads((gone / _ABOUT).read_text())["anchor"]
+            anchor = read_json((gone / _ABOUT).read_text())["anchor"]
             if anchor is not None:
                 Path(anchor).unlink(missing_ok=True)
         shutil.rmtree(gone, ignore_errors=True)

@@ -1,6 +1,5 @@
 """Differencing and reconstruction on generated people, without protection and with it."""
 
-import json
 from collections.abc import Mapping
 from functools import lru_cache, partial
 from math import sqrt
@@ -10,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from discreet._json import read_json
 from discreet.attacks import AttackReport, differencing, reconstruction
 from discreet.datasets import salaries
 from discreet.mechanisms import Gaussian
@@ -104,7 +104,8 @@ def _protected(epsilon: float) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _rebuilt(people: int, questions: int, noise: float, epsilon: float) -> dict[str, Any]:
-    secret = np.argsort(np.random.default_rng(people).random(people)) % 2  # half have it
+    drawn = AddressSource(f"who of {people}").read(people)
+    secret = np.argsort(np.frombuffer(drawn, np.uint8), kind="stable") % 2  # half have it
     before = reconstruction.run(
         secret, reconstruction.count_subsets(secret, noise=noise), questions=questions
     )
@@ -126,5 +127,5 @@ def _rebuilt(people: int, questions: int, noise: float, epsilon: float) -> dict[
 
 def _told(report: AttackReport) -> dict[str, Any]:
     """Return a report as JSON holds it."""
-    told: dict[str, Any] = json.loads(report.to_json())
+    told: dict[str, Any] = read_json(report.to_json())
     return told

@@ -12,6 +12,7 @@ from time import monotonic
 from typing import IO, Any, Final, final
 from weakref import WeakKeyDictionary
 
+from discreet._json import read_json
 from discreet.errors import TryLater
 from discreet.service.desk.gateway import Gateway
 from discreet.service.pages.areas.training.plan import TrainingPlan
@@ -64,7 +65,7 @@ class Trainer:
         line = await self._process.stdout.readline()
         if not line:
             raise RuntimeError("the process that trains has ended")
-        found: dict[str, Any] = json.loads(line)
+        found: dict[str, Any] = read_json(line)
         return found
 
     def kill(self) -> None:

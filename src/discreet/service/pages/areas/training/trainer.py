@@ -12,6 +12,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Final
 
+from discreet._json import read_json
 from discreet.service.pages.areas.training.plan import TrainingPlan
 
 __all__ = ["main", "run"]
@@ -30,7 +31,7 @@ def main() -> None:
     while (order := orders.get()) is not None:
         if order == "stop":  # it came when the run was over already
             continue
-        told = json.loads(order)
+        told = read_json(order)
         plan, is_paced = TrainingPlan.of(told["plan"]), bool(told["is_paced"])
         try:
             # Whatever is said meanwhile means that this run is not wanted any more.
