@@ -73,8 +73,8 @@ def create_api(
             Address(path, endpoint=Resource(by_path[path], around))
             for path in sorted(by_path, key=lambda path: "{dataset}/q" not in path)
         ]
-        + list(pages(around) if pages else ())
-        + site_routes(gateway.settings.docs),
+        + site_routes(gateway.settings.docs)
+        + list(pages(around) if pages else ()),  # last, as they answer for what is nowhere
         default=_nowhere,
         redirect_slashes=False,
         lifespan=lifespan,
