@@ -137,6 +137,7 @@ def test_the_steps_lead_to_answers_over_tls(host):
         assert {one["who"] for one in ledger.history() if one["kind"] == "charge"} == {"ana"}
 
 
+@pytest.mark.slow
 def test_backup_beside_the_gateway_restore_elsewhere_and_refuse_old_copies(host):
     set_up(host)
     serve, ask = blocks("Serve, and ask")
@@ -213,6 +214,7 @@ def test_tokens_of_a_real_issuer_get_the_roles_that_the_settings_say(host):
         assert [one["who"] for one in ledger.history() if one["kind"] == "charge"] == ["corp:ana"]
 
 
+@pytest.mark.slow
 @pytest.mark.needs("postgres")
 def test_the_steps_for_postgresql_lead_to_two_hosts_on_one_ledger(host):
     with PostgresServer() as server:

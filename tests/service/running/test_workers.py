@@ -79,6 +79,7 @@ def test_four_workers_and_32_analysts_at_exhaustion_do_not_overspend(tmp_path):
         crowded(site, [port])
 
 
+@pytest.mark.slow
 @pytest.mark.needs("postgres")
 def test_two_hosts_on_postgresql_do_not_overspend_either(tmp_path):
     with PostgresServer() as server:
