@@ -47,7 +47,8 @@ def test_a_notebook_runs_prints_and_draws(page, make_notebooks, tmp_path):
     made = make_notebooks.executed(page)  # raises if a cell does
     nbformat.validate(made)
     printed = [one["text"] for one in outputs(made) if one.output_type == "stream"]
-    assert len(printed) >= 2
+    cells = sum(cell.cell_type == "code" for cell in made.cells)
+    assert len(printed) >= min(3, cells - 1)  # one may only draw
     assert not [one for one in outputs(made) if one.get("name") == "stderr"]
     text, pictures = make_notebooks.with_outputs(page.read_text(), made, name=page.stem)
     assert pictures
