@@ -58,9 +58,7 @@ def test_the_price_is_told_while_one_types_and_costs_nothing(analyst, site):
     assert re.search(r"5\d\.\d in 100", price.inner_text())
     first = price.inner_text()
     page.get_by_label("Amount").fill("10%")
-    page.wait_for_function(
-        "t => document.querySelector('#live').innerText.includes(t)", arg="about 9 more"
-    )
+    price.filter(has_text="about 9 more").wait_for()
     assert price.inner_text() != first
     assert remaining(site, "people") == before
     assert "amount=10%25" in page.url  # the page's address is its query
@@ -153,10 +151,7 @@ def test_what_it_means_follows_the_belief_that_the_reader_chooses(analyst, site)
     meaning = page.get_by_role("region", name="What this answer tells about one person")
     assert "chance of 10% beforehand, gives it at most 15.5% afterwards" in meaning.inner_text()
     page.get_by_label("Attacker's belief, %").fill("50")
-    page.wait_for_function(
-        "t => document.querySelector('#live').innerText.includes(t)",
-        arg="gives it at most 62.3% afterwards",
-    )
+    meaning.filter(has_text="gives it at most 62.3% afterwards").wait_for()
     page.wait_for_url("**prior=50*")
     assert twin(page)["meaning"]["sentences"][0] in meaning.inner_text()
 

@@ -222,5 +222,6 @@ def test_a_worker_whose_port_for_postgresql_is_taken_says_so_in_a_line(tmp_path,
             pytest.raises(OSError, match="in use"),
         ):
             asyncio.run(begin(gateway))
-    (line,) = [json.loads(one.message) for one in caplog.records if "not started" in one.message]
+    said = [record.getMessage() for record in caplog.records]
+    (line,) = [json.loads(text) for text in said if "not started" in text]
     assert line["why"] == f"nothing can listen on pg_port {port} of 127.0.0.1: {IN_USE}."
