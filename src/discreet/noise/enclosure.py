@@ -5,6 +5,7 @@ precision, and without a single floating-point operation. A side door: the mecha
 coins of their own (partition selection, Warner's response) build their probabilities here.
 """
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -19,6 +20,7 @@ __all__ = [
     "chance_rational",
     "exp_bounds",
     "is_less",
+    "log_up",
     "refined",
 ]
 
@@ -57,6 +59,32 @@ def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
     slack = (2 * terms + 4) << halvings
     down = work - bits
     return max(0, (total - slack) >> down), ((total + slack) >> down) + 1
+
+
+def log_up(ratio: Fraction) -> float:
+    """Return a float not below log(ratio), for a ratio above 1; the next ones down may be too.
+
+    >>> log_up(Fraction(3)), log_up(1 + Fraction(1, 10**20))
+    (1.0986122886681098, 1.0000000000000001e-20)
+    """
+    excess = ratio - 1
+    if excess < 1:
+        guess = math.log1p(float(excess))  # keeps its digits near 0
+    else:
+        guess = math.log(ratio.numerator) - math.log(ratio.denominator)
+    guess = max(guess * (1 - 2.0**-50), 5e-324)
+    while not _is_at_most(ratio, Fraction(guess)):
+        guess = math.nextafter(guess, math.inf)
+    return guess
+
+
+def _is_at_most(ratio: Fraction, exponent: Fraction) -> bool:
+    """Prove ratio <= exp(exponent), with integers."""
+    # Enough bits to tell neighbouring floats apart, however close to 0 or far out they are.
+    size = ratio.numerator.bit_length() + ratio.denominator.bit_length()
+    precision = 128 + size + max(0, exponent.denominator.bit_length())
+    _, high = exp_bounds(exponent, precision)
+    return high * ratio.numerator <= ratio.denominator << precision
 
 
 def chance_rational(p: Fraction) -> Chance:

@@ -15,7 +15,7 @@ from discreet.mechanisms.responses.frequency_estimate import FrequencyEstimate
 from discreet.mechanisms.responses.reports import as_yes_no, count_reports
 from discreet.mechanisms.values.tails import hoeffding_width
 from discreet.noise import SYSTEM, Source, bernoulli
-from discreet.noise.enclosure import chance_logistic, exp_bounds
+from discreet.noise.enclosure import chance_logistic, log_up
 
 __all__ = ["Warner"]
 
@@ -104,7 +104,7 @@ class Warner:
     def epsilon(self) -> float:
         """The exact epsilon, rounded up to a float."""
         yes, no = self._exactly()
-        return _log_up(max(yes / no, no / yes, (1 - yes) / (1 - no), (1 - no) / (1 - yes)))
+        return log_up(max(yes / no, no / yes, (1 - yes) / (1 - no), (1 - no) / (1 - yes)))
 
     @property
     def loss(self) -> PureLoss | RandomizedResponseLoss:
@@ -163,25 +163,3 @@ class Warner:
 
     def _exactly(self) -> tuple[Fraction, Fraction]:
         return exact(self.yes_if_yes, name="yes_if_yes"), exact(self.yes_if_no, name="yes_if_no")
-
-
-def _log_up(ratio: Fraction) -> float:
-    """Return a float not below log(ratio), for a ratio above 1; at most a few floats above."""
-    excess = ratio - 1
-    if excess < 1:
-        guess = math.log1p(float(excess))  # keeps its digits near 0
-    else:
-        guess = math.log(ratio.numerator) - math.log(ratio.denominator)
-    guess = max(guess * (1 - 2.0**-50), 5e-324)
-    while not _is_at_most(ratio, Fraction(guess)):
-        guess = math.nextafter(guess, math.inf)
-    return guess
-
-
-def _is_at_most(ratio: Fraction, exponent: Fraction) -> bool:
-    """Prove ratio <= exp(exponent), with integers."""
-    # Enough bits to tell neighbouring floats apart, however close to 0 or far out they are.
-    size = ratio.numerator.bit_length() + ratio.denominator.bit_length()
-    precision = 128 + size + max(0, exponent.denominator.bit_length())
-    _, high = exp_bounds(exponent, precision)
-    return high * ratio.numerator <= ratio.denominator << precision

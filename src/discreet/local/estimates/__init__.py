@@ -1,0 +1,1 @@
+"""What reports say about everybody: estimates without bias, their errors and their intervals."""
