@@ -89,8 +89,7 @@ class Estimate:
         if simultaneous:
             failing /= self.supports.size
         low, high = chance_interval(self.supports, n=self.n, depth=log_one_over(failing))
-        ends = self._solve(low), self._solve(high)
-        return tuple(np.clip(end, 0.0, self.n) for end in ends)
+        return np.clip(self._solve(low), 0.0, self.n), np.clip(self._solve(high), 0.0, self.n)
 
     def _solve(self, chance: Floats) -> Floats:
         return np.asarray(
