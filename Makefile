@@ -8,6 +8,7 @@ BENCH_TABLES := .venv-bench-tables/bin
 BENCH_LEARN := .venv-bench-learn/bin
 BENCH_AUDIT := .venv-bench-audit/bin
 BENCH_ENGINES := .venv-bench-engines/bin
+BENCH_LOCAL := .venv-bench-local/bin
 PYTEST := $(BIN)/pytest --numprocesses auto --dist worksteal
 PIP := -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
@@ -41,7 +42,7 @@ quick: $(VENV)/.installed-dev ## the loop while working: lint, layers, and the t
 shuffle: $(VENV)/.installed-dev ## the tests in a random order, which must not matter
 	$(PYTEST) --random-order
 
-bench: $(VENV)/.installed-dev .venv-bench/.installed .venv-bench-accounting/.installed .venv-bench-tables/.installed .venv-bench-learn/.installed .venv-bench-audit/.installed .venv-bench-engines/.installed ## speed and tightness beside the peers, each in one run
+bench: $(VENV)/.installed-dev .venv-bench/.installed .venv-bench-accounting/.installed .venv-bench-tables/.installed .venv-bench-learn/.installed .venv-bench-audit/.installed .venv-bench-engines/.installed .venv-bench-local/.installed ## speed and tightness beside the peers, each in one run
 	$(BENCH)/python benchmarks/noise.py
 	$(BENCH_ACCOUNTING)/python benchmarks/accounting.py
 	$(BENCH_ACCOUNTING)/python benchmarks/filters.py
@@ -49,6 +50,7 @@ bench: $(VENV)/.installed-dev .venv-bench/.installed .venv-bench-accounting/.ins
 	$(BENCH_TABLES)/python benchmarks/tables.py
 	$(BENCH_TABLES)/python benchmarks/tables.py --accuracy
 	$(BENCH_ENGINES)/python benchmarks/engines.py
+	$(BENCH_LOCAL)/python benchmarks/local.py
 	$(BENCH_LEARN)/python benchmarks/learn.py
 	$(BIN)/python benchmarks/service.py
 	$(BIN)/python benchmarks/attacks_linkage.py
@@ -80,7 +82,7 @@ setup-system: ## install what the full suite wants (Debian, root): a JRE, Postgr
 	sh tests/setup_system.sh
 
 clean: ## remove environments and caches
-	rm -rf $(VENV) site .venv-bench .venv-bench-accounting .venv-bench-tables .venv-bench-learn .venv-bench-audit .venv-bench-engines .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) site .venv-bench .venv-bench-accounting .venv-bench-tables .venv-bench-learn .venv-bench-audit .venv-bench-engines .venv-bench-local .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -128,4 +130,9 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 .venv-bench-engines/.installed: pyproject.toml benchmarks/requirements-engines.txt
 	$(PYTHON) -m venv .venv-bench-engines
 	$(BENCH_ENGINES)/python -m pip install --quiet --disable-pip-version-check --editable . -r benchmarks/requirements-engines.txt
+	touch $@
+
+.venv-bench-local/.installed: pyproject.toml benchmarks/requirements-local.txt
+	$(PYTHON) -m venv .venv-bench-local
+	$(BENCH_LOCAL)/python -m pip install --quiet --disable-pip-version-check --editable . -r benchmarks/requirements-local.txt
 	touch $@
