@@ -19,14 +19,14 @@ def standard_errors(*, epsilon: Number, delta: Number, domain: int, n: int) -> d
     is taken, shuffled by the bound of 2023. With few values and very many devices shuffled single
     reports are as good as dummies; with many values they are not.
 
-    >>> found = standard_errors(epsilon=1, delta=1e-6, domain=1000, n=10_000)
+    >>> found = standard_errors(epsilon=1, delta=1e-6, domain=200, n=1000)
     >>> for name, error in found.items():
     ...     print(f"{name}: {error:.1f}")
     curator, discrete Laplace: 2.8
     curator, Gaussian: 6.0
     shuffler, with dummies: 6.5
-    shuffler, single reports: 14.9
-    nobody, single reports: 216.4
+    shuffler, single reports: 18.7
+    nobody, single reports: 68.4
     """
     protocol = MultiMessageHistogram.calibrated(
         epsilon=epsilon, delta=delta, domain=domain, honest=n

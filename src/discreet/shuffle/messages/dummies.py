@@ -13,6 +13,7 @@ from discreet._exact import Number, positive, probability, refusal, show, whole
 from discreet.accounting import Loss
 from discreet.errors import ParameterError
 from discreet.noise import SYSTEM, Source, bernoulli, uniform_integers
+from discreet.shuffle.messages.tails import first_guess
 
 __all__ = ["ONE", "Dummies"]
 
@@ -60,13 +61,22 @@ class Dummies:
 
     @classmethod
     def fewest(
-        cls, make_loss: Callable[[Self], Loss], *, epsilon: Number, delta: Number, guess: float
+        cls,
+        make_loss: Callable[[Self], Loss],
+        *,
+        epsilon: Number,
+        delta: Number,
+        shift: int,
+        hiding: float,
     ) -> Self:
         """Return a law, with about the fewest dummies, whose loss is (epsilon, delta)-DP.
 
+        Where the search begins: with a dummy from each device, ``hiding`` coins hide ``shift``.
+
         >>> from discreet.accounting import PureLoss
         >>> law = Dummies.fewest(
-        ...     lambda law: PureLoss(epsilon=1 / law.mean), epsilon=4, delta=1e-9, guess=1.0)
+        ...     lambda law: PureLoss(epsilon=1 / law.mean),
+        ...     epsilon=4, delta=1e-9, shift=1, hiding=99.0)
         >>> 0.25 <= law.mean < 0.2502
         True
         """
@@ -85,6 +95,7 @@ class Dummies:
             loss = make_loss(cls.of(Fraction(mean)))
             return loss.delta_upper(epsilon=budget) <= allowed
 
+        guess = first_guess(epsilon=budget, delta=allowed, shift=shift) / hiding
         if is_enough(guess):
             low, high = _bracket(lambda mean: not is_enough(mean), guess, 1 / _STRIDE)
         else:

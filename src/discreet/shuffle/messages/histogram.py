@@ -15,7 +15,7 @@ from discreet.privacy import Neighbours
 from discreet.shuffle.messages.dummies import Dummies
 from discreet.shuffle.messages.estimates import DummyEstimate
 from discreet.shuffle.messages.hidden_shift import hidden_shift_loss
-from discreet.shuffle.messages.tails import dummy_width, first_guess
+from discreet.shuffle.messages.tails import dummy_width
 
 __all__ = ["MultiMessageHistogram"]
 
@@ -67,8 +67,9 @@ class MultiMessageHistogram:
         def make_loss(dummies: Dummies) -> FinitePairLoss:
             return cls(domain=size, honest=people, dummies=dummies).loss
 
-        guess = first_guess(epsilon=epsilon, delta=delta, shift=1) * size / (2 * people)
-        dummies = Dummies.fewest(make_loss, epsilon=epsilon, delta=delta, guess=guess)
+        dummies = Dummies.fewest(
+            make_loss, epsilon=epsilon, delta=delta, shift=1, hiding=2 * people / size
+        )
         return cls(domain=size, honest=people, dummies=dummies)
 
     @property

@@ -14,7 +14,7 @@ from discreet.privacy import Neighbours
 from discreet.shuffle.messages.dummies import Dummies
 from discreet.shuffle.messages.estimates import SumEstimate
 from discreet.shuffle.messages.hidden_shift import hidden_shift_loss
-from discreet.shuffle.messages.tails import dummy_width, first_guess
+from discreet.shuffle.messages.tails import dummy_width
 
 __all__ = ["MultiMessageSum"]
 
@@ -49,9 +49,7 @@ class MultiMessageSum:
     neighbours: ClassVar[Neighbours] = Neighbours.replace_one
 
     def __post_init__(self) -> None:
-        if whole(self.largest, name="largest") > _MOST:
-            hint = "Round numbers at random to a coarser grid first."
-            raise refusal("largest", f"at most {_MOST}", self.largest, hint)
+        _as_largest(self.largest)
         whole(self.honest, name="honest")
 
     @classmethod
@@ -63,13 +61,12 @@ class MultiMessageSum:
         >>> round(protocol.messages_per_device, 3)
         10.072
         """
-        most, people = whole(largest, name="largest"), whole(honest, name="honest")
+        most, people = _as_largest(largest), whole(honest, name="honest")
 
         def make_loss(dummies: Dummies) -> FinitePairLoss:
             return cls(largest=most, honest=people, dummies=dummies).loss
 
-        guess = first_guess(epsilon=epsilon, delta=delta, shift=most) / people
-        dummies = Dummies.fewest(make_loss, epsilon=epsilon, delta=delta, guess=guess)
+        dummies = Dummies.fewest(make_loss, epsilon=epsilon, delta=delta, shift=most, hiding=people)
         return cls(largest=most, honest=people, dummies=dummies)
 
     @property
@@ -125,3 +122,10 @@ class MultiMessageSum:
         """
         tosses = whole(n, name="n") * self.dummies.coins
         return dummy_width(tosses, self.dummies.heads, kinds=2, confidence=confidence)
+
+
+def _as_largest(largest: object) -> int:
+    if (found := whole(largest, name="largest")) > _MOST:
+        hint = "Round numbers at random to a coarser grid first."
+        raise refusal("largest", f"at most {_MOST}", largest, hint)
+    return found
