@@ -1,0 +1,1 @@
+"""Several messages from each device: dummies among them hide each other's true ones."""
