@@ -1,0 +1,55 @@
+"""How the reports of one randomiser lie in a payload of fixed length."""
+
+from typing import Any, Protocol, final
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.local.laws.numbers import as_codes
+
+__all__ = ["Layout", "OneNumber"]
+
+Array = npt.NDArray[Any]
+Bytes = npt.NDArray[np.uint8]
+
+
+class Layout(Protocol):
+    """Turns reports into rows of bytes and back; a row that is no report is told, never raised."""
+
+    def width(self, randomiser: Any, /) -> int:
+        """Return how many bytes the payload of a report has."""
+        ...
+
+    def pack(self, reports: Any, randomiser: Any, /) -> Bytes:
+        """Return one row of ``width`` bytes for each report."""
+        ...
+
+    def unpack(self, payloads: Bytes, randomiser: Any, /) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """Return a report for each row, and whether it is one that the randomiser can give."""
+        ...
+
+
+@final
+class OneNumber:
+    """A whole number below the randomiser's ``outputs``, its low byte first, in as few as hold it.
+
+    >>> from types import SimpleNamespace
+    >>> large = SimpleNamespace(outputs=2**21)
+    >>> OneNumber().pack([258], large)
+    array([[2, 1, 0]], dtype=uint8)
+    >>> OneNumber().unpack(np.array([[2, 1, 0], [0, 0, 32]], dtype=np.uint8), large)
+    (array([    258, 2097152]), array([ True, False]))
+    """
+
+    def width(self, randomiser: Any, /) -> int:
+        return int(((randomiser.outputs - 1).bit_length() + 7) // 8)
+
+    def pack(self, reports: Any, randomiser: Any, /) -> Bytes:
+        codes = as_codes(reports, below=randomiser.outputs)
+        return codes.astype("<i8").view(np.uint8).reshape(-1, 8)[:, : self.width(randomiser)]
+
+    def unpack(self, payloads: Bytes, randomiser: Any, /) -> tuple[Array, npt.NDArray[np.bool_]]:
+        wide = np.zeros((len(payloads), 8), dtype=np.uint8)
+        wide[:, : payloads.shape[1]] = payloads
+        codes = wide.view("<u8").reshape(-1)
+        return codes.astype(np.int64), codes < np.uint64(randomiser.outputs)
