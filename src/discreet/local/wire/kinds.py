@@ -15,7 +15,7 @@ from discreet.local.frequencies.direct import DirectResponse
 from discreet.local.frequencies.hadamard import HadamardResponse
 from discreet.local.wire.layouts import Layout, OneNumber
 
-__all__ = ["KINDS", "Kind", "kind_of", "read_number", "read_randomiser"]
+__all__ = ["KINDS", "WireKind", "kind_of", "read_number", "read_randomiser"]
 
 # Ratios have one spelling each, so that equal parameters have equal digests. Exponents are none
 # of it: a short one could stand for a number that no memory holds.
@@ -24,7 +24,7 @@ _RATIO: Final = re.compile(r"[1-9][0-9]{0,399}(/[1-9][0-9]{0,399})?")
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class WireKind:
     """Tell how one type of randomiser is written down.
 
     ``whole`` and ``ratios`` are the fields it is built from. ``coins`` are the whole numbers that
@@ -52,12 +52,12 @@ class Kind:
 
 
 KINDS: Final = (
-    Kind(name="direct", type=DirectResponse, layout=OneNumber()),
-    Kind(name="hadamard", type=HadamardResponse, layout=OneNumber()),
+    WireKind(name="direct", type=DirectResponse, layout=OneNumber()),
+    WireKind(name="hadamard", type=HadamardResponse, layout=OneNumber()),
 )
 
 
-def kind_of(randomiser: object) -> Kind:
+def kind_of(randomiser: object) -> WireKind:
     """Return the entry for a randomiser, or refuse one that does not travel.
 
     >>> kind_of(DirectResponse(domain=4, epsilon=1)).name
