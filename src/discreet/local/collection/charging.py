@@ -24,7 +24,7 @@ from fractions import Fraction
 from typing import Final, final
 
 from discreet.accounting import Loss, PureLoss
-from discreet.errors import DataError, ParameterError
+from discreet.errors import ParameterError
 from discreet.ledger import Account, Receipt, period_label
 from discreet.local.collection.terms import CollectionTerms
 from discreet.local.wire import Parameters
@@ -148,11 +148,6 @@ def pay_dues(account: Account, terms: CollectionTerms, dues: Dues, label: str) -
     The key is made from the collection's name, which was on the disk before, so that a crash
     between the ledger's entry and ours leaves nothing paid twice.
     """
-    if account.ledger.origin != terms.ledger:
-        raise DataError(
-            f"this collection is paid for in the ledger {terms.ledger}, and this is "
-            f"{account.ledger.origin}. Open the former."
-        )
     return account.charge(
         dues.loss,
         who=terms.who,

@@ -68,6 +68,11 @@ class Collection:
     def __init__(self, ledger: Ledger, file: ReportFile) -> None:
         self._file = file
         self.terms = CollectionTerms.from_json(file.terms)
+        if ledger.origin != self.terms.ledger:
+            raise DataError(
+                f"this collection is paid for in the ledger {self.terms.ledger}, and this is "
+                f"{ledger.origin}. Open the former."
+            )
         self._account = ledger[self.terms.account]
         self._unit, self._neighbours = self._account.unit, self._account.neighbours
         self._dues = _dues(self.terms, self._account)

@@ -1,6 +1,7 @@
 """An estimate as it was published: numbers about everybody, a receipt, and a card."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, final
@@ -18,6 +19,7 @@ __all__ = ["FORMAT", "Publication", "write_document"]
 
 FORMAT: Final = "discreet-estimate/1"
 _PARTS: Final = ("counts", "mean", "variance", "standard_error")  # of the estimates there are
+_DIGITS: Final = 9
 
 
 def write_document(
@@ -44,10 +46,10 @@ def write_document(
 
 
 def _plain(numbers: Any) -> Any:
-    """Return numbers with nine digits: far more than their noise leaves of meaning."""
-    if isinstance(numbers, np.ndarray):
-        return [float(f"{one:.9g}") for one in numbers.tolist()]
-    return float(f"{float(numbers):.9g}")
+    """Return numbers with nine digits of the largest: far more than noise leaves of meaning."""
+    array = np.asarray(numbers, dtype=np.float64)
+    largest = float(np.abs(array).max(initial=0.0))
+    return np.round(array, _DIGITS - math.ceil(math.log10(largest)) if largest else 0).tolist()
 
 
 @final
