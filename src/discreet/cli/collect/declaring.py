@@ -133,4 +133,5 @@ def _randomiser(chosen: Randomiser | None, *, size: int, epsilon: str) -> Any:
     if chosen is Randomiser.hadamard:
         return hadamard
     # What matters is how well values are told apart that few devices have.
-    return min(direct, hadamard, key=lambda one: one.support.variance(n=1, count=0))
+    is_direct = direct.support.variance(n=1, count=0) <= hadamard.support.variance(n=1, count=0)
+    return direct if is_direct else hadamard

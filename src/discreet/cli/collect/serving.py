@@ -17,7 +17,7 @@ __all__ = ["serve"]
 def serve(
     name: NameArgument,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="N", help="0 for any that is free.")] = 8080,
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0: any.")] = 8080,
     certificate: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A certificate, to encrypt.")
     ] = None,
@@ -83,10 +83,10 @@ def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=1024)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         raise ParameterError(
-            f"nothing can listen on port {port} of {host} ({error}). Choose another one with "
-            "--port, or end what listens there.",
+            f"nothing can listen on port {port} of {host} ({error.strerror}). Choose another one "
+            "with --port, or end what listens there.",
             parameter="port",
         ) from None
 
