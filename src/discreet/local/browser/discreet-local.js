@@ -1,0 +1,277 @@
+/**
+ * Answer a question about this device so that the answer tells little about it.
+ *
+ *   import { openCollection } from "./discreet-local.js";
+ *   const collection = await openCollection(await (await fetch("/parameters")).json());
+ *   const report = await collection.collect("yes"); // bytes to send, or null: no more may be said
+ *
+ * The bytes may be sent again until they arrive: they count once, and cost nothing further.
+ * What a device has spent is kept in IndexedDB, for all tabs of a site together. A browser may
+ * forget it when space is short, unless the page asks for navigator.storage.persist().
+ *
+ * Every chance is a whole number of 2**64ths out of the parameters, compared with 64 random bits:
+ * the law is the one that discreet.local has in Python, to the last bit.
+ */
+
+export { envelope, seal } from "./discreet-seal.js";
+
+const FORMAT = "discreet-local/1";
+const VERSION = 1;
+const HEADER = 33; // version, collection (8), digest of the parameters (8), token (16)
+const ONE = 1n << 64n;
+
+/* Randomness: from Web Crypto alone, in words of 32 bits. */
+
+const pool = new Uint32Array(256);
+let used = pool.length;
+
+function word() {
+  if (used === pool.length) {
+    crypto.getRandomValues(pool);
+    used = 0;
+  }
+  const drawn = pool[used];
+  pool[used++] = 0; // what has been drawn cannot be read out of memory later
+  return drawn;
+}
+
+/** Show heads with a chance of exactly (high 2**32 + low) / 2**64. */
+function coin([high, low]) {
+  const first = word();
+  const second = word();
+  return first < high || (first === high && second < low);
+}
+
+/** Draw one of the numbers below a public bound of at most 2**32, each alike. */
+function below(bound) {
+  const mask = bound > 1 ? 0xffffffff >>> Math.clz32(bound - 1) : 0;
+  for (;;) {
+    const drawn = (word() & mask) >>> 0;
+    if (drawn < bound) return drawn;
+  }
+}
+
+/* Numbers of the parameters: texts, because most readers of JSON know no large or exact ones. */
+
+/** Return the two words that a coin compares with. */
+function chance(text) {
+  const whole = BigInt(text);
+  if (whole < 0n || whole > ONE) throw new RangeError("a chance must be from 0 to 2**64");
+  return [Number(whole >> 32n), Number(whole & 0xffffffffn)];
+}
+
+/** Return a ratio such as "7/2" as two whole numbers. */
+function ratio(text) {
+  const [upper, lower = 1n] = text.split("/").map(BigInt);
+  if (upper <= 0n || lower <= 0n) throw new RangeError("a budget must be above 0");
+  return [upper, lower];
+}
+
+/** Say how many reports of one cost a budget holds. */
+function times(budget, cost) {
+  return Number((budget[0] * cost[1]) / (budget[1] * cost[0]));
+}
+
+/**
+ * Prove that upper / lower is at most exp(epsilon), by the exponential's series in fixed point: all
+ * terms are above 0 and are rounded down, so no sum of them exceeds the exponential.
+ */
+function isWithin(upper, lower, [p, q]) {
+  if (p > 100n * q) [p, q] = [100n, 1n]; // laws keep below exp(100) in any case
+  let term = 1n << 256n;
+  let sum = 0n;
+  for (let k = 1n; term; k++) {
+    sum += term;
+    term = (term * p) / (q * k);
+  }
+  return upper << 256n <= sum * lower;
+}
+
+/* The kinds of randomisers: one entry each, as in Python's table. */
+
+/** Write a report that is one number, low byte first, in as few bytes as hold all of them. */
+function oneNumber(code, outputs) {
+  let width = 1;
+  while (256 ** width < outputs) width++;
+  return Uint8Array.from({ length: width }, (_, i) => code / 256 ** i);
+}
+
+/** Say whether a report that prefers some outputs of all keeps to its epsilon. */
+function preferenceHolds({ keep, epsilon }, outputs, preferred) {
+  const kept = BigInt(keep);
+  const upper = kept * BigInt(outputs - preferred);
+  return isWithin(upper, (ONE - kept) * BigInt(preferred), ratio(epsilon));
+}
+
+const KINDS = {
+  /** The value itself, or any other one. */
+  direct({ domain, keep, ...law }) {
+    const kept = chance(keep);
+    return {
+      holds: preferenceHolds({ keep, ...law }, domain, 1),
+      draw(value) {
+        const ahead = below(domain - 1);
+        const other = ahead + (ahead >= value); // the others, numbered without the value itself
+        return oneNumber(coin(kept) ? value : other, domain);
+      },
+    };
+  },
+
+  /** A random index, and the value's sign there, which a coin may turn round. */
+  hadamard({ domain, keep, ...law }) {
+    const kept = chance(keep);
+    const size = 2 ** (32 - Math.clz32(domain - 1));
+    return {
+      holds: preferenceHolds({ keep, ...law }, 2, 1),
+      draw(value) {
+        const index = below(size);
+        const minus = parity(index & value) ^ !coin(kept);
+        return oneNumber(2 * index + minus, 2 * size);
+      },
+    };
+  },
+};
+
+/** Say whether a number of 32 bits has an odd number of ones. */
+function parity(bits) {
+  for (const half of [16, 8, 4, 2, 1]) bits ^= bits >>> half;
+  return bits & 1;
+}
+
+/* Parameters: what the collector publishes, and every report is bound to by a digest. */
+
+/** Write a document in the one spelling that its digest is taken of. */
+function canonical(part) {
+  if (Array.isArray(part)) return `[${part.map(canonical)}]`;
+  if (part === null || typeof part !== "object") return JSON.stringify(part);
+  const members = Object.keys(part).sort();
+  return `{${members.map((name) => `${JSON.stringify(name)}:${canonical(part[name])}`)}}`;
+}
+
+/** Read a document; refuse one whose coins would say more than its epsilon. */
+async function read(document) {
+  const { format, collection, randomiser, values, ...rest } = document;
+  const kind = format === FORMAT && Object.hasOwn(KINDS, randomiser.kind) && KINDS[randomiser.kind];
+  if (!kind) throw new TypeError("these parameters are for a newer discreet-local.js");
+  const { domain, epsilon } = randomiser;
+  if (!Number.isInteger(domain) || domain < 2 || domain > 2 ** 31) {
+    throw new RangeError("domain must be a whole number from 2 to 2**31");
+  }
+  const law = kind(randomiser);
+  if (!law.holds) throw new RangeError("these parameters would tell more than their epsilon");
+
+  const text = new TextEncoder().encode(canonical(document));
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", text), 0, 8);
+  const home = [VERSION, ...collection.match(/../g).map((pair) => parseInt(pair, 16)), ...digest];
+  const numbers = values && new Map(values.map((label, i) => [label, i]));
+  return {
+    collection,
+    digest: home.slice(9).join(),
+    aDay: times(ratio(rest.a_day), ratio(epsilon)),
+    lifetime: times(ratio(rest.lifetime), ratio(epsilon)),
+    isOpen: (now) => !(now < Date.parse(rest.not_before) || now > Date.parse(rest.not_after)),
+    /** Return the number of a value, which may be given by its label. */
+    numberOf(value) {
+      const number = numbers && typeof value === "string" ? numbers.get(value) : value;
+      if (Number.isInteger(number) && number >= 0 && number < domain) return number;
+      throw new RangeError("value must be one of the collection's, by its label or its number");
+    },
+    /** Return the bytes of a fresh report. */
+    report(number) {
+      const payload = law.draw(number);
+      const bytes = new Uint8Array(HEADER + payload.length);
+      bytes.set(home);
+      crypto.getRandomValues(bytes.subarray(home.length, HEADER));
+      bytes.set(payload, HEADER);
+      return bytes;
+    },
+  };
+}
+
+/* Memory: what this device has spent, and what it answered once for all. */
+
+const STORE = "collections";
+
+function openMemory() {
+  return new Promise((resolve, reject) => {
+    const asked = indexedDB.open("discreet-local", 1);
+    asked.onupgradeneeded = () => asked.result.createObjectStore(STORE);
+    asked.onsuccess = () => {
+      asked.result.onversionchange = () => asked.result.close(); // let a newer module in
+      resolve(asked.result);
+    };
+    asked.onerror = () => reject(asked.error);
+  });
+}
+
+/** Change what is remembered of a collection. Tabs take turns, and it is on disk when it ends. */
+function remember(memory, collection, change) {
+  return new Promise((resolve, reject) => {
+    const turn = memory.transaction(STORE, "readwrite", { durability: "strict" });
+    const store = turn.objectStore(STORE);
+    let outcome;
+    store.get(collection).onsuccess = ({ target }) => {
+      const known = target.result ?? { day: "", today: 0, ever: 0 };
+      outcome = change(known);
+      store.put(known, collection);
+    };
+    turn.oncomplete = () => resolve(outcome);
+    turn.onabort = () => reject(turn.error);
+  });
+}
+
+/** Begin the day of the calendar, in UTC; a clock that was put back begins none. */
+function turnDay(known) {
+  const day = new Date().toISOString().slice(0, 10);
+  if (day > known.day) Object.assign(known, { day, today: 0 });
+}
+
+/** Open a collection by its parameters document, and take part in it within its budgets. */
+export async function openCollection(document) {
+  const parameters = await read(document);
+  const memory = await openMemory();
+
+  /** Return how many reports are left; take one if asked to. */
+  async function left(taken) {
+    const before = await remember(memory, parameters.collection, (known) => {
+      turnDay(known);
+      // A collector that changes its mind begins a new collection, and devices a new account.
+      known.digest ??= parameters.digest;
+      const isSame = known.digest === parameters.digest;
+      const rest = Math.min(parameters.aDay - known.today, parameters.lifetime - known.ever);
+      if (isSame && rest >= taken) {
+        known.today += taken;
+        known.ever += taken;
+      }
+      return { isSame, rest };
+    });
+    if (!before.isSame) throw new TypeError("this collection has other parameters than before");
+    return before.rest;
+  }
+
+  return {
+    /** Return how many more reports this device may give today. */
+    left: () => left(0),
+
+    /**
+     * Return a report of a value, by its label or its number: bytes to send. Return null if the
+     * device's budget is used up, or the collection is not open: then nothing may be said.
+     */
+    async collect(value) {
+      const number = parameters.numberOf(value);
+      // Charge before drawing: a crash between them wastes budget, while the opposite order could
+      // give an answer that was never counted.
+      const isPaid = parameters.isOpen(Date.now()) && (await left(1)) >= 1;
+      return isPaid ? parameters.report(number) : null;
+    },
+  };
+}
+
+/**
+ * Return a function from values to the reports of made-up devices, which have no budget.
+ * It is for tests and for load: what it says of one real device adds up without end.
+ */
+export async function simulate(document) {
+  const { numberOf, report } = await read(document);
+  return (value) => report(numberOf(value));
+}
