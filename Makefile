@@ -68,7 +68,7 @@ reference: $(VENV)/.installed-dev ## write docs/reference anew from the docstrin
 	$(BIN)/python docs/make_benchmarks.py
 
 browser: ## minify the modules for browsers anew, into one (needs npx)
-	npx --yes esbuild@0.25.12 $(DEVICE)/discreet-local.js --bundle --minify --format=esm --log-level=warning \
+	npx --yes --loglevel=error esbuild@0.25.12 $(DEVICE)/discreet-local.js --bundle --minify --format=esm --log-level=warning \
 	  --banner:js="// discreet-local.js and discreet-seal.js, minified; SHA-256 of both: $$(cat $(DEVICE)/discreet-local.js $(DEVICE)/discreet-seal.js | sha256sum | cut -c1-64)" \
 	  --outfile=$(DEVICE)/discreet-local.min.js
 

@@ -1,12 +1,16 @@
 """A browser's reports follow the law that Python has, and Python reads them."""
 
 from fractions import Fraction
+from math import prod
 
 import numpy as np
 import pytest
 from scipy.stats import chi2
 
 from discreet import local
+from discreet.local.frequencies.hashing import LocalHashing
+from discreet.local.frequencies.public_hashing import PublicHashing
+from discreet.local.frequencies.unary import OptimizedUnary, SymmetricUnary
 from discreet.local.wire import parameters_of, report_length, sort_out
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.lengthy]
@@ -20,9 +24,10 @@ SEND = """async ([parameters, values, each]) => {
 }"""
 
 
-def sent_by(device, site, parameters, values, *, module="discreet-local.min.js"):
+def sent_by(device, site, randomiser, values, *, module="discreet-local.min.js"):
     """Return what the collector reads of ``REPORTS`` reports that a browser made and sent."""
     each = REPORTS // len(values)
+    parameters = parameters_of(randomiser, name="x", a_day=9, lifetime=9)
     device(module).evaluate(SEND, [parameters.document, values, each])
     body, length = site.bodies.pop(), report_length(parameters)
     found = sort_out(parameters, [body[i : i + length] for i in range(0, len(body), length)])
@@ -31,57 +36,88 @@ def sent_by(device, site, parameters, values, *, module="discreet-local.min.js")
 
 
 def chance_of(counts, law):
-    """Return how likely counts are to be as far from a law as these, by Pearson's statistic.
-
-    Every expected count is at least 20, so that the statistic's tail is that of chi-square as far
-    as FALSE_ALARM needs it.
-    """
+    """Return how likely counts are to be as far from a law as these, by Pearson's statistic."""
     expected = np.array([float(share) for share in law]) * counts.sum()
-    assert expected.min() >= 20
+    assert expected.min() >= 20  # so that the tail is that of chi-square
     return chi2.sf(((counts - expected) ** 2 / expected).sum(), df=len(law) - 1)
 
 
 def law_of(randomiser, value):
-    """Return the exact chances of all reports of a value."""
-    law, own = randomiser.law, randomiser.law.keep_chance / randomiser.law.preferred
-    other = (1 - randomiser.law.keep_chance) / (law.outputs - law.preferred)
-    return [own if is_own(randomiser, value, code) else other for code in range(law.outputs)]
+    """Return the exact chances of all reports of a value, from what Python says are its own."""
+    law = randomiser.law
+    own = law.keep_chance / law.preferred
+    other = (1 - law.keep_chance) / (law.outputs - law.preferred)
+    chances = [own if is_own(randomiser, value, one) else other for one in range(law.outputs)]
+    assert sum(chances) == 1
+    return chances
 
 
 def is_own(randomiser, value, code):
-    if isinstance(randomiser, local.DirectResponse):
-        return code == value
-    return (code >> 1 & value).bit_count() % 2 == code % 2
+    """Say whether a report supports a value, as the reader has it."""
+    return randomiser.supports(np.array([code]))[value] == 1
 
 
-# Beside each stands one that differs from it by little, and must not pass for it.
-RANDOMISERS = [
-    (local.DirectResponse(domain=2, epsilon=1), local.DirectResponse(domain=2, epsilon=1.1)),
-    (local.DirectResponse(domain=300, epsilon=3), local.DirectResponse(domain=300, epsilon=3.2)),
-    (local.HadamardResponse(domain=3, epsilon=1), local.HadamardResponse(domain=3, epsilon=1.1)),
-    (local.HadamardResponse(domain=500, epsilon=1), local.HadamardResponse(domain=500, epsilon=2)),
-]  # fmt: skip
+# Beside each stands the epsilon of a law that differs a little, and must not pass for it.
+ONE_NUMBER = [
+    (local.DirectResponse, 2, 1, 1.1),
+    (local.DirectResponse, 300, 3, 3.2),
+    (local.HadamardResponse, 3, 1, 1.1),
+    (local.HadamardResponse, 500, 1, 1.3),
+    (PublicHashing, 60, 1, 1.2),
+    (LocalHashing, 3, 1, 1.2),
+]
 
 
-@pytest.mark.parametrize(("randomiser", "wrong"), RANDOMISERS, ids=lambda one: repr(one))
-def test_a_browser_draws_from_the_law(device, site, randomiser, wrong):
-    parameters = parameters_of(randomiser, name="x", a_day=9, lifetime=9)
-    value = randomiser.domain - 1
-    counts = np.bincount(sent_by(device, site, parameters, [value]), minlength=randomiser.outputs)
-    assert sum(law_of(randomiser, value)) == 1
+@pytest.mark.parametrize(("kind", "domain", "epsilon", "wrong"), ONE_NUMBER)
+def test_a_browser_draws_from_the_law(device, site, kind, domain, epsilon, wrong):
+    randomiser, value = kind(domain=domain, epsilon=epsilon), domain - 1
+    reports = sent_by(device, site, randomiser, [value])
+    counts = np.bincount(reports, minlength=randomiser.outputs)
     assert chance_of(counts, law_of(randomiser, value)) >= FALSE_ALARM
-    assert chance_of(counts, law_of(wrong, value)) < FALSE_ALARM
+    assert chance_of(counts, law_of(kind(domain=domain, epsilon=wrong), value)) < FALSE_ALARM
     assert chance_of(counts, law_of(randomiser, 0)) < FALSE_ALARM
 
 
-def test_python_estimates_what_browsers_sent(device, site, module):
-    randomiser = local.HadamardResponse(domain=1_000_000, epsilon=2)
-    parameters = parameters_of(randomiser, name="pages", a_day=2, lifetime=2)
+@pytest.mark.parametrize("kind", [SymmetricUnary, OptimizedUnary])
+def test_all_rows_of_bits_follow_the_law(device, site, kind):
+    randomiser, value = kind(domain=9, epsilon=0.5), 8
+    rows = sent_by(device, site, randomiser, [value])
+    codes = rows.astype(np.int64) @ [1, 256]
+    counts = np.bincount(codes, minlength=2**9)
+    assert chance_of(counts, bits_law(randomiser.law, 9, value)) >= FALSE_ALARM
+    assert chance_of(counts, bits_law(kind(domain=9, epsilon=0.6).law, 9, value)) < FALSE_ALARM
+    assert chance_of(counts, bits_law(randomiser.law, 9, 0)) < FALSE_ALARM
+
+
+def bits_law(law, domain, value):
+    """Return the exact chances of all rows of bits, which have a coin each."""
+    coins = [Fraction(law.own if one == value else law.other, 2**64) for one in range(domain)]
+    return [
+        prod(coin if code >> one & 1 else 1 - coin for one, coin in enumerate(coins))
+        for code in range(2**domain)
+    ]
+
+
+@pytest.mark.parametrize("kind", [local.HadamardResponse, PublicHashing])
+def test_python_estimates_what_browsers_sent(device, site, module, kind):
+    randomiser = kind(domain=1_000_000, epsilon=2)
     values = [0, 1, 524_287, 999_999]
-    reports = sent_by(device, site, parameters, values, module=module)
+    reports = sent_by(device, site, randomiser, values, module=module)
     low, high = randomiser.estimate(reports).interval(confidence=1 - Fraction(1, 10**9))
     truth = np.zeros(randomiser.domain)
     truth[values] = REPORTS // len(values)
     assert np.all(low <= truth)
     assert np.all(truth <= high)
     assert low[values].min() > 0  # and what is there is seen
+
+
+def test_a_large_function_of_ones_own_is_read(device, site):
+    """Numbers beyond 2**53, which a browser's usual ones do not hold."""
+    randomiser = LocalHashing(domain=2**24, epsilon=2)
+    assert randomiser.outputs > 2**53
+    reports = sent_by(device, site, randomiser, [2**24 - 1])
+    cells = randomiser.family.cells
+    own = randomiser.family.cell(reports // cells, np.full(REPORTS, 2**24 - 1)) == reports % cells
+    hit = float(randomiser.support.hit)
+    assert chance_of(np.array([own.sum(), (~own).sum()]), [hit, 1 - hit]) >= FALSE_ALARM
+    assert len(np.unique(reports // cells)) > REPORTS * 0.999

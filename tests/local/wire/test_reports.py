@@ -7,6 +7,9 @@ import pytest
 
 from discreet import local
 from discreet.errors import DataError
+from discreet.local.frequencies.hashing import LocalHashing
+from discreet.local.frequencies.public_hashing import PublicHashing
+from discreet.local.frequencies.unary import OptimizedUnary, SymmetricUnary
 from discreet.local.wire import encode, parameters_of, report_length, sort_out
 
 HEADER = 33
@@ -14,11 +17,15 @@ RANDOMISERS = [
     local.DirectResponse(domain=3, epsilon=1),
     local.DirectResponse(domain=1000, epsilon=1),
     local.HadamardResponse(domain=1_000_000, epsilon=1),
+    OptimizedUnary(domain=21, epsilon=1),
+    SymmetricUnary(domain=16, epsilon=1),
+    PublicHashing(domain=1000, epsilon=2),
+    LocalHashing(domain=1000, epsilon=2),
 ]
 
 
 def parameters(randomiser):
-    return parameters_of(randomiser, name="x", a_day=1, lifetime=1)
+    return parameters_of(randomiser, name="x", a_day=2, lifetime=2)
 
 
 @pytest.mark.parametrize("randomiser", RANDOMISERS, ids=repr)
@@ -86,7 +93,8 @@ def damaged(report: bytes, dice: random.Random) -> bytes:
 
 def plain_count(ours, home: bytes, raw: list[bytes]) -> dict[str, int]:
     counts = dict.fromkeys(["accepted", "malformed", "foreign", "out_of_range", "replayed"], 0)
-    seen = set()
+    seen, randomiser = set(), ours.randomiser
+    outputs = getattr(randomiser, "outputs", 2**randomiser.domain)  # of bits: one a value
     for one in raw:
         if len(one) < HEADER or one[0] != 1:
             fate = "malformed"
@@ -94,7 +102,7 @@ def plain_count(ours, home: bytes, raw: list[bytes]) -> dict[str, int]:
             fate = "foreign"
         elif len(one) != report_length(ours):
             fate = "malformed"
-        elif int.from_bytes(one[HEADER:], "little") >= ours.randomiser.outputs:
+        elif int.from_bytes(one[HEADER:], "little") >= outputs:
             fate = "out_of_range"
         else:
             fate = "replayed" if one[17:HEADER] in seen else "accepted"

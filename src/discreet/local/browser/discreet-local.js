@@ -87,42 +87,74 @@ function isWithin(upper, lower, [p, q]) {
   return upper << 256n <= sum * lower;
 }
 
-/* The kinds of randomisers: one entry each, as in Python's table. */
+/* What several kinds do. */
 
 /** Write a report that is one number, low byte first, in as few bytes as hold all of them. */
 function oneNumber(code, outputs) {
   let width = 1;
-  while (256 ** width < outputs) width++;
-  return Uint8Array.from({ length: width }, (_, i) => code / 256 ** i);
+  while (256n ** BigInt(width) < outputs) width++;
+  return Uint8Array.from({ length: width }, (_, i) => Number((BigInt(code) >> BigInt(8 * i)) & 255n));
 }
 
-/** Say whether a report that prefers some outputs of all keeps to its epsilon. */
-function preferenceHolds({ keep, epsilon }, outputs, preferred) {
-  const kept = BigInt(keep);
-  const upper = kept * BigInt(outputs - preferred);
-  return isWithin(upper, (ONE - kept) * BigInt(preferred), ratio(epsilon));
+/** Return a code with a certain chance, otherwise any other one; both are drawn. */
+function keepOrChange(code, kept, codes) {
+  const ahead = below(codes - 1);
+  const other = ahead + (ahead >= code); // the others, numbered without the code itself
+  return coin(kept) ? code : other;
 }
+
+/** Say whether a code that is kept with this chance, of so many, tells no more than its epsilon. */
+function keepingHolds({ keep, epsilon }, codes) {
+  const kept = BigInt(keep);
+  return isWithin(kept * BigInt(codes - 1), ONE - kept, ratio(epsilon));
+}
+
+/** Say how many bits number the values of a domain. */
+function bitsOf(domain) {
+  return 32 - Math.clz32(domain - 1);
+}
+
+/** Return 1 for a number of 32 bits with an odd number of ones, otherwise 0. */
+function parity(bits) {
+  for (const half of [16, 8, 4, 2, 1]) bits ^= bits >>> half;
+  return bits & 1;
+}
+
+/** One bit for each value, packed with the lowest first: one coin for the own, another for all else. */
+function unary({ domain, epsilon, own, other }) {
+  const [ones, rare] = [chance(own), chance(other)];
+  const [a, b] = [BigInt(own), BigInt(other)];
+  return {
+    holds: isWithin(a * (ONE - b), b * (ONE - a), ratio(epsilon)),
+    draw(value) {
+      const bits = new Uint8Array(Math.ceil(domain / 8));
+      for (let one = 0; one < domain; one++) bits[one >> 3] |= coin(rare) << (one & 7);
+      const place = 1 << (value & 7);
+      bits[value >> 3] = (bits[value >> 3] & ~place) | (coin(ones) * place);
+      return bits;
+    },
+  };
+}
+
+/* The kinds of randomisers, by the names that Python's table gives them. */
 
 const KINDS = {
   /** The value itself, or any other one. */
-  direct({ domain, keep, ...law }) {
-    const kept = chance(keep);
+  direct(law) {
+    const { domain } = law;
+    const kept = chance(law.keep);
     return {
-      holds: preferenceHolds({ keep, ...law }, domain, 1),
-      draw(value) {
-        const ahead = below(domain - 1);
-        const other = ahead + (ahead >= value); // the others, numbered without the value itself
-        return oneNumber(coin(kept) ? value : other, domain);
-      },
+      holds: keepingHolds(law, domain),
+      draw: (value) => oneNumber(keepOrChange(value, kept, domain), domain),
     };
   },
 
   /** A random index, and the value's sign there, which a coin may turn round. */
-  hadamard({ domain, keep, ...law }) {
-    const kept = chance(keep);
-    const size = 2 ** (32 - Math.clz32(domain - 1));
+  hadamard(law) {
+    const kept = chance(law.keep);
+    const size = 2 ** bitsOf(law.domain);
     return {
-      holds: preferenceHolds({ keep, ...law }, 2, 1),
+      holds: keepingHolds(law, 2),
       draw(value) {
         const index = below(size);
         const minus = parity(index & value) ^ !coin(kept);
@@ -130,13 +162,46 @@ const KINDS = {
       },
     };
   },
-};
 
-/** Say whether a number of 32 bits has an odd number of ones. */
-function parity(bits) {
-  for (const half of [16, 8, 4, 2, 1]) bits ^= bits >>> half;
-  return bits & 1;
-}
+  "symmetric-unary": unary,
+  "optimized-unary": unary,
+
+  /** A random member of a public family of functions, and the value's cell under it or another. */
+  "public-hashing"(law) {
+    const kept = chance(law.keep);
+    const [cells, polynomial] = [Number(law.cells), Number(law.polynomial)];
+    const [size, bits] = [2 ** bitsOf(law.domain), Math.log2(cells)];
+    return {
+      holds: Number.isInteger(bits) && keepingHolds(law, cells),
+      draw(value) {
+        const member = below(size);
+        let cell = 0;
+        // Bit i of the cell is the parity of what the value shares with x**i times the member.
+        for (let i = 0, power = member; i < bits; i++) {
+          cell |= parity(power & value) << i;
+          power = ((2 * power) & (size - 1)) ^ (2 * power < size ? 0 : polynomial);
+        }
+        return oneNumber(member * cells + keepOrChange(cell, kept, cells), size * cells);
+      },
+    };
+  },
+
+  /** A random function of the device's own, and the value's cell under it or another. */
+  "local-hashing"(law) {
+    const kept = chance(law.keep);
+    const [cells, hash, bits] = [law.cells, law.hash_bits, law.word_bits].map(Number);
+    return {
+      holds: hash > 0 && hash <= bits && bits <= 31 && cells < 2 ** 22 && keepingHolds(law, cells),
+      draw(value) {
+        const [factor, summand] = [below(2 ** bits), below(2 ** bits)];
+        const top = ((Math.imul(factor, value) + summand) & (2 ** bits - 1)) >>> (bits - hash);
+        const cell = keepOrChange(Math.floor((top * cells) / 2 ** hash), kept, cells);
+        const member = BigInt(factor) * 2n ** BigInt(bits) + BigInt(summand);
+        return oneNumber(member * BigInt(cells) + BigInt(cell), 4n ** BigInt(bits) * BigInt(cells));
+      },
+    };
+  },
+};
 
 /* Parameters: what the collector publishes, and every report is bound to by a digest. */
 

@@ -5,9 +5,9 @@ from typing import Any, Protocol, final
 import numpy as np
 import numpy.typing as npt
 
-from discreet.local.laws.numbers import as_codes
+from discreet.local.laws.numbers import as_codes, as_rows, code_bytes
 
-__all__ = ["Layout", "OneNumber"]
+__all__ = ["Layout", "OneNumber", "PackedBits"]
 
 Array = npt.NDArray[Any]
 Bytes = npt.NDArray[np.uint8]
@@ -42,7 +42,7 @@ class OneNumber:
     """
 
     def width(self, randomiser: Any, /) -> int:
-        return int(((randomiser.outputs - 1).bit_length() + 7) // 8)
+        return code_bytes(randomiser.outputs)
 
     def pack(self, reports: Any, randomiser: Any, /) -> Bytes:
         codes = as_codes(reports, below=randomiser.outputs)
@@ -53,3 +53,25 @@ class OneNumber:
         wide[:, : payloads.shape[1]] = payloads
         codes = wide.view("<u8").reshape(-1)
         return codes.astype(np.int64), codes < np.uint64(randomiser.outputs)
+
+
+@final
+class PackedBits:
+    """One bit for each value of the domain, value v in bit v % 8 of byte v // 8, lowest bit first.
+
+    The bits behind the last value are 0.
+
+    >>> from types import SimpleNamespace
+    >>> ten = SimpleNamespace(domain=10)
+    >>> PackedBits().unpack(np.array([[255, 3], [0, 4]], dtype=np.uint8), ten)[1]
+    array([ True, False])
+    """
+
+    def width(self, randomiser: Any, /) -> int:
+        return int(-(-randomiser.domain // 8))
+
+    def pack(self, reports: Any, randomiser: Any, /) -> Bytes:
+        return as_rows(reports, width=randomiser.domain)
+
+    def unpack(self, payloads: Bytes, randomiser: Any, /) -> tuple[Array, npt.NDArray[np.bool_]]:
+        return payloads, payloads[:, -1] < 1 << (8 - -randomiser.domain % 8)
