@@ -8,7 +8,7 @@ import numpy.typing as npt
 from discreet._exact import refusal, whole
 from discreet.errors import DataError
 
-__all__ = ["MOST", "as_codes", "as_domain", "as_values"]
+__all__ = ["MOST", "as_codes", "as_domain", "as_rows", "as_values"]
 
 MOST = 1 << 31  # values in a domain; reports number them in 64 bits with room for coins
 
@@ -49,6 +49,19 @@ def as_codes(reports: object, *, below: int) -> npt.NDArray[np.int64]:
     """
     hint = "Drop those that another collection, or nobody, made: a collector counts and drops them."
     return _below(reports, below, "reports", hint).astype(np.int64, copy=False)
+
+
+def as_rows(reports: object, *, width: int, below: int) -> npt.NDArray[np.int64]:
+    """Return reports of several numbers each as rows of int64 codes from 0 to below - 1.
+
+    >>> as_rows([[1, 2], [0, 3]], width=2, below=4)
+    array([[1, 2],
+           [0, 3]])
+    """
+    array = np.asarray(reports)
+    if array.ndim != 2 or array.shape[1] != width:
+        raise DataError(f"reports must be rows of {width} whole numbers each, but they are not.")
+    return as_codes(array.ravel(), below=below).reshape(array.shape)
 
 
 def _below(given: object, bound: int, name: str, hint: str) -> npt.NDArray[Any]:
