@@ -14,9 +14,8 @@ from discreet.errors import DataError
 from discreet.local.estimates.sampled import SampledEstimate
 from discreet.local.estimates.support import Support
 from discreet.local.laws.chained import ChainedCoins
-from discreet.local.laws.numbers import as_domain, as_rows, as_values
-from discreet.local.repeated.bits import drawn_bits, flipped
-from discreet.noise import SYSTEM, Source, uniform_integers
+from discreet.local.laws.numbers import as_code_rows, as_domain, as_values, code_bytes
+from discreet.noise import SYSTEM, Source, bernoulli, uniform_integers
 
 __all__ = ["BitFlip"]
 
@@ -109,7 +108,7 @@ class BitFlip:
     @property
     def bytes_per_report(self) -> int:
         """How many bytes hold a report."""
-        return int(self.bits) * (((self.outputs - 1).bit_length() + 7) // 8)
+        return int(self.bits) * code_bytes(self.outputs)
 
     def error(self, *, n: int, confidence: float) -> float:
         """Return a t such that a count estimated from one day is off by at most t.
@@ -149,15 +148,15 @@ class BitFlip:
         """Draw the response that each device keeps for its value, for ever."""
         inputs = as_values(values, domain=self.domain)
         places = self.enrol(inputs.size, source=source) if enrolled is None else enrolled
-        own, other = self.law.own_chance, self.law.other_chance
-        bits = drawn_bits(inputs[:, None] == places, own=own, other=other, source=source)
-        return np.asarray(2 * places + bits)
+        # Both coins are tossed for every bit, so that the randomness read tells nothing.
+        own = bernoulli(self.law.own_chance, places.shape, source=source)
+        other = bernoulli(self.law.other_chance, places.shape, source=source)
+        return np.asarray(2 * places + np.where(inputs[:, None] == places, own, other))
 
     def instant(self, permanent: npt.ArrayLike, *, source: Source = SYSTEM) -> Codes:
         """Return one report of each kept response."""
         kept = self._checked(permanent)
-        bits = flipped((kept & 1).astype(np.bool_), keep=self.law.keep_chance, source=source)
-        return np.asarray(kept - (kept & 1) + bits)
+        return np.asarray(kept ^ bernoulli(1 - self.law.keep_chance, kept.shape, source=source))
 
     def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> Codes:
         """Return the first report of new devices."""
@@ -172,7 +171,7 @@ class BitFlip:
         )
 
     def _checked(self, reports: npt.ArrayLike) -> Codes:
-        codes = as_rows(reports, width=self.bits, below=self.outputs)
+        codes = as_code_rows(reports, width=self.bits, below=self.outputs)
         if (np.diff(codes >> 1, axis=1) <= 0).any():
             raise DataError("reports must tell about different values in rising order.")
         return codes

@@ -12,7 +12,7 @@ from discreet.local.estimates.estimate import Estimate
 from discreet.local.estimates.support import Support
 from discreet.local.laws.chained import ChainedPreference
 from discreet.local.laws.drawing import CHUNK
-from discreet.local.laws.numbers import as_codes, as_domain, as_values
+from discreet.local.laws.numbers import as_codes, as_domain, as_values, code_bytes
 from discreet.noise import SYSTEM, Source, bernoulli, uniform_integers
 
 __all__ = ["RepeatedDirect"]
@@ -99,7 +99,7 @@ class RepeatedDirect:
     @property
     def bytes_per_report(self) -> int:
         """How many bytes hold a report."""
-        return ((self.outputs - 1).bit_length() + 7) // 8
+        return code_bytes(self.outputs)
 
     def error(self, *, n: int, confidence: float) -> float:
         """Return a t such that a count estimated from one day is off by at most t."""

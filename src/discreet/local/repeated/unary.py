@@ -8,19 +8,14 @@ import numpy.typing as npt
 
 from discreet._exact import Number, refusal
 from discreet.accounting import PureLoss
+from discreet.local.estimates.columns import column_sums
 from discreet.local.estimates.estimate import Estimate
 from discreet.local.estimates.support import Support
+from discreet.local.laws.bits import BitCoins
 from discreet.local.laws.chained import ChainedCoins
-from discreet.local.laws.numbers import as_domain, as_values
-from discreet.local.repeated.bits import (
-    bit_sums,
-    by_rows,
-    drawn_bits,
-    flipped,
-    pack,
-    unpack,
-    width,
-)
+from discreet.local.laws.numbers import as_domain, as_rows, as_values
+from discreet.local.laws.packed import packed_coins
+from discreet.local.laws.preference import ONE
 from discreet.noise import SYSTEM, Source
 
 __all__ = ["RepeatedUnary"]
@@ -110,7 +105,7 @@ class RepeatedUnary:
     @property
     def bytes_per_report(self) -> int:
         """How many bytes hold a report."""
-        return width(self.domain)
+        return (self.domain + 7) // 8
 
     def error(self, *, n: int, confidence: float) -> float:
         """Return a t such that a count estimated from one day is off by at most t."""
@@ -128,23 +123,16 @@ class RepeatedUnary:
         self, values: npt.ArrayLike, *, enrolled: Codes | None = None, source: Source = SYSTEM
     ) -> Codes:
         """Draw the bits that each device keeps for its value, for ever."""
-        inputs = as_values(values, domain=self.domain)[:, None]
-        own, other = self.law.own_chance, self.law.other_chance
-
-        def draw(part: slice) -> Codes:
-            is_set = inputs[part] == np.arange(self.domain)
-            return pack(drawn_bits(is_set, own=own, other=other, source=source))
-
-        return by_rows(draw, len(inputs), bits=self.domain)
+        coins = BitCoins(own=self.law.own, other=self.law.other)
+        inputs = as_values(values, domain=self.domain)
+        return coins.release(inputs, domain=self.domain, source=source)
 
     def instant(self, permanent: npt.ArrayLike, *, source: Source = SYSTEM) -> Codes:
         """Return one report of each kept response."""
-        rows, keep = np.asarray(permanent), self.law.keep_chance
-
-        def draw(part: slice) -> Codes:
-            return pack(flipped(unpack(rows[part], bits=self.domain), keep=keep, source=source))
-
-        return by_rows(draw, len(rows), bits=self.domain)
+        kept = as_rows(permanent, width=self.domain)
+        turned = packed_coins(ONE - self.law.keep, kept.size, source=source).reshape(kept.shape)
+        turned[:, -1] &= 255 >> (-self.domain % 8)
+        return kept ^ turned
 
     def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> Codes:
         """Return the first report of new devices."""
@@ -152,7 +140,7 @@ class RepeatedUnary:
 
     def supports(self, reports: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Count the reports that support each value."""
-        return bit_sums(reports, bits=self.domain)
+        return column_sums(as_rows(reports, width=self.domain))[: self.domain]
 
     def estimate(self, reports: npt.ArrayLike) -> Estimate:
         """Estimate how many devices have each value, from one report of each, without bias."""
