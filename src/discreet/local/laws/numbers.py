@@ -8,7 +8,7 @@ import numpy.typing as npt
 from discreet._exact import refusal, whole
 from discreet.errors import DataError
 
-__all__ = ["MOST", "as_codes", "as_domain", "as_rows", "as_values", "code_bytes"]
+__all__ = ["MOST", "as_code_rows", "as_codes", "as_domain", "as_rows", "as_values", "code_bytes"]
 
 MOST = 1 << 31  # values in a domain; reports number them in 64 bits with room for coins
 
@@ -50,6 +50,19 @@ def as_codes(reports: object, *, below: int) -> npt.NDArray[np.int64]:
     array([7])
     """
     return _below(reports, below, "reports", _DROP).astype(np.int64, copy=False)
+
+
+def as_code_rows(reports: object, *, width: int, below: int) -> npt.NDArray[np.int64]:
+    """Return reports of ``width`` numbers each as rows of int64 codes from 0 to below - 1.
+
+    >>> as_code_rows([[1, 2], [0, 3]], width=2, below=4)
+    array([[1, 2],
+           [0, 3]])
+    """
+    array = np.asarray(reports)
+    if array.ndim != 2 or array.shape[1] != width:
+        raise DataError(f"reports must be rows of {width} whole numbers, but they are not. {_DROP}")
+    return as_codes(array.ravel(), below=below).reshape(array.shape)
 
 
 def as_rows(reports: object, *, width: int) -> npt.NDArray[np.uint8]:
