@@ -9,7 +9,9 @@ from scipy.stats import chi2
 
 from discreet import local
 from discreet.local.frequencies.hashing import LocalHashing
+from discreet.local.frequencies.projective import ProjectiveResponse
 from discreet.local.frequencies.public_hashing import PublicHashing
+from discreet.local.frequencies.subset import SubsetSelection
 from discreet.local.frequencies.unary import OptimizedUnary, SymmetricUnary
 from discreet.local.wire import parameters_of, report_length, sort_out
 
@@ -57,6 +59,13 @@ def is_own(randomiser, value, code):
     return randomiser.supports(np.array([code]))[value] == 1
 
 
+def shares(law, domain, value):
+    """Return the exact chances of all reports that are a value, over both stages."""
+    chances = [law.hit if one == value else law.miss for one in range(domain)]
+    assert sum(chances) == 1
+    return chances
+
+
 # Beside each stands the epsilon of a law that differs a little, and must not pass for it.
 ONE_NUMBER = [
     (local.DirectResponse, 2, 1, 1.1),
@@ -65,6 +74,7 @@ ONE_NUMBER = [
     (local.HadamardResponse, 500, 1, 1.3),
     (PublicHashing, 60, 1, 1.2),
     (LocalHashing, 3, 1, 1.2),
+    (ProjectiveResponse, 27, 0.9, 1),
 ]
 
 
@@ -78,27 +88,69 @@ def test_a_browser_draws_from_the_law(device, site, kind, domain, epsilon, wrong
     assert chance_of(counts, law_of(randomiser, 0)) < FALSE_ALARM
 
 
-@pytest.mark.parametrize("kind", [SymmetricUnary, OptimizedUnary])
-def test_all_rows_of_bits_follow_the_law(device, site, kind):
-    randomiser, value = kind(domain=9, epsilon=0.5), 8
+def test_both_stages_of_a_repeated_answer_follow_the_law(device, site):
+    randomiser, value = local.RepeatedDirect(domain=5, epsilon=2, first=1), 4
+    counts = np.bincount(sent_by(device, site, randomiser, [value]), minlength=5)
+    wrong = local.RepeatedDirect(domain=5, epsilon=2, first=1.1)
+    assert chance_of(counts, shares(randomiser.law, 5, value)) >= FALSE_ALARM
+    assert chance_of(counts, shares(wrong.law, 5, value)) < FALSE_ALARM
+
+
+BITS = [
+    (SymmetricUnary, {"epsilon": 0.5}, {"epsilon": 0.6}),
+    (OptimizedUnary, {"epsilon": 0.4}, {"epsilon": 0.5}),
+    (
+        local.RepeatedUnary,
+        {"epsilon": 1, "first": 0.4, "optimized": True},
+        {"epsilon": 1, "first": 0.5, "optimized": True},
+    ),
+    (
+        local.RepeatedUnary,
+        {"epsilon": 2, "first": 0.5, "optimized": False},
+        {"epsilon": 2, "first": 0.6, "optimized": False},
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "given", "wrong"), BITS)
+def test_all_rows_of_bits_follow_the_law(device, site, kind, given, wrong):
+    randomiser, value = kind(domain=9, **given), 8
     rows = sent_by(device, site, randomiser, [value])
-    codes = rows.astype(np.int64) @ [1, 256]
-    counts = np.bincount(codes, minlength=2**9)
-    assert chance_of(counts, bits_law(randomiser.law, 9, value)) >= FALSE_ALARM
-    assert chance_of(counts, bits_law(kind(domain=9, epsilon=0.6).law, 9, value)) < FALSE_ALARM
-    assert chance_of(counts, bits_law(randomiser.law, 9, 0)) < FALSE_ALARM
+    counts = np.bincount(rows.astype(np.int64) @ [1, 256], minlength=2**9)
+    assert chance_of(counts, bits_law(randomiser, value)) >= FALSE_ALARM
+    assert chance_of(counts, bits_law(kind(domain=9, **wrong), value)) < FALSE_ALARM
+    assert chance_of(counts, bits_law(randomiser, 0)) < FALSE_ALARM
 
 
-def bits_law(law, domain, value):
-    """Return the exact chances of all rows of bits, which have a coin each."""
-    coins = [Fraction(law.own if one == value else law.other, 2**64) for one in range(domain)]
+def bits_law(randomiser, value):
+    """Return the exact chances of all rows of bits, which are independent."""
+    hit, miss = randomiser.support.hit, randomiser.support.miss
+    coins = [hit if one == value else miss for one in range(randomiser.domain)]
     return [
         prod(coin if code >> one & 1 else 1 - coin for one, coin in enumerate(coins))
-        for code in range(2**domain)
+        for code in range(2**randomiser.domain)
     ]
 
 
-@pytest.mark.parametrize("kind", [local.HadamardResponse, PublicHashing])
+def test_all_sets_follow_the_law(device, site):
+    randomiser, value = SubsetSelection(domain=9, epsilon=1), 8
+    rows = sent_by(device, site, randomiser, [value])
+    counts = np.bincount(rows.astype(np.int64) @ [1, 256], minlength=2**9)
+    sets = [code for code in range(2**9) if code.bit_count() == randomiser.size]
+    assert counts[sets].sum() == REPORTS
+    assert chance_of(counts[sets], sets_law(randomiser, sets, value)) >= FALSE_ALARM
+    wrong = SubsetSelection(domain=9, epsilon=1.1)
+    assert wrong.size == randomiser.size
+    assert chance_of(counts[sets], sets_law(wrong, sets, value)) < FALSE_ALARM
+    assert chance_of(counts[sets], sets_law(randomiser, sets, 0)) < FALSE_ALARM
+
+
+def sets_law(randomiser, sets, value):
+    own, keep = [one >> value & 1 for one in sets], randomiser.law.keep_chance
+    return [keep / sum(own) if is_in else (1 - keep) / (len(own) - sum(own)) for is_in in own]
+
+
+@pytest.mark.parametrize("kind", [local.HadamardResponse, ProjectiveResponse])
 def test_python_estimates_what_browsers_sent(device, site, module, kind):
     randomiser = kind(domain=1_000_000, epsilon=2)
     values = [0, 1, 524_287, 999_999]

@@ -8,7 +8,9 @@ import pytest
 from discreet import local
 from discreet.errors import DataError
 from discreet.local.frequencies.hashing import LocalHashing
+from discreet.local.frequencies.projective import ProjectiveResponse
 from discreet.local.frequencies.public_hashing import PublicHashing
+from discreet.local.frequencies.subset import SubsetSelection
 from discreet.local.frequencies.unary import OptimizedUnary, SymmetricUnary
 from discreet.local.wire import encode, parameters_of, report_length, sort_out
 
@@ -21,6 +23,11 @@ RANDOMISERS = [
     SymmetricUnary(domain=16, epsilon=1),
     PublicHashing(domain=1000, epsilon=2),
     LocalHashing(domain=1000, epsilon=2),
+    ProjectiveResponse(domain=1000, epsilon=2),
+    SubsetSelection(domain=21, epsilon=1),
+    local.RepeatedDirect(domain=3, epsilon=2, first=1),
+    local.RepeatedUnary(domain=21, epsilon=2, first=1, optimized=True),
+    local.BitFlip(domain=300, bits=3, epsilon=2, first=1),
 ]
 
 
@@ -93,8 +100,7 @@ def damaged(report: bytes, dice: random.Random) -> bytes:
 
 def plain_count(ours, home: bytes, raw: list[bytes]) -> dict[str, int]:
     counts = dict.fromkeys(["accepted", "malformed", "foreign", "out_of_range", "replayed"], 0)
-    seen, randomiser = set(), ours.randomiser
-    outputs = getattr(randomiser, "outputs", 2**randomiser.domain)  # of bits: one a value
+    seen = set()
     for one in raw:
         if len(one) < HEADER or one[0] != 1:
             fate = "malformed"
@@ -102,13 +108,26 @@ def plain_count(ours, home: bytes, raw: list[bytes]) -> dict[str, int]:
             fate = "foreign"
         elif len(one) != report_length(ours):
             fate = "malformed"
-        elif int.from_bytes(one[HEADER:], "little") >= outputs:
+        elif not is_possible(one[HEADER:], ours.randomiser):
             fate = "out_of_range"
         else:
             fate = "replayed" if one[17:HEADER] in seen else "accepted"
             seen.add(one[17:HEADER])
         counts[fate] += 1
     return counts
+
+
+def is_possible(payload: bytes, randomiser) -> bool:
+    number = int.from_bytes(payload, "little")
+    if isinstance(randomiser, local.BitFlip):
+        numbers = [int.from_bytes(payload[i : i + 2], "little") for i in range(0, 6, 2)]
+        places = [one // 2 for one in numbers]
+        return sorted(set(places)) == places and max(numbers) < 600
+    if isinstance(randomiser, SubsetSelection) and number.bit_count() != randomiser.size:
+        return False
+    if hasattr(randomiser, "outputs"):
+        return number < randomiser.outputs
+    return number.bit_length() <= randomiser.domain
 
 
 def test_only_what_the_randomiser_can_give_is_encoded():

@@ -42,13 +42,19 @@ function coin([high, low]) {
   return first < high || (first === high && second < low);
 }
 
-/** Draw one of the numbers below a public bound of at most 2**32, each alike. */
+/** Draw one of the numbers below a public bound of at most 2**53, each alike. */
 function below(bound) {
-  const mask = bound > 1 ? 0xffffffff >>> Math.clz32(bound - 1) : 0;
+  const last = bound - 1;
+  const high = Math.floor(last / 2 ** 32);
   for (;;) {
-    const drawn = (word() & mask) >>> 0;
+    const drawn = high ? bits(high) * 2 ** 32 + word() : bits(last);
     if (drawn < bound) return drawn;
   }
+}
+
+/** Draw as many random bits as a number of at most 32 bits has. */
+function bits(number) {
+  return number && (word() & (0xffffffff >>> Math.clz32(number))) >>> 0;
 }
 
 /* Numbers of the parameters: texts, because most readers of JSON know no large or exact ones. */
@@ -103,10 +109,15 @@ function keepOrChange(code, kept, codes) {
   return coin(kept) ? code : other;
 }
 
-/** Say whether a code that is kept with this chance, of so many, tells no more than its epsilon. */
-function keepingHolds({ keep, epsilon }, codes) {
+/** Say whether keeping to own codes with this chance, so many of all, tells at most epsilon. */
+function keepingHolds({ keep, epsilon }, codes, own = 1) {
   const kept = BigInt(keep);
-  return isWithin(kept * BigInt(codes - 1), ONE - kept, ratio(epsilon));
+  return isWithin(kept * BigInt(codes - own), (ONE - kept) * BigInt(own), ratio(epsilon));
+}
+
+/** Say whether bits that show 1 with these chances, set or not, tell at most epsilon. */
+function bitsHold(own, other, one, epsilon) {
+  return isWithin(own * (one - other), other * (one - own), ratio(epsilon));
 }
 
 /** Say how many bits number the values of a domain. */
@@ -120,19 +131,21 @@ function parity(bits) {
   return bits & 1;
 }
 
-/** One bit for each value, packed with the lowest first: one coin for the own, another for all else. */
+/** Toss a coin for each value, of another chance for the own one; lowest bit first, as bytes. */
+function tossed(domain, value, own, other) {
+  const row = new Uint8Array(Math.ceil(domain / 8));
+  for (let one = 0; one < domain; one++) row[one >> 3] |= coin(other) << (one & 7);
+  const place = 1 << (value & 7);
+  row[value >> 3] = (row[value >> 3] & ~place) | (coin(own) * place);
+  return row;
+}
+
+/** One bit for each value: one coin for the own, another for all else. */
 function unary({ domain, epsilon, own, other }) {
   const [ones, rare] = [chance(own), chance(other)];
-  const [a, b] = [BigInt(own), BigInt(other)];
   return {
-    holds: isWithin(a * (ONE - b), b * (ONE - a), ratio(epsilon)),
-    draw(value) {
-      const bits = new Uint8Array(Math.ceil(domain / 8));
-      for (let one = 0; one < domain; one++) bits[one >> 3] |= coin(rare) << (one & 7);
-      const place = 1 << (value & 7);
-      bits[value >> 3] = (bits[value >> 3] & ~place) | (coin(ones) * place);
-      return bits;
-    },
+    holds: bitsHold(BigInt(own), BigInt(other), ONE, epsilon),
+    draw: (value) => tossed(domain, value, ones, rare),
   };
 }
 
@@ -201,6 +214,89 @@ const KINDS = {
       },
     };
   },
+
+  /** A random linear form, and its value at the own point, or another number. */
+  projective(law) {
+    const kept = chance(law.keep);
+    const [prime, places] = [Number(law.prime), Number(law.places)];
+    const forms = (prime ** places - 1) / (prime - 1);
+    return {
+      holds: prime > 1 && prime ** places < 2 ** 45 && keepingHolds(law, prime),
+      draw(value) {
+        const form = below(forms);
+        // Forms are numbered by the place of their highest digit, which is 1.
+        let step = 1;
+        let start = 0;
+        while (form >= start + step) [start, step] = [start + step, step * prime];
+        let sum = 0;
+        for (let left = form - start + step, right = value; left; ) {
+          sum += (left % prime) * (right % prime);
+          [left, right] = [Math.floor(left / prime), Math.floor(right / prime)];
+        }
+        return oneNumber(form * prime + keepOrChange(sum % prime, kept, prime), forms * prime);
+      },
+    };
+  },
+
+  /** A random set of values of one size, likelier with the own one in it. */
+  "subset-selection"(law) {
+    const { domain } = law;
+    const kept = chance(law.keep);
+    const size = Number(law.size);
+    return {
+      holds: size > 0 && size < domain && keepingHolds(law, domain, size),
+      draw(value) {
+        const row = new Uint8Array(Math.ceil(domain / 8));
+        let last; // of the others; the own value takes its place, or does not
+        for (let held = 0; held < size; ) {
+          const other = below(domain - 1);
+          last = other + (other >= value);
+          const place = 1 << (last & 7);
+          if (row[last >> 3] & place) continue;
+          row[last >> 3] |= place;
+          held++;
+        }
+        const [gone, come] = coin(kept) ? [last, value] : [last, last];
+        row[gone >> 3] ^= 1 << (gone & 7);
+        row[come >> 3] |= 1 << (come & 7);
+        return row;
+      },
+    };
+  },
+
+  /* Kinds that keep a response for ever, and report it with fresh coins once a day. */
+
+  /** A direct response that is kept, and a direct response to it. */
+  "repeated-direct"(law) {
+    const { domain } = law;
+    const [lasting, fresh] = [chance(law.permanent), chance(law.keep)];
+    const [p, k, others] = [BigInt(law.permanent), BigInt(law.keep), BigInt(domain - 1)];
+    const hit = p * k * others + (ONE - p) * (ONE - k); // in 1 / (others 2**128)
+    const first = isWithin(hit * others, ONE * ONE * others - hit, ratio(law.first));
+    return {
+      holds: first && keepingHolds({ keep: p, epsilon: law.epsilon }, domain),
+      keep: (value) => keepOrChange(value, lasting, domain),
+      draw: (response) => oneNumber(keepOrChange(response, fresh, domain), domain),
+    };
+  },
+
+  /** Bits that are kept, each of which may be turned round once more. */
+  "repeated-unary"(law) {
+    const { domain } = law;
+    const [ones, rare, fresh] = [chance(law.own), chance(law.other), chance(law.keep)];
+    const [own, other, k] = [law.own, law.other, law.keep].map(BigInt);
+    const shown = (one) => one * k + (ONE - one) * (ONE - k);
+    const first = bitsHold(shown(own), shown(other), ONE * ONE, law.first);
+    return {
+      holds: first && bitsHold(own, other, ONE, law.epsilon),
+      keep: (value) => tossed(domain, value, ones, rare),
+      draw(response) {
+        const row = response.slice();
+        for (let one = 0; one < domain; one++) row[one >> 3] ^= !coin(fresh) << (one & 7);
+        return row;
+      },
+    };
+  },
 };
 
 /* Parameters: what the collector publishes, and every report is bound to by a digest. */
@@ -218,7 +314,7 @@ async function read(document) {
   const { format, collection, randomiser, values, ...rest } = document;
   const kind = format === FORMAT && Object.hasOwn(KINDS, randomiser.kind) && KINDS[randomiser.kind];
   if (!kind) throw new TypeError("these parameters are for a newer discreet-local.js");
-  const { domain, epsilon } = randomiser;
+  const { domain, epsilon, first } = randomiser;
   if (!Number.isInteger(domain) || domain < 2 || domain > 2 ** 31) {
     throw new RangeError("domain must be a whole number from 2 to 2**31");
   }
@@ -232,18 +328,22 @@ async function read(document) {
   return {
     collection,
     digest: home.slice(9).join(),
-    aDay: times(ratio(rest.a_day), ratio(epsilon)),
-    lifetime: times(ratio(rest.lifetime), ratio(epsilon)),
+    domain,
+    keep: law.keep,
+    // What is kept is told once a day: together, two fresh coins tell more of it than one.
+    aDay: Math.min(times(ratio(rest.a_day), ratio(first ?? epsilon)), law.keep ? 1 : Infinity),
+    lifetime: times(ratio(rest.lifetime), ratio(epsilon)), // reports, or responses that are kept
     isOpen: (now) => !(now < Date.parse(rest.not_before) || now > Date.parse(rest.not_after)),
-    /** Return the number of a value, which may be given by its label. */
+    /** Return the number of a value, which may be given by its label; null stays null. */
     numberOf(value) {
+      if (value === null) return null;
       const number = numbers && typeof value === "string" ? numbers.get(value) : value;
       if (Number.isInteger(number) && number >= 0 && number < domain) return number;
       throw new RangeError("value must be one of the collection's, by its label or its number");
     },
-    /** Return the bytes of a fresh report. */
-    report(number) {
-      const payload = law.draw(number);
+    /** Return the bytes of a fresh report, of a value or of a response that is kept. */
+    report(held) {
+      const payload = law.draw(held);
       const bytes = new Uint8Array(HEADER + payload.length);
       bytes.set(home);
       crypto.getRandomValues(bytes.subarray(home.length, HEADER));
@@ -276,9 +376,14 @@ function remember(memory, collection, change) {
     const store = turn.objectStore(STORE);
     let outcome;
     store.get(collection).onsuccess = ({ target }) => {
-      const known = target.result ?? { day: "", today: 0, ever: 0 };
-      outcome = change(known);
-      store.put(known, collection);
+      const known = target.result ?? { day: "", today: 0, ever: 0, kept: new Map() };
+      try {
+        outcome = change(known);
+        store.put(known, collection);
+      } catch (problem) {
+        reject(problem);
+        turn.abort();
+      }
     };
     turn.oncomplete = () => resolve(outcome);
     turn.onabort = () => reject(turn.error);
@@ -291,43 +396,64 @@ function turnDay(known) {
   if (day > known.day) Object.assign(known, { day, today: 0 });
 }
 
+/**
+ * Return what a report is made of: the value, or the response that is kept for it.
+ *
+ * A value beyond the lifetime budget is answered by one more response, drawn for a random value: to
+ * fall silent would tell that the value is new. Everything is drawn each time, for the same reason.
+ */
+function heldFor(number, known, { domain, keep, lifetime }) {
+  const random = below(domain);
+  const held = number ?? random;
+  if (!keep) return held;
+  const [own, other] = [keep(held), keep(random)];
+  const isNew = !known.kept.has(number);
+  if (isNew && known.kept.size >= lifetime) return (known.beyond ??= other);
+  if (isNew) known.kept.set(number, own);
+  return known.kept.get(number);
+}
+
 /** Open a collection by its parameters document, and take part in it within its budgets. */
 export async function openCollection(document) {
   const parameters = await read(document);
   const memory = await openMemory();
 
-  /** Return how many reports are left; take one if asked to. */
-  async function left(taken) {
-    const before = await remember(memory, parameters.collection, (known) => {
+  /** Return how many reports are left today; take one if there is one, and if asked to. */
+  function left(isTaken, number) {
+    return remember(memory, parameters.collection, (known) => {
       turnDay(known);
       // A collector that changes its mind begins a new collection, and devices a new account.
       known.digest ??= parameters.digest;
-      const isSame = known.digest === parameters.digest;
-      const rest = Math.min(parameters.aDay - known.today, parameters.lifetime - known.ever);
-      if (isSame && rest >= taken) {
-        known.today += taken;
-        known.ever += taken;
+      if (known.digest !== parameters.digest) {
+        throw new TypeError("this collection has other parameters than before");
       }
-      return { isSame, rest };
+      const ever = parameters.keep ? Infinity : parameters.lifetime - known.ever;
+      const rest = Math.min(parameters.aDay - known.today, ever);
+      if (!isTaken || rest < 1) return { rest };
+      known.today++;
+      known.ever++;
+      return { rest, held: heldFor(number, known, parameters) };
     });
-    if (!before.isSame) throw new TypeError("this collection has other parameters than before");
-    return before.rest;
   }
 
   return {
     /** Return how many more reports this device may give today. */
-    left: () => left(0),
+    left: async () => (await left(false)).rest,
 
     /**
      * Return a report of a value, by its label or its number: bytes to send. Return null if the
      * device's budget is used up, or the collection is not open: then nothing may be said.
+     *
+     * The value null says that there is none; it is answered and charged like any other, so that
+     * nobody learns who has none. Ask on a schedule that does not depend on values.
      */
     async collect(value) {
       const number = parameters.numberOf(value);
+      if (!parameters.isOpen(Date.now())) return null;
       // Charge before drawing: a crash between them wastes budget, while the opposite order could
       // give an answer that was never counted.
-      const isPaid = parameters.isOpen(Date.now()) && (await left(1)) >= 1;
-      return isPaid ? parameters.report(number) : null;
+      const { rest, held } = await left(true, number);
+      return rest < 1 ? null : parameters.report(held);
     },
   };
 }
@@ -337,6 +463,6 @@ export async function openCollection(document) {
  * It is for tests and for load: what it says of one real device adds up without end.
  */
 export async function simulate(document) {
-  const { numberOf, report } = await read(document);
-  return (value) => report(numberOf(value));
+  const { numberOf, report, keep = (number) => number } = await read(document);
+  return (value) => report(keep(numberOf(value)));
 }

@@ -14,9 +14,14 @@ from discreet.errors import DataError, ParameterError
 from discreet.local.frequencies.direct import DirectResponse
 from discreet.local.frequencies.hadamard import HadamardResponse
 from discreet.local.frequencies.hashing import LocalHashing
+from discreet.local.frequencies.projective import ProjectiveResponse
 from discreet.local.frequencies.public_hashing import POLYNOMIALS, PublicHashing
+from discreet.local.frequencies.subset import SubsetSelection
 from discreet.local.frequencies.unary import OptimizedUnary, SymmetricUnary
-from discreet.local.wire.layouts import Layout, OneNumber, PackedBits
+from discreet.local.repeated.bit_flip import BitFlip
+from discreet.local.repeated.direct import RepeatedDirect
+from discreet.local.repeated.unary import RepeatedUnary
+from discreet.local.wire.layouts import Layout, OneNumber, PackedBits, SomeValues
 
 __all__ = ["KINDS", "WireKind", "kind_of", "read_number", "read_randomiser"]
 
@@ -96,6 +101,56 @@ KINDS: Final = (
             "cells": lambda one: one.family.cells,
             "hash_bits": lambda one: one.family.hash_bits,
             "word_bits": lambda one: one.family.word_bits,
+        },
+    ),
+    WireKind(
+        name="projective",
+        type=ProjectiveResponse,
+        layout=OneNumber(),
+        derived={
+            "keep": lambda one: one.law.keep,
+            "prime": lambda one: one.forms.prime,
+            "places": lambda one: one.forms.places,
+        },
+    ),
+    WireKind(
+        name="subset-selection",
+        type=SubsetSelection,
+        layout=PackedBits(),
+        derived={"keep": lambda one: one.law.keep, "size": lambda one: one.size},
+    ),
+    WireKind(
+        name="repeated-direct",
+        type=RepeatedDirect,
+        layout=OneNumber(),
+        ratios=("epsilon", "first"),
+        derived={
+            "permanent": lambda one: one.law.permanent.keep,
+            "keep": lambda one: one.law.keep,
+        },
+    ),
+    WireKind(
+        name="repeated-unary",
+        type=RepeatedUnary,
+        layout=PackedBits(),
+        whole=("domain", "optimized"),
+        ratios=("epsilon", "first"),
+        derived={
+            "own": lambda one: one.law.own,
+            "other": lambda one: one.law.other,
+            "keep": lambda one: one.law.keep,
+        },
+    ),
+    WireKind(
+        name="bit-flip",
+        type=BitFlip,
+        layout=SomeValues(),
+        whole=("domain", "bits"),
+        ratios=("epsilon", "first"),
+        derived={
+            "own": lambda one: one.law.own,
+            "other": lambda one: one.law.other,
+            "keep": lambda one: one.law.keep,
         },
     ),
 )

@@ -5,9 +5,9 @@ from typing import Any, Protocol, final
 import numpy as np
 import numpy.typing as npt
 
-from discreet.local.laws.numbers import as_codes, as_rows, code_bytes
+from discreet.local.laws.numbers import as_code_rows, as_codes, as_rows, code_bytes
 
-__all__ = ["Layout", "OneNumber", "PackedBits"]
+__all__ = ["Layout", "OneNumber", "PackedBits", "SomeValues"]
 
 Array = npt.NDArray[Any]
 Bytes = npt.NDArray[np.uint8]
@@ -74,4 +74,33 @@ class PackedBits:
         return as_rows(reports, width=randomiser.domain)
 
     def unpack(self, payloads: Bytes, randomiser: Any, /) -> tuple[Array, npt.NDArray[np.bool_]]:
-        return payloads, payloads[:, -1] < 1 << (8 - -randomiser.domain % 8)
+        fits: npt.NDArray[np.bool_] = payloads[:, -1] <= 255 >> (-randomiser.domain % 8)
+        if (size := getattr(randomiser, "size", None)) is not None:  # of the sets that it gives
+            fits &= np.bitwise_count(payloads).sum(axis=1, dtype=np.int64) == size
+        return payloads, fits
+
+
+@final
+class SomeValues:
+    """A few values with a bit each, as numbers 2 value + bit in rising order, each as OneNumber.
+
+    >>> from types import SimpleNamespace
+    >>> two = SimpleNamespace(outputs=8, bits=2)
+    >>> SomeValues().unpack(np.array([[1, 6], [4, 5]], dtype=np.uint8), two)[1]
+    array([ True, False])
+    """
+
+    def width(self, randomiser: Any, /) -> int:
+        return int(randomiser.bits * code_bytes(randomiser.outputs))
+
+    def pack(self, reports: Any, randomiser: Any, /) -> Bytes:
+        codes = as_code_rows(reports, width=randomiser.bits, below=randomiser.outputs)
+        return OneNumber().pack(codes.reshape(-1), randomiser).reshape(len(codes), -1)
+
+    def unpack(self, payloads: Bytes, randomiser: Any, /) -> tuple[Array, npt.NDArray[np.bool_]]:
+        numbers = payloads.reshape(-1, code_bytes(randomiser.outputs))
+        codes, possible = OneNumber().unpack(numbers, randomiser)
+        shape = len(payloads), int(randomiser.bits)
+        rows = codes.reshape(shape)
+        rising = (np.diff(rows >> 1, axis=1) > 0).all(axis=1)
+        return rows, possible.reshape(shape).all(axis=1) & rising
