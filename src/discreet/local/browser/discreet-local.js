@@ -99,7 +99,8 @@ function isWithin(upper, lower, [p, q]) {
 function oneNumber(code, outputs) {
   let width = 1;
   while (256n ** BigInt(width) < outputs) width++;
-  return Uint8Array.from({ length: width }, (_, i) => Number((BigInt(code) >> BigInt(8 * i)) & 255n));
+  const whole = BigInt(code);
+  return Uint8Array.from({ length: width }, (_, i) => Number((whole >> BigInt(8 * i)) & 255n));
 }
 
 /** Return a code with a certain chance, otherwise any other one; both are drawn. */
@@ -314,6 +315,9 @@ async function read(document) {
   const { format, collection, randomiser, values, ...rest } = document;
   const kind = format === FORMAT && Object.hasOwn(KINDS, randomiser.kind) && KINDS[randomiser.kind];
   if (!kind) throw new TypeError("these parameters are for a newer discreet-local.js");
+  if (!/^[0-9a-f]{16}$/.test(collection)) {
+    throw new TypeError("collection must be 16 hexadecimal digits");
+  }
   const { domain, epsilon, first } = randomiser;
   if (!Number.isInteger(domain) || domain < 2 || domain > 2 ** 31) {
     throw new RangeError("domain must be a whole number from 2 to 2**31");

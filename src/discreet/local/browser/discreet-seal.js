@@ -75,5 +75,6 @@ const HEADER = 17; // version, collection, digest of the parameters: a report be
  */
 export async function envelope(publicKey, report) {
   const header = report.subarray(0, HEADER);
-  return bytes(header, await seal(publicKey, report, { info: bytes("discreet envelope v1", header) }));
+  const info = bytes("discreet envelope v1", header);
+  return bytes(header, await seal(publicKey, report, { info }));
 }

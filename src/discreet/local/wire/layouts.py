@@ -74,7 +74,7 @@ class PackedBits:
         return as_rows(reports, width=randomiser.domain)
 
     def unpack(self, payloads: Bytes, randomiser: Any, /) -> tuple[Array, npt.NDArray[np.bool_]]:
-        fits: npt.NDArray[np.bool_] = payloads[:, -1] <= 255 >> (-randomiser.domain % 8)
+        fits = np.asarray(payloads[:, -1] <= 255 >> (-randomiser.domain % 8), dtype=np.bool_)
         if (size := getattr(randomiser, "size", None)) is not None:  # of the sets that it gives
             fits &= np.bitwise_count(payloads).sum(axis=1, dtype=np.int64) == size
         return payloads, fits
@@ -102,5 +102,5 @@ class SomeValues:
         codes, possible = OneNumber().unpack(numbers, randomiser)
         shape = len(payloads), int(randomiser.bits)
         rows = codes.reshape(shape)
-        rising = (np.diff(rows >> 1, axis=1) > 0).all(axis=1)
-        return rows, possible.reshape(shape).all(axis=1) & rising
+        fits = np.c_[possible.reshape(shape), np.diff(rows >> 1, axis=1) > 0]
+        return rows, np.asarray(fits.all(axis=1))

@@ -128,6 +128,7 @@ def test_parameters_that_would_tell_more_are_refused(device, module):
         assert "more than their epsilon" in page.evaluate(REFUSED, changed)
     for member in ({"format": "discreet-local/2"}, {"randomiser": law | {"kind": "toString"}}):
         assert "newer" in page.evaluate(REFUSED, document | member)
+    assert "hexadecimal" in page.evaluate(REFUSED, document | {"collection": "0"})
     for domain in (1, 2.5, "2", 2**31 + 1):
         assert "domain" in page.evaluate(
             REFUSED, document | {"randomiser": law | {"domain": domain}}
