@@ -1,6 +1,6 @@
 """What a collection costs whom, when it is paid, and what is refused before a file is there."""
 
-from datetime import date
+from datetime import UTC, date, datetime
 from fractions import Fraction
 
 import pytest
@@ -12,8 +12,18 @@ from discreet.ledger import Ledger
 from discreet.local.collection import charging
 from discreet.local.collection.charging import dues_of, labels
 from discreet.local.collection.collection import Collection
+from discreet.local.repeated.exposure import exposure
 from discreet.local.wire import encode, parameters_of
+from discreet.local.wire.kinds import KINDS
 from discreet.privacy import Neighbours, Unit
+
+SMALL = {
+    kind.name: kind.type(
+        **({"domain": 8} | dict.fromkeys(set(kind.whole) - {"domain"}, 1)),
+        **dict(zip(kind.ratios, (2, 1), strict=False)),
+    )
+    for kind in KINDS
+}
 
 
 def asked(*, randomiser=None, a_day=2, lifetime=30):
@@ -168,3 +178,42 @@ def test_another_ledger_does_not_take_over(collection, tmp_path):
 def test_what_was_declared_cannot_change(collection, open_collection):
     with pytest.raises(ParameterError, match="declared otherwise"):
         open_collection(minimum=50)
+
+
+KEPT = local.RepeatedDirect(domain=4, epsilon=3, first=1)
+
+
+def test_kept_responses_are_charged_for_any_two_histories():
+    daily = dues(asked(randomiser=KEPT, a_day=1, lifetime=6), unit=Unit.column("device").per("day"))
+    assert (daily.reports, daily.loss) == (1, KEPT.first_loss)
+    weekly = dues(
+        asked(randomiser=KEPT, a_day=1, lifetime=6), unit=Unit.column("device").per("week")
+    )
+    seven = exposure(KEPT, days=7).anything
+    assert float(weekly.loss.epsilon_pure) == pytest.approx(seven)
+
+
+def test_kept_responses_need_an_end_where_devices_are_protected_for_ever():
+    with pytest.raises(ParameterError, match="answer for ever"):
+        dues(asked(randomiser=KEPT, a_day=1, lifetime=6))
+    march = {"not_before": datetime(2026, 3, 1, tzinfo=UTC)}
+    march["not_after"] = datetime(2026, 3, 5, tzinfo=UTC)
+    ended = parameters_of(KEPT, name="emoji", a_day=1, lifetime=6, **march)
+    assert dues(ended).reports == 7  # five days, and a clock may be off by one
+    assert float(dues(ended).loss.epsilon_pure) == pytest.approx(exposure(KEPT, days=7).anything)
+    bare = local.RepeatedDirect(domain=4, epsilon=2, first=2)
+    with pytest.raises(ParameterError, match="nothing bounds"):
+        dues(parameters_of(bare, name="emoji", a_day=2, lifetime=6, **march))
+
+
+@pytest.mark.parametrize("kind", [kind.name for kind in KINDS])
+def test_every_kind_that_travels_can_be_collected(kind, make_account, open_collection):
+    randomiser = SMALL[kind]
+    make_account(unit=Unit.column("device").per("day"), epsilon=10)
+    collection = open_collection(randomiser=randomiser, a_day=3, lifetime=6, minimum=10)
+    collection.take(encode(collection.parameters, randomiser.release([1] * 20)))
+    published = collection.publish()
+    assert published.n == 20
+    assert published.numbers["counts"].size == randomiser.domain
+    assert collection.prove(published).is_proven
+    published.card()

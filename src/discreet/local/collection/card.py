@@ -10,6 +10,7 @@ from discreet.accounting import to_json
 from discreet.ledger import Receipt
 from discreet.local.collection.charging import Dues
 from discreet.local.collection.terms import CollectionTerms
+from discreet.local.repeated.exposure import price_of
 from discreet.privacy import Neighbours, Unit
 
 __all__ = ["card_of"]
@@ -39,7 +40,7 @@ def card_of(
             "neighbours": str(neighbours),
             "carried_over": dues.proof,
             "epsilon": _epsilon(dues.loss.epsilon_pure),
-            "epsilon_a_report": _epsilon(parameters.randomiser.loss.epsilon_pure),
+            "epsilon_a_report": _epsilon(price_of(parameters.randomiser, reports=1)),
             "epsilon_a_day": _epsilon(parameters.a_day),
             "epsilon_lifetime": _epsilon(parameters.lifetime),
             "delta": 0.0,

@@ -3,11 +3,14 @@
 Claim: all reports that one device ever gives to a collection are together ``loss``-DP when all of
 the device's data are replaced by any others, for the ``loss`` that is charged.
 
-Why: the device keeps to the caps by itself, so it gives at most floor(lifetime / epsilon) reports.
-Each is private by its randomiser's loss whatever it has said before, and their losses are added up
-[DR14, Theorem 3.16]. Other devices draw coins of their own from data of their own, so their reports
-have the same law beside any data of this one. That is why n devices cost what one costs
-[McS09, Theorem 4].
+Why: a device keeps to the caps by itself. Where it draws anew for each report, it gives at most
+floor(lifetime / epsilon) of them; each is private by its randomiser's loss whatever it has said
+before, and losses add up [DR14, Theorem 3.16]. Where it keeps responses, its lifetime is a promise
+for histories that change at the same times only; so what is charged is what bounds any two
+histories, ``price_of`` all reports that it can give until the collection ends, or in a period
+(docs/proofs/repeated_answers.md). Other devices draw coins of their own from data of their own, so
+their reports have the same law beside any data of this one. That is why n devices cost what one
+costs [McS09, Theorem 4].
 
 It is charged before the first report is taken. Whatever is done with the reports afterwards is
 post-processing [DR14, Proposition 2.1]: estimates, however often, cost nothing.
@@ -21,16 +24,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
-from typing import Final, final
+from typing import Any, Final, final
 
+from discreet._exact import Number
 from discreet.accounting import Loss, PureLoss
 from discreet.errors import ParameterError
 from discreet.ledger import Account, Receipt, period_label
 from discreet.local.collection.terms import CollectionTerms
+from discreet.local.repeated.exposure import Repeated, price_of
 from discreet.local.wire import Parameters
 from discreet.privacy import Guarantee, Neighbours, Period, Unit, convert
 
-__all__ = ["Dues", "dues_of", "label_of", "labels", "pay_dues", "today"]
+__all__ = ["Dues", "dues_of", "label_of", "labels", "pay_dues", "reports_a_day", "today"]
 
 _DAYS: Final = {Period.day: 1, Period.week: 7, Period.month: 31, Period.year: 366}
 _ONE_DAY: Final = timedelta(days=1)
@@ -71,33 +76,90 @@ def dues_of(
             "Unit.column('device').",
             parameter="account",
         )
-    report, proof = _for_relation(
-        parameters.randomiser.loss, neighbours, participation_is_public=participation_is_public
+    reports = _most_reports(parameters, unit.period)
+    loss, proof = _for_relation(
+        _loss_of(parameters.randomiser, reports=reports, devices=unit.size),
+        neighbours,
+        participation_is_public=participation_is_public,
     )
-    epsilon = Fraction(parameters.randomiser.epsilon)
-    reports = int(parameters.lifetime // epsilon)
-    if unit.period is not None:
-        reports = min(reports, int(parameters.a_day // epsilon) * _DAYS[unit.period])
-    reports *= unit.size  # of several devices that are protected together
-    return Dues(loss=report * reports, reports=reports, period=unit.period, proof=proof)
+    return Dues(loss=loss, reports=reports * unit.size, period=unit.period, proof=proof)
+
+
+def _most_reports(parameters: Parameters, period: Period | None) -> int:
+    """Return how many reports a device gives at most: ever, or in a period."""
+    ever = _reports_ever(parameters)
+    if period is not None:
+        in_one = reports_a_day(parameters) * _DAYS[period]
+        return in_one if ever is None else min(in_one, ever)
+    if ever is None:
+        raise ParameterError(
+            "this account protects a device for all time, and devices that keep their responses "
+            "answer for ever: their lifetime does not bound what shows of when a value changes. "
+            "Nothing was charged. Say not_before= and not_after=, or charge an account that "
+            "protects each day by itself: Unit.column('device').per('day').",
+            parameter="not_after",
+        )
+    return ever
+
+
+def _reports_ever(parameters: Parameters) -> int | None:
+    randomiser = parameters.randomiser
+    if not isinstance(randomiser, Repeated):
+        return int(parameters.lifetime // Fraction(randomiser.loss.epsilon_pure))
+    begin, end = parameters.not_before, parameters.not_after
+    if begin is None or end is None:
+        return None
+    days = (end.date() - begin.date()).days + 1
+    return reports_a_day(parameters) * max(1, days + 2)  # a clock may be off by a day
+
+
+def reports_a_day(parameters: Parameters) -> int:
+    """Return how many reports a device gives at most on one day."""
+    randomiser = parameters.randomiser
+    if not isinstance(randomiser, Repeated):
+        return int(parameters.a_day // Fraction(randomiser.loss.epsilon_pure))
+    if randomiser.further_loss is None:
+        return 1
+    left = parameters.a_day - randomiser.first_loss.epsilon_pure
+    return 1 + int(max(left, Fraction(0)) // randomiser.further_loss.epsilon_pure)
+
+
+def _loss_of(randomiser: Any, *, reports: int, devices: int) -> Loss:
+    """Return the loss of so many reports, of each of so many devices."""
+    if not isinstance(randomiser, Repeated):
+        report: Loss = randomiser.loss
+        return report * (reports * devices)
+    price = price_of(randomiser, reports=reports)
+    if price is None:
+        raise ParameterError(
+            "nothing bounds what a second report of this randomiser adds, where values change. "
+            "Nothing was charged. Take one whose first is below its epsilon, or let devices "
+            "report once.",
+            parameter="randomiser",
+        )
+    return PureLoss(epsilon=price * devices)
 
 
 def _for_relation(
-    report: Loss, neighbours: Neighbours, *, participation_is_public: bool
+    loss: Loss, neighbours: Neighbours, *, participation_is_public: bool
 ) -> tuple[Loss, str]:
-    """Return the loss of one report under a relation, and why it is that."""
+    """Return a loss under a relation, and why it is that."""
     if neighbours is Neighbours.replace_one:
-        return report, "as the randomiser states it"
+        return loss, "as the randomiser states it"
     if neighbours is Neighbours.zero_out and participation_is_public:
         # The null record is one of the device's possible records: it reports for it all the same.
-        promised = convert(
-            Guarantee(epsilon=report.epsilon_pure),
-            source=Neighbours.replace_one,
-            target=neighbours,
-            null_is_admissible=True,
-        )
-        return PureLoss(epsilon=promised.epsilon), "discreet.privacy.convert, claim 3"
+        parts = [PureLoss(epsilon=_carried(part)) * times for part, times in loss.parts]
+        return sum(parts[1:], start=parts[0]), "discreet.privacy.convert, claim 3"
     raise ParameterError(_refusal(neighbours), parameter="account")
+
+
+def _carried(part: Loss) -> Number:
+    return convert(
+        Guarantee(epsilon=part.epsilon_pure),
+        source=Neighbours.replace_one,
+        target=Neighbours.zero_out,
+        null_is_admissible=True,
+    ).epsilon
 
 
 def _refusal(neighbours: Neighbours) -> str:

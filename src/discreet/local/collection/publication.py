@@ -48,8 +48,12 @@ def write_document(
 def _plain(numbers: Any) -> Any:
     """Return numbers with nine digits of the largest: far more than noise leaves of meaning."""
     array = np.asarray(numbers, dtype=np.float64)
-    largest = float(np.abs(array).max(initial=0.0))
-    return np.round(array, _DIGITS - math.ceil(math.log10(largest)) if largest else 0).tolist()
+    known = np.isfinite(array)  # nobody may have been asked about a value
+    largest = float(np.abs(array[known]).max(initial=0.0))
+    rounded = np.round(array, _DIGITS - math.ceil(math.log10(largest)) if largest else 0)
+    if known.all():
+        return rounded.tolist()
+    return [one if math.isfinite(one) else None for one in rounded.tolist()]
 
 
 @final
@@ -75,7 +79,7 @@ class Publication:
         """The estimate's numbers, as arrays where they are many."""
         found = read_json(self.document)["estimate"]
         return {
-            part: np.array(value) if isinstance(value, list) else value
+            part: np.array(value, dtype=np.float64) if isinstance(value, list) else value
             for part, value in found.items()
         }
 
