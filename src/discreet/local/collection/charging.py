@@ -9,8 +9,8 @@ before, and losses add up [DR14, Theorem 3.16]. Where it keeps responses, its li
 for histories that change at the same times only; so what is charged is what bounds any two
 histories, ``price_of`` all reports that it can give until the collection ends, or in a period
 (docs/proofs/repeated_answers.md). Other devices draw coins of their own from data of their own, so
-their reports have the same law beside any data of this one. That is why n devices cost what one
-costs [McS09, Theorem 4].
+their reports have the same law beside any data of this one, and cancel in every ratio. That is why
+n devices cost what one costs.
 
 It is charged before the first report is taken. Whatever is done with the reports afterwards is
 post-processing [DR14, Proposition 2.1]: estimates, however often, cost nothing.
