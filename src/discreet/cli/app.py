@@ -18,6 +18,7 @@ from discreet._version import __version__
 from discreet.cli.accounting import commands as accounting
 from discreet.cli.attack import commands as attack
 from discreet.cli.audit import commands as audit
+from discreet.cli.collect import commands as collect
 from discreet.cli.demo import commands as demo
 from discreet.cli.exercise import commands as exercise
 from discreet.cli.explain import commands as explain
@@ -173,7 +174,10 @@ def root(
         typer.echo(context.get_help())
 
 
-PARTS = (demo, explain, exercise, tables, service, train, attack, audit, accounting, ledger)
+PARTS = (
+    *(demo, explain, exercise, tables, service, train, collect),
+    *(attack, audit, accounting, ledger),
+)
 for part in PARTS:
     part.register(app)
 

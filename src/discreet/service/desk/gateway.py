@@ -1,12 +1,13 @@
 """A gateway in one process: its ledger and datasets, its records, its door and its desk."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from typing import TypeVar, final
 
+from discreet.local import Collection
 from discreet.service.desk.checks import LedgerChecks
 from discreet.service.desk.desk import Desk
 from discreet.service.desk.jobs import JobDesk
@@ -57,8 +58,15 @@ class Gateway:
     >>> gateway.close()
     """
 
-    def __init__(self, settings: GatewaySettings, shelf: Shelf, records: Records) -> None:
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        shelf: Shelf,
+        records: Records,
+        collections: Sequence[Collection] = (),
+    ) -> None:
         self.settings, self.shelf, self.records = settings, shelf, records
+        self.collections = tuple(collections)
         self.misses = Misses(records)
         self.door = Doorkeeper(records, settings.issuers)
         self.limits = RequestLimits(
@@ -85,7 +93,7 @@ class Gateway:
 
     @classmethod
     def open(cls, settings: GatewaySettings) -> "Gateway":
-        """Open the ledger, all datasets and the records, or nothing.
+        """Open the ledger, all datasets and collections, and the records, or nothing.
 
         >>> from pathlib import Path
         >>> Gateway.open(GatewaySettings(datasets=(Path("none.toml"),), ledger="/none/budget.db"))
@@ -97,7 +105,11 @@ class Gateway:
             records = stack.enter_context(Records.open(settings.records_location))
             shelf = Shelf.open(settings, records)
             stack.callback(shelf.close)
-            gateway = cls(settings, shelf, records)
+            collections = [
+                stack.enter_context(Collection.resume(shelf.ledger, path))
+                for path in settings.collections
+            ]
+            gateway = cls(settings, shelf, records, collections)
             stack.pop_all()
             return gateway
 
@@ -148,5 +160,7 @@ class Gateway:
         self.checks.close()
         self._paid.shutdown(wait=True)
         self._pool.shutdown(wait=True)
+        for collection in self.collections:
+            collection.close()
         self.shelf.close()
         self.records.close()

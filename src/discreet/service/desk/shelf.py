@@ -215,4 +215,4 @@ def _unless_outage(error: Exception) -> None:
 
 def _is_told(settings: GatewaySettings) -> bool:
     """Whether the ledger is to be there: a mistyped address must not begin new budgets."""
-    return bool(settings.datasets)
+    return bool(settings.datasets or settings.collections)

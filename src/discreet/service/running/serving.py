@@ -72,7 +72,7 @@ def check_servable(settings: GatewaySettings) -> None:
         ...
     discreet.errors.ParameterError: tokens would cross the network in the clear. Give certificate...
     """
-    if not settings.datasets and settings.data is None:
+    if not settings.datasets and not settings.collections and settings.data is None:
         raise ParameterError(
             "there is nothing to serve. Name declarations with datasets = [...] in a settings "
             "file, or try: discreet serve --demo",

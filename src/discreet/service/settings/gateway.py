@@ -44,7 +44,9 @@ class GatewaySettings:
     ``slots`` questions run at a time in each worker, at most ``waiting`` of one login wait, and a
     login makes at most ``requests_per_minute``, an address ``failed_logins_per_minute``. ``memory``
     limits each dataset's engine, and ``question_bytes`` the size of a request. ``pages`` are for
-    browsers; False serves programs only. ``explorer`` lets everybody, without a login, spend the
+    browsers; False serves programs only. ``collections`` are files that ``discreet collect init``
+    made, each served at ``/collections/NAME``, where an address sends at most
+    ``reports_per_minute``, 0 for no limit. ``explorer`` lets everybody, without a login, spend the
     budget of made-up people and watch a training on made-up points.
 
     >>> GatewaySettings(datasets=(Path("people.toml"),), ledger="budget.db").answer_after
@@ -79,6 +81,8 @@ class GatewaySettings:
     is_metered_openly: bool = False
     pages: bool = True
     explorer: bool = False
+    collections: tuple[Path, ...] = ()
+    reports_per_minute: int = 6000
     issuers: tuple[Issuer, ...] = ()
 
     def __post_init__(self) -> None:
@@ -91,6 +95,10 @@ class GatewaySettings:
         for name in _AT_LEAST_1:
             if getattr(self, name) < 1:
                 raise ParameterError(f"{name} must be at least 1.", parameter=name)
+        if self.reports_per_minute < 0:
+            raise ParameterError(
+                "reports_per_minute must be at least 0.", parameter="reports_per_minute"
+            )
         if self.question_bytes < 1024:
             raise ParameterError(
                 "question_bytes must be at least 1024.", parameter="question_bytes"

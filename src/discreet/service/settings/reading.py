@@ -119,10 +119,10 @@ def _typed(name: str, value: object, *, folder: Path) -> Any:
         place = _text(name, value)
         return place if "://" in place else str(folder / place)
     kind = _kinds()[name]
-    if name == "datasets":
+    if name in ("datasets", "collections"):
         listed = value.split(",") if isinstance(value, str) else value
         if not isinstance(listed, list):
-            raise ParameterError("datasets must be a list of files.", parameter=name)
+            raise ParameterError(f"{name} must be a list of files.", parameter=name)
         return tuple(folder / _text(name, one).strip() for one in listed)
     plain = [one for one in typing.get_args(kind) if one is not types.NoneType] or [kind]
     if plain[0] is Path:

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from discreet.errors import DiscreetError
 from discreet.service.desk.gateway import Gateway
+from discreet.service.web.collections import collection_routes
 from discreet.service.web.metrics import Metrics
 from discreet.service.web.openapi import openapi
 from discreet.service.web.problems import internal, problem
@@ -74,6 +75,7 @@ def create_api(
             for path in sorted(by_path, key=lambda path: "{dataset}/q" not in path)
         ]
         + site_routes(gateway.settings.docs)
+        + collection_routes(gateway)
         + list(pages(around) if pages else ()),  # last, as they answer for what is nowhere
         default=_nowhere,
         redirect_slashes=False,

@@ -1,0 +1,1 @@
+"""``discreet collect``: ask devices that trust nobody, from a terminal."""
