@@ -7,8 +7,34 @@ PureLoss(epsilon=1)
 
 from discreet.local.estimates.estimate import Estimate
 from discreet.local.estimates.support import Support
+from discreet.local.frequencies.choice import Choice, FrequencyOracle, RatedOracle, choose
 from discreet.local.frequencies.direct import DirectResponse
 from discreet.local.frequencies.hadamard import HadamardResponse
+from discreet.local.frequencies.hashing import HashFamily, LocalHashing
+from discreet.local.frequencies.projective import LinearForms, ProjectiveResponse
+from discreet.local.frequencies.public_hashing import PublicHashing
+from discreet.local.frequencies.subset import SubsetSelection
+from discreet.local.frequencies.unary import OptimizedUnary, SymmetricUnary
+from discreet.local.laws.bits import BitCoins
 from discreet.local.laws.preference import Preference
 
-__all__ = ["DirectResponse", "Estimate", "HadamardResponse", "Preference", "Support"]
+__all__ = [
+    "BitCoins",
+    "Choice",
+    "DirectResponse",
+    "Estimate",
+    "FrequencyOracle",
+    "HadamardResponse",
+    "HashFamily",
+    "LinearForms",
+    "LocalHashing",
+    "OptimizedUnary",
+    "Preference",
+    "ProjectiveResponse",
+    "PublicHashing",
+    "RatedOracle",
+    "SubsetSelection",
+    "Support",
+    "SymmetricUnary",
+    "choose",
+]

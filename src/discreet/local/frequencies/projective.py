@@ -47,9 +47,14 @@ class LinearForms:
     places: int
 
     @property
+    def points(self) -> int:
+        """How many vectors there are."""
+        return int(self.prime**self.places)
+
+    @property
     def count(self) -> int:
         """How many there are."""
-        return (self.prime**self.places - 1) // (self.prime - 1)
+        return (self.points - 1) // (self.prime - 1)
 
     @property
     def starts(self) -> list[int]:
@@ -70,10 +75,10 @@ class LinearForms:
             rest, other = left // prime, right // prime
             total += (left - prime * rest) * (right - prime * other)
             left, right = rest, other
-        return total - prime * (total // prime)
+        return np.asarray(total - prime * (total // prime))
 
     def sums(self, seen: Codes) -> Codes:
-        """Return, for each point, the sum of ``seen[form, value of the form there]`` over all forms.
+        """Return for each point the sum over all forms of ``seen[form, value of the form there]``.
 
         Why: with w = exp(2 pi i / prime), the sum over c of w**(c (form(x) - d)) is ``prime`` if
         the form is d at x and 0 otherwise. c = 0 gives the sum of all of ``seen``. The multiples of
@@ -82,7 +87,7 @@ class LinearForms:
         """
         prime, places = self.prime, self.places
         spectrum = np.fft.fft(seen, axis=1)
-        waves = np.zeros(prime**places, dtype=np.complex128)
+        waves = np.zeros(self.points, dtype=np.complex128)
         for factor in range(1, prime):
             multiple = np.zeros(1, dtype=np.int64)  # by the factor, of all vectors
             digits = np.arange(prime) * factor % prime
@@ -189,8 +194,8 @@ class ProjectiveResponse:
 @lru_cache(maxsize=64)
 def _best(domain: int, epsilon: Fraction) -> LinearForms:
     """Return the forms of least variance for rare values whose space is not too large to fill."""
-    middle = math.exp(min(epsilon, 30)) + 1
-    fitting = (forms for forms in _spaces(domain, middle) if _size(forms) <= _WASTE * domain)
+    middle = math.exp(min(float(epsilon), 30.0)) + 1
+    fitting = (forms for forms in _spaces(domain, middle) if forms.points <= _WASTE * domain)
     nearest = [forms for forms, _ in zip(fitting, range(_NEAREST), strict=False)]
 
     def variance(forms: LinearForms) -> Fraction:
@@ -214,10 +219,6 @@ def _places(domain: int, prime: int) -> int:
     while prime**places < domain:
         places += 1
     return places
-
-
-def _size(forms: LinearForms) -> int:
-    return forms.prime**forms.places
 
 
 def _law(forms: LinearForms, epsilon: Number) -> Preference:

@@ -170,9 +170,7 @@ def _best(degree: int, epsilon: Fraction) -> int:
 
 
 def _law(degree: int, cells: int, epsilon: Number) -> Preference:
-    return Preference.calibrated(
-        epsilon=epsilon, outputs=cells << degree, preferred=1 << degree
-    )
+    return Preference.calibrated(epsilon=epsilon, outputs=cells << degree, preferred=1 << degree)
 
 
 def _support(law: Preference) -> Support:

@@ -151,13 +151,13 @@ def _settle(rows: Rows, wanted: Codes, values: Codes, domain: int, source: Sourc
 
 
 def _sizes(rows: Rows) -> Codes:
-    return np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
+    return np.asarray(np.bitwise_count(rows).sum(axis=1, dtype=np.int64))
 
 
 @lru_cache(maxsize=64)
 def _best(domain: int, epsilon: Fraction) -> int:
     """Return the size of least variance for rare values."""
-    near = int(domain / (math.exp(min(epsilon, 30)) + 1))
+    near = int(domain / (math.exp(min(float(epsilon), 30.0)) + 1))
 
     def variance(size: int) -> Fraction:
         support = _support(size, _law(domain, size, epsilon))

@@ -70,9 +70,7 @@ class SymmetricUnary:
         """How many bytes hold a report."""
         return -(-self.domain // 8)
 
-    def release(
-        self, values: npt.ArrayLike, *, source: Source = SYSTEM
-    ) -> npt.NDArray[np.uint8]:
+    def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[np.uint8]:
         """Return one report for each device's value."""
         inputs = as_values(values, domain=self.domain)
         return self.law.release(inputs, domain=self.domain, source=source)
@@ -141,9 +139,7 @@ class OptimizedUnary:
         """How many bytes hold a report."""
         return -(-self.domain // 8)
 
-    def release(
-        self, values: npt.ArrayLike, *, source: Source = SYSTEM
-    ) -> npt.NDArray[np.uint8]:
+    def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[np.uint8]:
         """Return one report for each device's value."""
         inputs = as_values(values, domain=self.domain)
         return self.law.release(inputs, domain=self.domain, source=source)

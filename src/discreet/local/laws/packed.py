@@ -1,6 +1,6 @@
 """Many coins of one chance, packed eight to a byte."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
