@@ -59,6 +59,17 @@ class Support:
         coins = holders * _spread(self.hit) + (n - holders) * _spread(self.miss)
         return float(coins / self.contrast**2)
 
+    def average_variance(self, *, domain: int) -> Fraction:
+        """Return the variance that one report adds to a count, averaged over all values, exactly.
+
+        It does not depend on who has what: a report has its own value, and ``domain - 1`` others.
+
+        >>> Support(hit=Fraction(1, 2), miss=Fraction(1, 4)).average_variance(domain=4)
+        Fraction(13, 4)
+        """
+        spread = _spread(self.hit) + (domain - 1) * _spread(self.miss)
+        return spread / (domain * self.contrast**2)
+
     def error(self, *, n: int, confidence: Number, share: Number = 1) -> float:
         """Return a t such that an estimated count is off by at most t with this confidence.
 

@@ -87,7 +87,7 @@ class LocalHashing:
     Why: the function is drawn without looking at the value, and given the function the cell is a
     law of preference with one own output of ``family.cells`` [WBLJ17, Section 4.4]. The chance that
     another value is supported is exact, since any two values' cells are independent. The number of
-    cells, near exp(epsilon) + 1, is the one of least variance for rare values.
+    cells, near exp(epsilon) + 1, is the one of least average variance.
 
     A report is the number member cells + cell.
 
@@ -188,7 +188,7 @@ def _count(family: HashFamily, codes: npt.NDArray[np.int64], counts: npt.NDArray
 
 @lru_cache(maxsize=64)
 def _best(domain: int, epsilon: Fraction) -> HashFamily:
-    """Return the family of least variance for rare values among those that fit a report."""
+    """Return the family of least variance among those that fit a report."""
     bits = (domain - 1).bit_length()
     widest = (_CODE_BITS + 2 - 2 * bits) // 3  # bits of a cell
     middle = min(int(math.exp(min(float(epsilon), 30.0))) + 1, (1 << widest) - 1)
@@ -197,8 +197,7 @@ def _best(domain: int, epsilon: Fraction) -> HashFamily:
     families = [_family(size, bits) for size in sizes]
 
     def variance(family: HashFamily) -> Fraction:
-        support = _support(family, _law(family, epsilon))
-        return support.miss * (1 - support.miss) / support.contrast**2
+        return _support(family, _law(family, epsilon)).average_variance(domain=domain)
 
     return min(families, key=variance)
 

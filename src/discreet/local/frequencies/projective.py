@@ -96,7 +96,7 @@ class LinearForms:
                 waves[factor * multiple.size + multiple] = part
                 multiple = np.add.outer(digits * multiple.size, multiple).ravel()
         waves = np.fft.ifftn(waves.reshape((prime,) * places), norm="forward")
-        return np.rint((seen.sum() + waves.real.ravel()) / prime).astype(np.int64)
+        return np.asarray(np.rint((seen.sum() + waves.real.ravel()) / prime).astype(np.int64))
 
 
 @final
@@ -112,8 +112,8 @@ class ProjectiveResponse:
     Why: a law of preference. Form and number are a point of projective space [FNNT22, Section 4];
     a value owns the points of a hyperplane, one for each form. Two values share those whose form is
     0 at their difference, the same number for any two; that leaves out only the one point that no
-    value of the domain owns. The prime, near exp(epsilon) + 1, is the one of least variance for
-    rare values.
+    value of the domain owns. The prime, near exp(epsilon) + 1, is the one of least average
+    variance.
 
     A report is the number prime form + number.
 
@@ -193,14 +193,13 @@ class ProjectiveResponse:
 
 @lru_cache(maxsize=64)
 def _best(domain: int, epsilon: Fraction) -> LinearForms:
-    """Return the forms of least variance for rare values whose space is not too large to fill."""
+    """Return the forms of least variance whose space is not too large to fill."""
     middle = math.exp(min(float(epsilon), 30.0)) + 1
     fitting = (forms for forms in _spaces(domain, middle) if forms.points <= _WASTE * domain)
     nearest = [forms for forms, _ in zip(fitting, range(_NEAREST), strict=False)]
 
     def variance(forms: LinearForms) -> Fraction:
-        support = _support(forms, _law(forms, epsilon))
-        return support.miss * (1 - support.miss) / support.contrast**2
+        return _support(forms, _law(forms, epsilon)).average_variance(domain=domain)
 
     return min(nearest, key=variance)
 

@@ -63,7 +63,7 @@ class SubsetSelection:
 
     @property
     def size(self) -> int:
-        """How many values a report holds: the number of least variance for rare values."""
+        """How many values a report holds: the number of least average variance."""
         return _best(int(self.domain), positive(self.epsilon, name="epsilon"))
 
     @property
@@ -156,12 +156,12 @@ def _sizes(rows: Rows) -> Codes:
 
 @lru_cache(maxsize=64)
 def _best(domain: int, epsilon: Fraction) -> int:
-    """Return the size of least variance for rare values."""
+    """Return the size of least variance."""
     near = int(domain / (math.exp(min(float(epsilon), 30.0)) + 1))
 
     def variance(size: int) -> Fraction:
-        support = _support(size, _law(domain, size, epsilon))
-        return support.miss * (1 - support.miss) / support.contrast**2
+        law = _law(domain, size, epsilon)
+        return _support(size, law).average_variance(domain=domain)
 
     return min({min(max(1, size), domain - 1) for size in (near, near + 1)}, key=variance)
 
