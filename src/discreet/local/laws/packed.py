@@ -41,7 +41,7 @@ def _walk(walking: Bytes, digits: list[int], source: Source) -> Bytes:
     """Return which of the walking coins stop at a digit 1."""
     heads = np.zeros_like(walking)
     first, later = digits[:_AT_ONCE], digits[_AT_ONCE:]
-    steps = words(source, len(first) * walking.size, "u1").reshape(len(first), -1)
+    steps = words(source, len(first) * walking.size, "u1").reshape(len(first), walking.size)
     for digit, step in zip(first, steps, strict=True):
         before = walking.copy() if digit else walking
         walking &= step
