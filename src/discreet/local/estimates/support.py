@@ -25,7 +25,7 @@ class Support:
     Each report supports some values. It supports the device's own with chance ``hit`` and each
     other one with chance ``miss``, exactly. If c of n devices have a value, its number of
     supporting reports is a sum of c coins of chance ``hit`` and n - c of chance ``miss``, so
-    (supporting - n miss) / (hit - miss) estimates c without bias [WBLJ17, Section 4].
+    (supporting - n miss) / (hit - miss) estimates c without bias [WBLJ17].
 
     >>> support = Support(hit=Fraction(3, 4), miss=Fraction(1, 4))
     >>> support.variance(n=1000, count=0)

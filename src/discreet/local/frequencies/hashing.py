@@ -35,7 +35,10 @@ class HashFamily:
 
     Claim: for a uniform pair, the hashes of two different values are independent and uniform.
 
-    Why: [Tho15, Theorem 3.3], as word_bits is at least the bits of a value + hash_bits - 1.
+    Why: as b is uniform, x = a u + b is uniform and independent of a. The difference u - v is an
+    odd number times 2**j, with j below the bits of a value, so the bits of a (u - v) from the j-th
+    upwards are uniform and independent of x, hence those of a v + b too. The hash takes its bits
+    from these, as word_bits is at least the bits of a value + hash_bits - 1 [Die96].
 
     Cells hold unequal numbers of hashes unless ``cells`` is a power of two; ``meeting`` knows.
 
@@ -85,7 +88,7 @@ class LocalHashing:
     Claim: a report is epsilon-DP when the device's value is replaced by any other of the domain.
 
     Why: the function is drawn without looking at the value, and given the function the cell is a
-    law of preference with one own output of ``family.cells`` [WBLJ17, Section 4.4]. The chance that
+    law of preference with one own output of ``family.cells`` [WBLJ17]. The chance that
     another value is supported is exact, since any two values' cells are independent. The number of
     cells, near exp(epsilon) + 1, is the one of least average variance.
 

@@ -109,7 +109,7 @@ class ProjectiveResponse:
 
     Claim: a report is epsilon-DP when the device's value is replaced by any other of the domain.
 
-    Why: a law of preference. Form and number are a point of projective space [FNNT22, Section 4];
+    Why: a law of preference. Form and number are a point of projective space [FNNT22];
     a value owns the points of a hyperplane, one for each form. Two values share those whose form is
     0 at their difference, the same number for any two; that leaves out only the one point that no
     value of the domain owns. The prime, near exp(epsilon) + 1, is the one of least average

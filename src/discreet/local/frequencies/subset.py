@@ -40,7 +40,7 @@ class SubsetSelection:
     Claim: a report is epsilon-DP when the device's value is replaced by any other of the domain.
 
     Why: a value owns the sets that hold it, a share size / domain of all; hence the law of
-    preference [YB18, Section III; WHWNXYLQ16]. Of a value's sets, a share
+    preference [YB18; WHWNXYLQ16]. Of a value's sets, a share
     (size - 1) / (domain - 1) holds a given other value. ``law`` counts sets in a unit that makes
     these numbers small: domain (domain - 1) for all.
 

@@ -30,7 +30,7 @@ class SymmetricUnary:
 
     Claim: a report is epsilon-DP when the device's value is replaced by any other of the domain.
 
-    Why: the law :class:`BitCoins`, with coins of odds exp(epsilon / 2) to 1 [EPK14, Section 3.2].
+    Why: the law :class:`BitCoins`, with coins of odds exp(epsilon / 2) to 1 [EPK14].
 
     A report is a row of bytes, value v in bit v % 8 of byte v // 8, lowest bit first.
 
@@ -100,7 +100,7 @@ class OptimizedUnary:
     Claim: a report is epsilon-DP when the device's value is replaced by any other of the domain.
 
     Why: the law :class:`BitCoins`, with a fair own coin and others of odds 1 to exp(epsilon)
-    [WBLJ17, Section 4.2].
+    [WBLJ17].
 
     A report is a row of bytes, value v in bit v % 8 of byte v // 8, lowest bit first.
 
