@@ -7,7 +7,7 @@ PureLoss(epsilon=1)
 
 from discreet.local.estimates.estimate import Estimate
 from discreet.local.estimates.support import Support
-from discreet.local.frequencies.choice import Choice, FrequencyOracle, RatedOracle, choose
+from discreet.local.frequencies.choice import FrequencyOracle, OracleChoice, RatedOracle, choose
 from discreet.local.frequencies.direct import DirectResponse
 from discreet.local.frequencies.hadamard import HadamardResponse
 from discreet.local.frequencies.hashing import HashFamily, LocalHashing
@@ -20,7 +20,6 @@ from discreet.local.laws.preference import Preference
 
 __all__ = [
     "BitCoins",
-    "Choice",
     "DirectResponse",
     "Estimate",
     "FrequencyOracle",
@@ -29,6 +28,7 @@ __all__ = [
     "LinearForms",
     "LocalHashing",
     "OptimizedUnary",
+    "OracleChoice",
     "Preference",
     "ProjectiveResponse",
     "PublicHashing",

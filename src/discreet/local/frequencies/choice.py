@@ -22,7 +22,7 @@ from discreet.local.frequencies.subset import SubsetSelection
 from discreet.local.frequencies.unary import OptimizedUnary, SymmetricUnary
 from discreet.noise import SYSTEM, Source
 
-__all__ = ["Choice", "FrequencyOracle", "RatedOracle", "choose"]
+__all__ = ["FrequencyOracle", "OracleChoice", "RatedOracle", "choose"]
 
 _BYTE: Final = 0.002  # the share of error that a byte may save
 _SOON: Final = 60.0  # seconds; reading may take them
@@ -81,7 +81,7 @@ class RatedOracle:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Choice:
+class OracleChoice:
     """Hold the randomiser that suits a collection best, the reason, and what the others would do.
 
     ``standard_error`` is the root of the counts' mean squared error, which is the same whoever has
@@ -89,7 +89,7 @@ class Choice:
     ``reading_seconds`` is a rough prediction for one core, to tell seconds from hours.
 
     >>> choose(domain=10_000, epsilon=1, n=1_000_000)
-    Choice(domain=10000, epsilon=1, n=1000000): PublicHashing
+    OracleChoice(domain=10000, epsilon=1, n=1000000): PublicHashing
       randomiser          std. error   bytes  reading
       SubsetSelection           1919    1250  seconds
       OptimizedUnary            1919    1250  seconds
@@ -111,7 +111,7 @@ class Choice:
     candidates: tuple[RatedOracle, ...]
 
     def __repr__(self) -> str:
-        head = f"Choice(domain={self.domain}, epsilon={float(self.epsilon):g}, n={self.n})"
+        head = f"OracleChoice(domain={self.domain}, epsilon={float(self.epsilon):g}, n={self.n})"
         rows = [f"{head}: {type(self.randomiser).__name__}"]
         rows.append(f"  {'randomiser':<18}{'std. error':>12}{'bytes':>8}  reading")
         for rated in self.candidates:
@@ -123,7 +123,7 @@ class Choice:
         return "\n".join([*rows, *textwrap.wrap(f"Why: {self.reason}", 80)])
 
 
-def choose(*, domain: int, epsilon: Number, n: int) -> Choice:
+def choose(*, domain: int, epsilon: Number, n: int) -> OracleChoice:
     """Choose the randomiser for ``n`` devices with one of ``domain`` values each.
 
     Among those whose reports are read within a minute, it takes the one of least standard error,
@@ -136,7 +136,7 @@ def choose(*, domain: int, epsilon: Number, n: int) -> Choice:
     rated = _rated(domain, epsilon, devices)
     quick = [one for one in rated if one.reading_seconds <= _SOON]
     best = min(quick or rated, key=_weight)
-    return Choice(
+    return OracleChoice(
         domain=domain,
         epsilon=epsilon,
         n=devices,

@@ -34,7 +34,7 @@ Codes = npt.NDArray[np.int64]
 class SubsetSelection:
     """Report a random set of ``size`` values, which a coin may make hold the device's own.
 
-    No randomiser has a smaller worst-case error at middle epsilons, but a report takes a bit for
+    Its error is the least for many devices, to first order [YB18], but a report takes a bit for
     each value: use :class:`PublicHashing` or :class:`ProjectiveResponse` beyond some hundreds.
 
     Claim: a report is epsilon-DP when the device's value is replaced by any other of the domain.

@@ -94,8 +94,8 @@ class SymmetricUnary:
 class OptimizedUnary:
     """Report one bit for each value: a fair coin for the own one, rare ones for all others.
 
-    Its error for rare values is the least that is known, but a report takes a bit for each value
-    of the domain: use :class:`PublicHashing` or :class:`ProjectiveResponse` beyond some hundreds.
+    No other unary encoding errs less for rare values, but a report takes a bit for each value of
+    the domain: use :class:`PublicHashing` or :class:`ProjectiveResponse` beyond some hundreds.
 
     Claim: a report is epsilon-DP when the device's value is replaced by any other of the domain.
 
