@@ -1,19 +1,21 @@
 """Local privacy: devices that trust nobody, and what their reports say about everybody.
 
->>> from discreet import local
->>> local.HadamardResponse(domain=1_000_000, epsilon=1).loss
-PureLoss(epsilon=1)
-"""
-
-from discreet.local.collection.collection import Collection
+>>> from discreet.local.collection.collection import Collection
 from discreet.local.collection.facts import CollectionFacts
 from discreet.local.collection.publication import Publication
 from discreet.local.collection.terms import CollectionTerms
 from discreet.local.estimates.estimate import Estimate
 from discreet.local.estimates.sampled import SampledEstimate
 from discreet.local.estimates.support import Support
+from discreet.local.frequencies.choice import FrequencyOracle, OracleChoice, RatedOracle, choose
 from discreet.local.frequencies.direct import DirectResponse
 from discreet.local.frequencies.hadamard import HadamardResponse
+from discreet.local.frequencies.hashing import HashFamily, LocalHashing
+from discreet.local.frequencies.projective import LinearForms, ProjectiveResponse
+from discreet.local.frequencies.public_hashing import PublicHashing
+from discreet.local.frequencies.subset import SubsetSelection
+from discreet.local.frequencies.unary import OptimizedUnary, SymmetricUnary
+from discreet.local.laws.bits import BitCoins
 from discreet.local.laws.preference import Preference
 from discreet.local.repeated.bit_flip import BitFlip
 from discreet.local.repeated.device import Device, DeviceReport
@@ -22,6 +24,7 @@ from discreet.local.repeated.exposure import Exposure, exposure, is_linkable, re
 from discreet.local.repeated.unary import RepeatedUnary
 
 __all__ = [
+    "BitCoins",
     "BitFlip",
     "Collection",
     "CollectionFacts",
@@ -31,13 +34,25 @@ __all__ = [
     "DirectResponse",
     "Estimate",
     "Exposure",
+    "FrequencyOracle",
     "HadamardResponse",
+    "HashFamily",
+    "LinearForms",
+    "LocalHashing",
+    "OptimizedUnary",
+    "OracleChoice",
     "Preference",
+    "ProjectiveResponse",
+    "PublicHashing",
     "Publication",
+    "RatedOracle",
     "RepeatedDirect",
     "RepeatedUnary",
     "SampledEstimate",
+    "SubsetSelection",
     "Support",
+    "SymmetricUnary",
+    "choose",
     "exposure",
     "is_linkable",
     "require_unlinkable",

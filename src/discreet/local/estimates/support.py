@@ -25,7 +25,7 @@ class Support:
     Each report supports some values. It supports the device's own with chance ``hit`` and each
     other one with chance ``miss``, exactly. If c of n devices have a value, its number of
     supporting reports is a sum of c coins of chance ``hit`` and n - c of chance ``miss``, so
-    (supporting - n miss) / (hit - miss) estimates c without bias [WBLJ17, Section 4].
+    (supporting - n miss) / (hit - miss) estimates c without bias [WBLJ17].
 
     >>> support = Support(hit=Fraction(3, 4), miss=Fraction(1, 4))
     >>> support.variance(n=1000, count=0)
@@ -58,6 +58,17 @@ class Support:
             raise refusal("count", f"at most n, which is {n}", count)
         coins = holders * _spread(self.hit) + (n - holders) * _spread(self.miss)
         return float(coins / self.contrast**2)
+
+    def average_variance(self, *, domain: int) -> Fraction:
+        """Return the variance that one report adds to a count, averaged over all values, exactly.
+
+        It does not depend on who has what: a report has its own value, and ``domain - 1`` others.
+
+        >>> Support(hit=Fraction(1, 2), miss=Fraction(1, 4)).average_variance(domain=4)
+        Fraction(13, 4)
+        """
+        spread = _spread(self.hit) + (domain - 1) * _spread(self.miss)
+        return spread / (domain * self.contrast**2)
 
     def error(self, *, n: int, confidence: Number, share: Number = 1) -> float:
         """Return a t such that an estimated count is off by at most t with this confidence.

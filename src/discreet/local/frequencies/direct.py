@@ -88,4 +88,3 @@ class DirectResponse:
     def error(self, *, n: int, confidence: Number, share: Number = 1) -> float:
         """Bound the error of a count at this confidence, as ``support.error`` does."""
         return self.support.error(n=n, confidence=confidence, share=share)
-

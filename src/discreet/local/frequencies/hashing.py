@@ -35,7 +35,10 @@ class HashFamily:
 
     Claim: for a uniform pair, the hashes of two different values are independent and uniform.
 
-    Why: [Tho15, Theorem 3.3], as word_bits is at least the bits of a value + hash_bits - 1.
+    Why: as b is uniform, x = a u + b is uniform and independent of a. The difference u - v is an
+    odd number times 2**j, with j below the bits of a value, so the bits of a (u - v) from the j-th
+    upwards are uniform and independent of x, hence those of a v + b too. The hash takes its bits
+    from these, as word_bits is at least the bits of a value + hash_bits - 1 [Die96].
 
     Cells hold unequal numbers of hashes unless ``cells`` is a power of two; ``meeting`` knows.
 
@@ -85,9 +88,9 @@ class LocalHashing:
     Claim: a report is epsilon-DP when the device's value is replaced by any other of the domain.
 
     Why: the function is drawn without looking at the value, and given the function the cell is a
-    law of preference with one own output of ``family.cells`` [WBLJ17, Section 4.4]. The chance that
+    law of preference with one own output of ``family.cells`` [WBLJ17]. The chance that
     another value is supported is exact, since any two values' cells are independent. The number of
-    cells, near exp(epsilon) + 1, is the one of least variance for rare values.
+    cells, near exp(epsilon) + 1, is the one of least average variance.
 
     A report is the number member cells + cell.
 
@@ -188,17 +191,16 @@ def _count(family: HashFamily, codes: npt.NDArray[np.int64], counts: npt.NDArray
 
 @lru_cache(maxsize=64)
 def _best(domain: int, epsilon: Fraction) -> HashFamily:
-    """Return the family of least variance for rare values among those that fit a report."""
+    """Return the family of least variance among those that fit a report."""
     bits = (domain - 1).bit_length()
     widest = (_CODE_BITS + 2 - 2 * bits) // 3  # bits of a cell
-    middle = min(int(math.exp(min(epsilon, 30))) + 1, (1 << widest) - 1)
+    middle = min(int(math.exp(min(float(epsilon), 30.0))) + 1, (1 << widest) - 1)
     low = 1 << (middle.bit_length() - 1)  # a power of two, and the next one, have equal cells
     sizes = sorted({max(2, size) for size in (low, middle, middle + 1, 2 * low)})
     families = [_family(size, bits) for size in sizes]
 
     def variance(family: HashFamily) -> Fraction:
-        support = _support(family, _law(family, epsilon))
-        return support.miss * (1 - support.miss) / support.contrast**2
+        return _support(family, _law(family, epsilon)).average_variance(domain=domain)
 
     return min(families, key=variance)
 

@@ -47,9 +47,14 @@ class LinearForms:
     places: int
 
     @property
+    def points(self) -> int:
+        """How many vectors there are."""
+        return int(self.prime**self.places)
+
+    @property
     def count(self) -> int:
         """How many there are."""
-        return (self.prime**self.places - 1) // (self.prime - 1)
+        return (self.points - 1) // (self.prime - 1)
 
     @property
     def starts(self) -> list[int]:
@@ -70,10 +75,10 @@ class LinearForms:
             rest, other = left // prime, right // prime
             total += (left - prime * rest) * (right - prime * other)
             left, right = rest, other
-        return total - prime * (total // prime)
+        return np.asarray(total - prime * (total // prime))
 
     def sums(self, seen: Codes) -> Codes:
-        """Return, for each point, the sum of ``seen[form, value of the form there]`` over all forms.
+        """Return for each point the sum over all forms of ``seen[form, value of the form there]``.
 
         Why: with w = exp(2 pi i / prime), the sum over c of w**(c (form(x) - d)) is ``prime`` if
         the form is d at x and 0 otherwise. c = 0 gives the sum of all of ``seen``. The multiples of
@@ -82,7 +87,7 @@ class LinearForms:
         """
         prime, places = self.prime, self.places
         spectrum = np.fft.fft(seen, axis=1)
-        waves = np.zeros(prime**places, dtype=np.complex128)
+        waves = np.zeros(self.points, dtype=np.complex128)
         for factor in range(1, prime):
             multiple = np.zeros(1, dtype=np.int64)  # by the factor, of all vectors
             digits = np.arange(prime) * factor % prime
@@ -91,7 +96,7 @@ class LinearForms:
                 waves[factor * multiple.size + multiple] = part
                 multiple = np.add.outer(digits * multiple.size, multiple).ravel()
         waves = np.fft.ifftn(waves.reshape((prime,) * places), norm="forward")
-        return np.rint((seen.sum() + waves.real.ravel()) / prime).astype(np.int64)
+        return np.asarray(np.rint((seen.sum() + waves.real.ravel()) / prime).astype(np.int64))
 
 
 @final
@@ -104,11 +109,11 @@ class ProjectiveResponse:
 
     Claim: a report is epsilon-DP when the device's value is replaced by any other of the domain.
 
-    Why: a law of preference. Form and number are a point of projective space [FNNT22, Section 4];
+    Why: a law of preference. Form and number are a point of projective space [FNNT22];
     a value owns the points of a hyperplane, one for each form. Two values share those whose form is
     0 at their difference, the same number for any two; that leaves out only the one point that no
-    value of the domain owns. The prime, near exp(epsilon) + 1, is the one of least variance for
-    rare values.
+    value of the domain owns. The prime, near exp(epsilon) + 1, is the one of least average
+    variance.
 
     A report is the number prime form + number.
 
@@ -188,14 +193,13 @@ class ProjectiveResponse:
 
 @lru_cache(maxsize=64)
 def _best(domain: int, epsilon: Fraction) -> LinearForms:
-    """Return the forms of least variance for rare values whose space is not too large to fill."""
-    middle = math.exp(min(epsilon, 30)) + 1
-    fitting = (forms for forms in _spaces(domain, middle) if _size(forms) <= _WASTE * domain)
+    """Return the forms of least variance whose space is not too large to fill."""
+    middle = math.exp(min(float(epsilon), 30.0)) + 1
+    fitting = (forms for forms in _spaces(domain, middle) if forms.points <= _WASTE * domain)
     nearest = [forms for forms, _ in zip(fitting, range(_NEAREST), strict=False)]
 
     def variance(forms: LinearForms) -> Fraction:
-        support = _support(forms, _law(forms, epsilon))
-        return support.miss * (1 - support.miss) / support.contrast**2
+        return _support(forms, _law(forms, epsilon)).average_variance(domain=domain)
 
     return min(nearest, key=variance)
 
@@ -214,10 +218,6 @@ def _places(domain: int, prime: int) -> int:
     while prime**places < domain:
         places += 1
     return places
-
-
-def _size(forms: LinearForms) -> int:
-    return forms.prime**forms.places
 
 
 def _law(forms: LinearForms, epsilon: Number) -> Preference:

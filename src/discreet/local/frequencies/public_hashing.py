@@ -74,8 +74,8 @@ class PublicHashing:
 
     @property
     def cells(self) -> int:
-        """How many cells the functions have: the power of two of least variance for rare values."""
-        return _best(self.degree, positive(self.epsilon, name="epsilon"))
+        """How many cells the functions have: the power of two of least average variance."""
+        return _best(int(self.domain), positive(self.epsilon, name="epsilon"))
 
     @property
     def law(self) -> Preference:
@@ -159,20 +159,18 @@ class PublicHashing:
 
 
 @lru_cache(maxsize=64)
-def _best(degree: int, epsilon: Fraction) -> int:
-    """Return the cells of least variance for rare values."""
+def _best(domain: int, epsilon: Fraction) -> int:
+    """Return the cells of least variance."""
+    degree = (domain - 1).bit_length()
 
     def variance(cells: int) -> Fraction:
-        support = _support(_law(degree, cells, epsilon))
-        return support.miss * (1 - support.miss) / support.contrast**2
+        return _support(_law(degree, cells, epsilon)).average_variance(domain=domain)
 
     return min((2 << bit for bit in range(min(degree, _WIDEST))), key=variance)
 
 
 def _law(degree: int, cells: int, epsilon: Number) -> Preference:
-    return Preference.calibrated(
-        epsilon=epsilon, outputs=cells << degree, preferred=1 << degree
-    )
+    return Preference.calibrated(epsilon=epsilon, outputs=cells << degree, preferred=1 << degree)
 
 
 def _support(law: Preference) -> Support:

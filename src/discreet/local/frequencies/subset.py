@@ -34,13 +34,13 @@ Codes = npt.NDArray[np.int64]
 class SubsetSelection:
     """Report a random set of ``size`` values, which a coin may make hold the device's own.
 
-    No randomiser has a smaller worst-case error at middle epsilons, but a report takes a bit for
+    Its error is the least for many devices, to first order [YB18], but a report takes a bit for
     each value: use :class:`PublicHashing` or :class:`ProjectiveResponse` beyond some hundreds.
 
     Claim: a report is epsilon-DP when the device's value is replaced by any other of the domain.
 
     Why: a value owns the sets that hold it, a share size / domain of all; hence the law of
-    preference [YB18, Section III; WHWNXYLQ16]. Of a value's sets, a share
+    preference [YB18; WHWNXYLQ16]. Of a value's sets, a share
     (size - 1) / (domain - 1) holds a given other value. ``law`` counts sets in a unit that makes
     these numbers small: domain (domain - 1) for all.
 
@@ -63,7 +63,7 @@ class SubsetSelection:
 
     @property
     def size(self) -> int:
-        """How many values a report holds: the number of least variance for rare values."""
+        """How many values a report holds: the number of least average variance."""
         return _best(int(self.domain), positive(self.epsilon, name="epsilon"))
 
     @property
@@ -151,17 +151,17 @@ def _settle(rows: Rows, wanted: Codes, values: Codes, domain: int, source: Sourc
 
 
 def _sizes(rows: Rows) -> Codes:
-    return np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
+    return np.asarray(np.bitwise_count(rows).sum(axis=1, dtype=np.int64))
 
 
 @lru_cache(maxsize=64)
 def _best(domain: int, epsilon: Fraction) -> int:
-    """Return the size of least variance for rare values."""
-    near = int(domain / (math.exp(min(epsilon, 30)) + 1))
+    """Return the size of least variance."""
+    near = int(domain / (math.exp(min(float(epsilon), 30.0)) + 1))
 
     def variance(size: int) -> Fraction:
-        support = _support(size, _law(domain, size, epsilon))
-        return support.miss * (1 - support.miss) / support.contrast**2
+        law = _law(domain, size, epsilon)
+        return _support(size, law).average_variance(domain=domain)
 
     return min({min(max(1, size), domain - 1) for size in (near, near + 1)}, key=variance)
 

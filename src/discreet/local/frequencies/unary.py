@@ -30,7 +30,7 @@ class SymmetricUnary:
 
     Claim: a report is epsilon-DP when the device's value is replaced by any other of the domain.
 
-    Why: the law :class:`BitCoins`, with coins of odds exp(epsilon / 2) to 1 [EPK14, Section 3.2].
+    Why: the law :class:`BitCoins`, with coins of odds exp(epsilon / 2) to 1 [EPK14].
 
     A report is a row of bytes, value v in bit v % 8 of byte v // 8, lowest bit first.
 
@@ -70,9 +70,7 @@ class SymmetricUnary:
         """How many bytes hold a report."""
         return -(-self.domain // 8)
 
-    def release(
-        self, values: npt.ArrayLike, *, source: Source = SYSTEM
-    ) -> npt.NDArray[np.uint8]:
+    def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[np.uint8]:
         """Return one report for each device's value."""
         inputs = as_values(values, domain=self.domain)
         return self.law.release(inputs, domain=self.domain, source=source)
@@ -96,13 +94,13 @@ class SymmetricUnary:
 class OptimizedUnary:
     """Report one bit for each value: a fair coin for the own one, rare ones for all others.
 
-    Its error for rare values is the least that is known, but a report takes a bit for each value
-    of the domain: use :class:`PublicHashing` or :class:`ProjectiveResponse` beyond some hundreds.
+    No other unary encoding errs less for rare values, but a report takes a bit for each value of
+    the domain: use :class:`PublicHashing` or :class:`ProjectiveResponse` beyond some hundreds.
 
     Claim: a report is epsilon-DP when the device's value is replaced by any other of the domain.
 
     Why: the law :class:`BitCoins`, with a fair own coin and others of odds 1 to exp(epsilon)
-    [WBLJ17, Section 4.2].
+    [WBLJ17].
 
     A report is a row of bytes, value v in bit v % 8 of byte v // 8, lowest bit first.
 
@@ -141,9 +139,7 @@ class OptimizedUnary:
         """How many bytes hold a report."""
         return -(-self.domain // 8)
 
-    def release(
-        self, values: npt.ArrayLike, *, source: Source = SYSTEM
-    ) -> npt.NDArray[np.uint8]:
+    def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[np.uint8]:
         """Return one report for each device's value."""
         inputs = as_values(values, domain=self.domain)
         return self.law.release(inputs, domain=self.domain, source=source)

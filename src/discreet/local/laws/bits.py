@@ -29,7 +29,7 @@ class BitCoins:
 
     Why: coins are independent and only those at the two values differ, so that the largest ratio of
     probabilities is own (1 - other) / (other (1 - own)), reached where one shows 1 and the other 0
-    [WBLJ17, Section 4.2].
+    [WBLJ17].
 
     >>> law = BitCoins(own=1 << 63, other=1 << 62)
     >>> law.ratio, law.epsilon
