@@ -1,6 +1,11 @@
 """Local privacy: devices that trust nobody, and what their reports say about everybody.
 
->>> from discreet.local.collection.collection import Collection
+>>> from discreet import local
+>>> local.HadamardResponse(domain=1_000_000, epsilon=1).loss
+PureLoss(epsilon=1)
+"""
+
+from discreet.local.collection.collection import Collection
 from discreet.local.collection.facts import CollectionFacts
 from discreet.local.collection.publication import Publication
 from discreet.local.collection.terms import CollectionTerms

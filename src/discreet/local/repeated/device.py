@@ -13,7 +13,7 @@ import numpy as np
 from discreet._exact import Number, exact, positive, refusal, whole
 from discreet.errors import ParameterError
 from discreet.local.laws.numbers import as_values
-from discreet.local.repeated.exposure import Fresh, Repeated, price_of
+from discreet.local.repeated.exposure import Fresh, Repeated, is_linkable, price_of
 from discreet.local.repeated.state import Document, changing, reading
 from discreet.noise import SYSTEM, Source, uniform_integers
 
@@ -137,12 +137,8 @@ class Device:
     def spent(self) -> Fraction:
         """How much of ``lifetime`` is spent. This depends on values: do not send it."""
         document = self._opened(reading(Path(self.state)))
-        times = len(document["kept"]) if self._keeps else document["ever"]
+        times = len(document["kept"]) if is_linkable(self.randomiser) else document["ever"]
         return times * Fraction(self.randomiser.loss.epsilon_pure)
-
-    @property
-    def _keeps(self) -> bool:
-        return isinstance(self.randomiser, Repeated)
 
     def _opened(self, document: Document) -> Document:
         """Complete a new document, or refuse one that another law or a smaller budget made."""
@@ -185,7 +181,7 @@ class Device:
             return _plain(released[0])
         document["today"], document["ever"] = document["today"] + 1, document["ever"] + 1
         held = random_value if value is None else value
-        if not isinstance(self.randomiser, Repeated):
+        if not is_linkable(self.randomiser):
             return _plain(self.randomiser.release([held], source=self.source)[0])
         kept = self._kept(document, self.randomiser, value, random_value)
         return _plain(self.randomiser.instant([kept], source=self.source)[0])
@@ -195,7 +191,7 @@ class Device:
         today = price_of(self.randomiser, reports=document["today"] + 1)
         if today is None or today > exact(self.daily, name="daily"):
             return False
-        return self._keeps or self._fits(document["ever"] + 1)
+        return is_linkable(self.randomiser) or self._fits(document["ever"] + 1)
 
     def _fits(self, times: int) -> bool:
         cost = times * Fraction(self.randomiser.loss.epsilon_pure)

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol, final, runtime_checkable
+from typing import Any, Protocol, TypeGuard, final
 
 import numpy.typing as npt
 
@@ -35,7 +35,6 @@ class Fresh(Protocol):
     def release(self, values: npt.ArrayLike, *, source: Source = ...) -> Codes: ...
 
 
-@runtime_checkable
 class Repeated(Protocol):
     """A randomiser whose permanent response a device draws once and keeps."""
 
@@ -62,7 +61,7 @@ class Repeated(Protocol):
     def release(self, values: npt.ArrayLike, *, source: Source = ...) -> Codes: ...
 
 
-def is_linkable(randomiser: object) -> bool:
+def is_linkable(randomiser: object) -> TypeGuard[Repeated]:
     """Say whether reports of one device can be known by their looks, whatever name they bear.
 
     They can where a permanent response shows through. No order of reports hides whose they are, so
@@ -74,7 +73,7 @@ def is_linkable(randomiser: object) -> bool:
     >>> is_linkable(local.RepeatedDirect(domain=4, epsilon=2, first=1))
     True
     """
-    return isinstance(randomiser, Repeated)
+    return hasattr(type(randomiser), "permanent")
 
 
 def require_unlinkable(randomiser: object) -> None:
@@ -131,7 +130,7 @@ def price_of(randomiser: Fresh | Repeated, *, reports: int) -> Fraction | None:
     >>> price_of(local.RepeatedDirect(domain=4, epsilon=2, first=2), reports=1)
     Fraction(2, 1)
     """
-    if not isinstance(randomiser, Repeated):
+    if not is_linkable(randomiser):
         return reports * Fraction(randomiser.loss.epsilon_pure)
     further = randomiser.further_loss
     if further is None and reports > 1:
@@ -164,7 +163,7 @@ def exposure(randomiser: Fresh | Repeated, *, days: int, changes: int = 0) -> Ex
         raise refusal("changes", f"below days, which is {count}", changes)
     anything = price_of(randomiser, reports=count)
     held: Fraction | float | None = anything
-    if isinstance(randomiser, Repeated):
+    if is_linkable(randomiser):
         kept = min(most, randomiser.responses)
         one = min(randomiser.loss_after(reports=count - kept + 1), randomiser.loss, key=_epsilon)
         held = min(kept * one.epsilon_pure, math.inf if anything is None else anything)

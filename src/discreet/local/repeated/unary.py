@@ -130,6 +130,8 @@ class RepeatedUnary:
     def instant(self, permanent: npt.ArrayLike, *, source: Source = SYSTEM) -> Codes:
         """Return one report of each kept response."""
         kept = as_rows(permanent, width=self.domain)
+        if self.law.keep == ONE:
+            return kept.copy()
         turned = packed_coins(ONE - self.law.keep, kept.size, source=source).reshape(kept.shape)
         turned[:, -1] &= 255 >> (-self.domain % 8)
         return kept ^ turned
