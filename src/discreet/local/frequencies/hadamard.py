@@ -106,12 +106,14 @@ class HadamardResponse:
 def hadamard_transform(signed: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Multiply by the Hadamard matrix whose entry (i, j) is -1 to the number of bits in i & j.
 
+    Each row of a table by itself.
+
     >>> hadamard_transform(np.array([3, 1, 0, 0]))
     array([4, 2, 4, 2])
     """
-    out = np.array(signed)
+    out = np.array(signed, order="C")
     step = 1
-    while step < out.size:
+    while step < out.shape[-1]:
         pairs = out.reshape(-1, 2, step)
         pairs[:, 0] += pairs[:, 1]  # a + b
         pairs[:, 1] *= -2
