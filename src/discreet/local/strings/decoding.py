@@ -74,10 +74,10 @@ def decode(counted: CohortCounts, filters: Floats, values: tuple[bytes, ...]) ->
     design = (columns * np.sqrt(devices)[:, None, None] / counted.n).reshape(-1, strings + 1)
     shown = (counted.set_bits[present] / np.sqrt(devices)[:, None]).reshape(-1)
     counts, unbiased, inverse = _solve(design, shown)
+    divided, leftover = _divided(columns, devices, inverse, counts)
     rest = shown - design @ unbiased
-    excess = float(rest @ rest) / (len(shown) - strings - 1) / counted.variance
-    coins = counted.variance * max(1.0, excess) * np.diag(inverse)
-    divided = _divided(columns, devices, inverse, counts)
+    unexplained = (float(rest @ rest) - leftover) / (len(shown) - strings - 1)
+    coins = max(counted.variance, unexplained) * np.diag(inverse)
     return StringEstimate(
         values=values,
         n=counted.n,
@@ -105,20 +105,27 @@ def _solve(design: Floats, shown: Floats) -> tuple[Floats, Floats, Floats]:
     return counts, root @ right, root @ root.T
 
 
-def _divided(columns: Floats, devices: Floats, inverse: Floats, counts: Floats) -> Floats:
-    """Return the variance from how each string's holders divide over the cohorts.
+def _divided(
+    columns: Floats, devices: Floats, inverse: Floats, counts: Floats
+) -> tuple[Floats, float]:
+    """Return what the division of holders over cohorts adds to the variances and the residuals.
 
     Why: a holder in cohort c moves the estimates by the fit's weights for c times the filter there,
-    and is there with chance devices[c] / n.
+    and is there with chance devices[c] / n. What of the filter the fit does not follow is left
+    over; the filter's mean over cohorts it follows all the way.
     """
-    share = devices / devices.sum()
+    n = devices.sum()
     mean = np.zeros((len(inverse), len(inverse) - 1))
     square = np.zeros_like(mean)
-    for chance, column in zip(share, columns, strict=True):
-        moved = inverse @ (column.T @ column[:, :-1]) / devices.sum()
-        mean += chance * moved
-        square += chance * moved**2
-    return np.asarray((square - mean**2).clip(0) @ counts[:-1])
+    leftover = 0.0
+    for here, column in zip(devices, columns, strict=True):
+        pulled = column.T @ column[:, :-1] / n
+        moved = inverse @ pulled
+        mean += here / n * moved
+        square += here / n * moved**2
+        missed = (column[:, :-1] ** 2).sum(axis=0) / here - (pulled * moved).sum(axis=0)
+        leftover += float(here / n * missed @ counts[:-1])
+    return np.asarray((square - mean**2).clip(0) @ counts[:-1]), leftover
 
 
 def _too_many() -> ParameterError:
