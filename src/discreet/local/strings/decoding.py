@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from discreet.errors import DataError, ParameterError
 from discreet.local.estimates.support import Support
+from discreet.local.strings.readings import Readings
 from discreet.local.strings.string_estimate import StringEstimate
 
 __all__ = ["CohortCounts", "decode"]
@@ -78,12 +79,17 @@ def decode(counted: CohortCounts, filters: Floats, values: tuple[bytes, ...]) ->
     rest = shown - design @ unbiased
     unexplained = (float(rest @ rest) - leftover) / (len(shown) - strings - 1)
     coins = max(counted.variance, unexplained) * np.diag(inverse)
+    error = np.sqrt(coins + divided)[:strings]
     return StringEstimate(
         values=values,
         n=counted.n,
         counts=counts[:strings],
-        unbiased=unbiased[:strings],
-        standard_error=np.sqrt(coins[:strings] + divided[:strings]),
+        readings=Readings(
+            estimates=unbiased[:strings],
+            standard_error=error,
+            null_error=error,
+            reach=_reach(columns, inverse, counted)[:strings],
+        ),
         tested=max(1, strings),
     )
 
@@ -126,6 +132,13 @@ def _divided(
         missed = (column[:, :-1] ** 2).sum(axis=0) / here - (pulled * moved).sum(axis=0)
         leftover += float(here / n * missed @ counts[:-1])
     return np.asarray((square - mean**2).clip(0) @ counts[:-1]), leftover
+
+
+def _reach(columns: Floats, inverse: Floats, counted: CohortCounts) -> Floats:
+    """Return how far one report moves each estimate at most: by all its bits, the same way."""
+    weights = (np.abs(inverse @ column.T).sum(axis=1) for column in columns)
+    most = np.max(np.stack(list(weights)), axis=0) / counted.n
+    return np.asarray(most * float(counted.bit.hit / counted.bit.contrast))
 
 
 def _too_many() -> ParameterError:

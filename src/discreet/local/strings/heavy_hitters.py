@@ -111,10 +111,10 @@ class HeavyHitters:
         kept = np.zeros((1, self.length), dtype=np.uint8)
         for step in steps:
             candidates = step.extend(kept)
-            counts, errors = step.counts(candidates)
-            chosen = best(counts, self.keep)
+            readings = step.read(candidates)
+            chosen = best(readings.estimates, self.keep)
             kept = candidates[chosen]
-        return steps[-1].estimate(candidates, counts, errors, chosen)
+        return steps[-1].estimate(candidates, readings, chosen)
 
 
 @lru_cache(maxsize=64, typed=True)

@@ -1,6 +1,6 @@
 """Reports of one prefix a device, at the one step that the device draws."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -9,16 +9,18 @@ import numpy.typing as npt
 from discreet.local.laws.numbers import as_codes
 from discreet.local.strings.hashed import Hashed
 from discreet.local.strings.prefixes import Prefixes
+from discreet.local.strings.readings import Readings
 from discreet.local.strings.sketch import Sketch
 from discreet.local.strings.string_estimate import StringEstimate
 from discreet.local.strings.text import Strings, as_padded
 from discreet.noise import Source, uniform_integers
 
-__all__ = ["PrefixReports", "Step"]
+__all__ = ["PrefixReports", "Step", "best"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Octets = npt.NDArray[np.uint8]
+Places = npt.NDArray[np.intp]
 
 
 @final
@@ -83,35 +85,40 @@ class Step:
         """Return the prefixes of this step that continue those kept at the step before."""
         return self.prefixes.extend(kept, self.number)
 
-    def counts(self, candidates: Octets) -> tuple[Floats, Floats]:
-        """Estimate how many of all devices have each prefix, and the standard errors.
+    def read(self, candidates: Octets) -> Readings:
+        """Estimate how many of all devices have each prefix; without reports, nothing is known.
 
         Why: the devices of a step are a random sample. Of those with a prefix it has the share of
         all, unbiased, with the variance of draws without replacement, to which the reports' adds.
         """
-        taking = self.sketch.n
         numbers = np.full(len(candidates), self.number)
-        counts, errors = self.sketch.counts(self.prefixes.digests(candidates, numbers))
-        share = np.clip(counts / max(taking, 1), 0, 1)
+        taken = self.sketch.read(self.prefixes.digests(candidates, numbers))
+        taking = self.sketch.n
+        if not taking:
+            unknown = np.full(len(candidates), np.inf)
+            return replace(taken, standard_error=unknown, null_error=unknown)
+        share = np.clip(taken.estimates / taking, 0, 1)
         sampled = taking * share * (1 - share) * (1 - taking / self.n)
-        scale = self.n / max(taking, 1)
-        return counts * scale, np.sqrt(errors**2 + sampled) * scale
+        scale = self.n / taking
+        return Readings(
+            estimates=taken.estimates * scale,
+            standard_error=np.sqrt(taken.standard_error**2 + sampled) * scale,
+            null_error=taken.null_error * scale,
+            reach=taken.reach * scale,
+        )
 
-    def estimate(
-        self, candidates: Octets, counts: Floats, errors: Floats, chosen: Ints
-    ) -> StringEstimate:
+    def estimate(self, candidates: Octets, readings: Readings, chosen: Places) -> StringEstimate:
         """Return the chosen among the candidates, the most frequent first."""
-        order = chosen[np.argsort(-counts[chosen], kind="stable")]
+        order = chosen[np.argsort(-readings.estimates[chosen], kind="stable")]
         return StringEstimate(
             values=self.prefixes.texts(candidates[order]),
             n=self.n,
-            counts=counts[order],
-            unbiased=counts[order],
-            standard_error=errors[order],
+            counts=readings.estimates[order],
+            readings=readings.only(order),
             tested=len(candidates),
         )
 
 
-def best(counts: Floats, keep: int) -> Ints:
+def best(counts: Floats, keep: int) -> Places:
     """Return where the largest counts are, in order of place."""
     return np.sort(np.argsort(-counts, kind="stable")[:keep])

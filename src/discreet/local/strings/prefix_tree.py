@@ -17,7 +17,7 @@ from discreet.local.strings.heavy_hitters import MOST_CANDIDATES
 from discreet.local.strings.prefix_reports import PrefixReports, best
 from discreet.local.strings.prefixes import Prefixes
 from discreet.local.strings.sketch import HashedSupport
-from discreet.local.strings.string_estimate import StringEstimate, surprise
+from discreet.local.strings.string_estimate import StringEstimate
 from discreet.local.strings.text import Strings
 from discreet.noise import SYSTEM, Source
 
@@ -115,11 +115,11 @@ class PrefixTree:
         shown: list[StringEstimate] = []
         for step in steps:
             candidates = step.extend(kept)
-            counts, errors = step.counts(candidates)
-            there = np.flatnonzero(counts >= surprise(failing, tested=len(candidates)) * errors)
-            chosen = there[best(counts[there], self.keep)]
+            readings = step.read(candidates)
+            there = np.flatnonzero(readings.p_values <= float(failing / len(candidates)))
+            chosen = there[best(readings.estimates[there], self.keep)]
             if not chosen.size:
                 break
-            shown.append(step.estimate(candidates, counts, errors, chosen))
+            shown.append(step.estimate(candidates, readings, chosen))
             kept = candidates[chosen]
         return tuple(shown)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from discreet._exact import Number, probability, whole
 from discreet.local.estimates.support import Support
 from discreet.local.strings.hashing import HashFamily, digests
+from discreet.local.strings.readings import Readings
 from discreet.local.strings.string_estimate import StringEstimate
 from discreet.local.strings.text import Strings, as_bytes
 
@@ -116,31 +117,33 @@ class Sketch:
         """How many reports it holds."""
         return int(self.devices.sum())
 
-    def counts(self, hashed: npt.NDArray[np.uint64]) -> tuple[Floats, Floats]:
-        """Return estimates and standard errors for strings, given by their digests."""
-        if self.n == 0:
-            return np.zeros(len(hashed)), np.full(len(hashed), np.inf)
+    def read(self, hashed: npt.NDArray[np.uint64]) -> Readings:
+        """Return estimates for strings, given by their digests."""
         rows = np.arange(self.family.functions)[:, None]
         supporting = np.zeros(len(hashed), dtype=np.int64)
         step = max(1, _AT_A_TIME // self.family.functions)
         for start in range(0, len(hashed), step):
             columns = self.family.table(hashed[start : start + step])
             supporting[start : start + step] = self.supports[rows, columns].sum(axis=0)
-        support = self.law.marginal
+        support, pairs = self.law.marginal, self._pairs()
         excess = supporting - self.n * float(support.miss)
         counts: Floats = np.asarray(excess / float(support.contrast))
-        return counts, self.law.standard_error(counts, n=self.n, pairs=self._pairs())
+        return Readings(
+            estimates=counts,
+            standard_error=self.law.standard_error(counts, n=self.n, pairs=pairs),
+            null_error=self.law.standard_error(np.zeros_like(counts), n=self.n, pairs=pairs),
+            reach=np.full(len(hashed), float((1 - support.miss) / support.contrast)),
+        )
 
     def estimate(self, candidates: Strings) -> StringEstimate:
         """Estimate how many devices have each of the candidates."""
         values = tuple(as_bytes(candidates))
-        counts, errors = self.counts(digests(values))
+        readings = self.read(digests(values))
         return StringEstimate(
             values=values,
             n=self.n,
-            counts=counts,
-            unbiased=counts,
-            standard_error=errors,
+            counts=readings.estimates,
+            readings=readings,
             tested=max(1, len(values)),
         )
 
