@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from discreet.local.strings.hashing import HashFamily, digests
+from discreet.local.strings.hashing import StringHashes, digests
 
 FALSE_ALARM = 1e-9  # chance that truly random coefficients fail the test
 
@@ -25,7 +25,7 @@ def by_hand(key, function, width, string):
 
 @pytest.mark.parametrize("width", [2, 64, 65536])
 def test_hashes_are_as_described(width):
-    family = HashFamily(functions=5, width=width, key=b"a key")
+    family = StringHashes(functions=5, width=width, key=b"a key")
     strings = [b"", b"one", "zwölf".encode(), bytes(100)]
     table = family.table(digests(strings))
     expected = [[by_hand(b"a key", j, width, string) for string in strings] for j in range(5)]
@@ -47,7 +47,7 @@ def test_two_strings_have_independent_hashes_for_small_words():
 
 def test_three_strings_have_independent_hashes_over_keys():
     hashed = digests([b"one", b"two", b"three"])
-    family = HashFamily(functions=1 << 16, width=4, key=b"many functions")
+    family = StringHashes(functions=1 << 16, width=4, key=b"many functions")
     codes = np.array([16, 4, 1]) @ family.table(hashed).T
     seen = np.bincount(codes, minlength=64)
     mean = (1 << 16) / 64

@@ -10,7 +10,7 @@ from discreet._exact import Number
 from discreet.accounting import PureLoss
 from discreet.local.estimates.support import Support
 from discreet.local.strings.bit_reports import BitReports
-from discreet.local.strings.hashing import HashFamily, digests
+from discreet.local.strings.hashing import StringHashes, digests
 from discreet.local.strings.sketch import HashedSupport, Sketch
 from discreet.local.strings.string_estimate import StringEstimate
 from discreet.local.strings.text import Strings, as_bytes
@@ -52,8 +52,8 @@ class CountMeanSketch:
         self._family, self._bits  # noqa: B018 - refuse what cannot be
 
     @property
-    def _family(self) -> HashFamily:
-        return HashFamily(functions=self.functions, width=self.width, key=self.key)
+    def _family(self) -> StringHashes:
+        return StringHashes(functions=self.functions, width=self.width, key=self.key)
 
     @property
     def _bits(self) -> BitReports:

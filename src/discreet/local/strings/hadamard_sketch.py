@@ -9,8 +9,8 @@ import numpy.typing as npt
 from discreet._exact import Number
 from discreet.accounting import PureLoss
 from discreet.local.frequencies.hadamard import HadamardResponse
-from discreet.local.strings.hashed import Hashed
-from discreet.local.strings.hashing import HashFamily, digests
+from discreet.local.strings.hashed_reports import HashedReports
+from discreet.local.strings.hashing import StringHashes, digests
 from discreet.local.strings.sketch import HashedSupport, Sketch
 from discreet.local.strings.string_estimate import StringEstimate
 from discreet.local.strings.text import Strings, as_bytes
@@ -51,10 +51,10 @@ class HadamardSketch:
         self._hashed  # noqa: B018 - refuses what cannot be
 
     @property
-    def _hashed(self) -> Hashed:
-        family = HashFamily(functions=self.functions, width=self.width, key=self.key)
+    def _hashed(self) -> HashedReports:
+        family = StringHashes(functions=self.functions, width=self.width, key=self.key)
         inner = HadamardResponse(domain=self.width, epsilon=self.epsilon)
-        return Hashed(family=family, randomiser=inner)
+        return HashedReports(family=family, randomiser=inner)
 
     @property
     def loss(self) -> PureLoss:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from discreet._exact import refusal, whole
 from discreet.errors import ParameterError
 
-__all__ = ["HashFamily", "digests"]
+__all__ = ["StringHashes", "digests"]
 
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
@@ -24,7 +24,7 @@ _MOST_CELLS: Final = 1 << 26  # what a server holds of them in memory at a time
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HashFamily:
+class StringHashes:
     """Map strings to whole numbers below ``width``, by any of so many ``functions``.
 
     A string x stands for x1, x2, x3: the first three 32-bit words of its SHA-256. Function j has
@@ -42,7 +42,7 @@ class HashFamily:
     same holds for pairs of sums when a 2 x 2 minor of the differences has at most 48 factors
     of 2 [LK14 has the case of two].
 
-    >>> family = HashFamily(functions=2, width=16, key=b"2026")
+    >>> family = StringHashes(functions=2, width=16, key=b"2026")
     >>> family.table(digests([b"one", b"two", b"three"]))
     array([[...], [...]])
     """

@@ -11,8 +11,8 @@ from discreet._exact import Number, refusal, whole
 from discreet.accounting import RandomizedResponseLoss
 from discreet.errors import DataError
 from discreet.local.frequencies.direct import DirectResponse
-from discreet.local.strings.hashed import Hashed
-from discreet.local.strings.hashing import HashFamily
+from discreet.local.strings.hashed_reports import HashedReports
+from discreet.local.strings.hashing import StringHashes
 from discreet.local.strings.prefix_reports import PrefixReports, best
 from discreet.local.strings.prefixes import Prefixes
 from discreet.local.strings.sketch import HashedSupport
@@ -69,10 +69,10 @@ class HeavyHitters:
     @property
     def _reports(self) -> PrefixReports:
         randomiser = self._randomiser
-        family = HashFamily(functions=self.functions, width=randomiser.domain, key=self.key)
+        family = StringHashes(functions=self.functions, width=randomiser.domain, key=self.key)
         return PrefixReports(
             prefixes=Prefixes(length=self.length, steps=self.steps),
-            hashed=Hashed(family=family, randomiser=randomiser),
+            hashed=HashedReports(family=family, randomiser=randomiser),
         )
 
     @property

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.local.laws.numbers import as_codes
-from discreet.local.strings.hashed import Hashed
+from discreet.local.strings.hashed_reports import HashedReports
 from discreet.local.strings.prefixes import Prefixes
 from discreet.local.strings.readings import Readings
 from discreet.local.strings.sketch import Sketch
@@ -37,7 +37,7 @@ class PrefixReports:
     """
 
     prefixes: Prefixes
-    hashed: Hashed
+    hashed: HashedReports
 
     @property
     def outputs(self) -> int:

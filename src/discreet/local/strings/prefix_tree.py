@@ -11,8 +11,8 @@ from discreet._exact import Number, probability, refusal, whole
 from discreet.accounting import PureLoss
 from discreet.errors import DataError
 from discreet.local.frequencies.hadamard import HadamardResponse
-from discreet.local.strings.hashed import Hashed
-from discreet.local.strings.hashing import HashFamily
+from discreet.local.strings.hashed_reports import HashedReports
+from discreet.local.strings.hashing import StringHashes
 from discreet.local.strings.heavy_hitters import MOST_CANDIDATES
 from discreet.local.strings.prefix_reports import PrefixReports, best
 from discreet.local.strings.prefixes import Prefixes
@@ -69,10 +69,10 @@ class PrefixTree:
 
     @property
     def _reports(self) -> PrefixReports:
-        family = HashFamily(functions=self.functions, width=self.width, key=self.key)
+        family = StringHashes(functions=self.functions, width=self.width, key=self.key)
         return PrefixReports(
             prefixes=Prefixes(length=self.length, steps=self.levels),
-            hashed=Hashed(family=family, randomiser=self._randomiser),
+            hashed=HashedReports(family=family, randomiser=self._randomiser),
         )
 
     @property

@@ -11,7 +11,7 @@ from discreet.accounting import PureLoss
 from discreet.local.estimates.support import Support
 from discreet.local.strings.bit_reports import BitReports
 from discreet.local.strings.decoding import CohortCounts, decode
-from discreet.local.strings.hashing import HashFamily, digests
+from discreet.local.strings.hashing import StringHashes, digests
 from discreet.local.strings.string_estimate import StringEstimate
 from discreet.local.strings.text import Strings, as_bytes
 from discreet.noise import SYSTEM, Source, uniform_integers
@@ -53,9 +53,9 @@ class Rappor:
         self._family, self._reports  # noqa: B018 - refuse what cannot be
 
     @property
-    def _family(self) -> HashFamily:
+    def _family(self) -> StringHashes:
         functions = whole(self.cohorts, name="cohorts") * whole(self.hashes, name="hashes")
-        return HashFamily(functions=functions, width=self.bits, key=self.key)
+        return StringHashes(functions=functions, width=self.bits, key=self.key)
 
     @property
     def _reports(self) -> BitReports:

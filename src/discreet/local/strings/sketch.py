@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from discreet._exact import Number, probability, whole
 from discreet.local.estimates.support import Support
-from discreet.local.strings.hashing import HashFamily, digests
+from discreet.local.strings.hashing import StringHashes, digests
 from discreet.local.strings.readings import Readings
 from discreet.local.strings.string_estimate import StringEstimate
 from discreet.local.strings.text import Strings, as_bytes
@@ -109,7 +109,7 @@ class Sketch:
 
     supports: Ints
     devices: Ints
-    family: HashFamily
+    family: StringHashes
     law: HashedSupport
 
     @property

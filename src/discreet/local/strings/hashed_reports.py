@@ -9,18 +9,18 @@ import numpy.typing as npt
 from discreet.local.frequencies.direct import DirectResponse
 from discreet.local.frequencies.hadamard import HadamardResponse, hadamard_transform
 from discreet.local.laws.numbers import as_codes
-from discreet.local.strings.hashing import HashFamily
+from discreet.local.strings.hashing import StringHashes
 from discreet.local.strings.sketch import HashedSupport, Sketch
 from discreet.noise import Source, uniform_integers
 
-__all__ = ["Hashed"]
+__all__ = ["HashedReports"]
 
 Ints = npt.NDArray[np.int64]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hashed:
+class HashedReports:
     """Draw a hash function, and give the string's hash to a randomiser of ``family.width`` values.
 
     A report is the number function * randomiser.outputs + the randomiser's report.
@@ -31,7 +31,7 @@ class Hashed:
     randomiser's of a function of the string.
     """
 
-    family: HashFamily
+    family: StringHashes
     randomiser: DirectResponse | HadamardResponse
 
     @property
