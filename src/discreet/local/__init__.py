@@ -22,11 +22,20 @@ from discreet.local.frequencies.subset import SubsetSelection
 from discreet.local.frequencies.unary import OptimizedUnary, SymmetricUnary
 from discreet.local.laws.bits import BitCoins
 from discreet.local.laws.preference import Preference
+from discreet.local.postprocessing.hierarchy import consistent
+from discreet.local.postprocessing.order import monotone
+from discreet.local.postprocessing.simplex import norm_sub, onto_simplex
 from discreet.local.repeated.bit_flip import BitFlip
 from discreet.local.repeated.device import Device, DeviceReport
 from discreet.local.repeated.direct import RepeatedDirect
 from discreet.local.repeated.exposure import Exposure, exposure, is_linkable, require_unlinkable
 from discreet.local.repeated.unary import RepeatedUnary
+from discreet.local.strings.count_mean_sketch import CountMeanSketch
+from discreet.local.strings.hadamard_sketch import HadamardSketch
+from discreet.local.strings.heavy_hitters import HeavyHitters
+from discreet.local.strings.prefix_tree import PrefixTree
+from discreet.local.strings.rappor import Rappor
+from discreet.local.strings.string_estimate import StringEstimate
 
 __all__ = [
     "BitCoins",
@@ -34,6 +43,7 @@ __all__ = [
     "Collection",
     "CollectionFacts",
     "CollectionTerms",
+    "CountMeanSketch",
     "Device",
     "DeviceReport",
     "DirectResponse",
@@ -41,24 +51,33 @@ __all__ = [
     "Exposure",
     "FrequencyOracle",
     "HadamardResponse",
+    "HadamardSketch",
     "HashFamily",
+    "HeavyHitters",
     "LinearForms",
     "LocalHashing",
     "OptimizedUnary",
     "OracleChoice",
     "Preference",
+    "PrefixTree",
     "ProjectiveResponse",
     "PublicHashing",
     "Publication",
+    "Rappor",
     "RatedOracle",
     "RepeatedDirect",
     "RepeatedUnary",
     "SampledEstimate",
+    "StringEstimate",
     "SubsetSelection",
     "Support",
     "SymmetricUnary",
     "choose",
+    "consistent",
     "exposure",
     "is_linkable",
+    "monotone",
+    "norm_sub",
+    "onto_simplex",
     "require_unlinkable",
 ]

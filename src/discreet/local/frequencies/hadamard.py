@@ -115,6 +115,8 @@ class HadamardResponse:
 def hadamard_transform(signed: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Multiply rows by the Hadamard matrix whose entry (i, j) is -1 to the number of bits in i & j.
 
+    Each row of a table by itself.
+
     >>> hadamard_transform(np.array([3, 1, 0, 0]))
     array([4, 2, 4, 2])
     """
