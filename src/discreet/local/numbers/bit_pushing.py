@@ -6,12 +6,12 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from discreet._exact import Number, refusal, whole
+from discreet._exact import Number, probability, refusal, whole
+from discreet._rounding import log_one_over
 from discreet.accounting import RandomizedResponseLoss
 from discreet.errors import DataError
-from discreet.local.estimates.means import Spread
 from discreet.local.frequencies.direct import DirectResponse
-from discreet.local.laws.grid import Grid
+from discreet.local.laws.ruler import Ruler
 from discreet.local.laws.numbers import as_codes
 from discreet.noise import SYSTEM, Source, uniform_integers
 
@@ -53,13 +53,13 @@ class BitPushing:
     def __post_init__(self) -> None:
         if whole(self.bits, name="bits") > 32:
             raise refusal("bits", "at most 32", self.bits)
-        self.grid  # noqa: B018 - refuses what cannot be
+        self.ruler  # noqa: B018 - refuses what cannot be
         self.response  # noqa: B018
 
     @property
-    def grid(self) -> Grid:
+    def ruler(self) -> Ruler:
         """The points that digits number."""
-        return Grid(low=self.low, high=self.high, steps=(1 << self.bits) - 1)
+        return Ruler(low=self.low, high=self.high, steps=(1 << self.bits) - 1)
 
     @property
     def response(self) -> DirectResponse:
@@ -81,17 +81,9 @@ class BitPushing:
         """How many bytes hold a report."""
         return ((self.outputs - 1).bit_length() + 7) // 8
 
-    @property
-    def spread(self) -> Spread:
-        """How far readings of single reports are from numbers, at most."""
-        # A reading is the width times (bit - miss) / contrast, for every digit alike.
-        support, width = self.response.support, self.grid.width
-        variance = support.hit * (width / support.contrast) ** 2
-        return Spread(variance=variance, reach=width * (1 + support.hit / support.contrast))
-
     def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[Any]:
         """Return one report for each device's number."""
-        points = self.grid.place(values, source=source)
+        points = self.ruler.place(values, source=source)
         # Of the numbers from 1 to 2**bits - 1, digit j is the first of 2**j.
         drawn = 1 + uniform_integers((1 << self.bits) - 1, points.size, source=source)
         digit = np.frexp(drawn.astype(np.float64))[1].astype(np.int64) - 1
@@ -107,8 +99,22 @@ class BitPushing:
         return BitsEstimate(randomiser=self, ones=seen[:, 1], asked=seen.sum(axis=1))
 
     def error(self, *, n: int, confidence: Number) -> float:
-        """Return a t such that readings' mean is off by at most t with this confidence."""
-        return self.spread.error(n=n, confidence=confidence)
+        """Return a t such that the mean is off by at most t with this confidence.
+
+        It takes each digit to be asked for as often as expected; the estimate's interval does not.
+        """
+        expected = 2.0 ** np.arange(self.bits) * (whole(n, name="n") / (2.0**self.bits - 1))
+        return self.width_of(expected, confidence=confidence)
+
+    def width_of(self, asked: Floats, *, confidence: Number) -> float:
+        """Return how far the mean is off at most when digits are asked for so often.
+
+        Why: the mean is a sum of independent bits with these weights [Hoe63, Theorem 2].
+        """
+        surely = log_one_over((1 - probability(confidence, name="confidence")) / 2)
+        worth = float(self.ruler.step) * 2.0 ** np.arange(self.bits)
+        weight = np.linalg.norm(worth / np.sqrt(asked)) / float(self.response.support.contrast)
+        return float(weight * np.sqrt(surely / 2))
 
 
 @final
@@ -152,6 +158,14 @@ class BitsEstimate:
         """The standard error of the mean, at most."""
         return float(np.linalg.norm(self._worth * self.share_standard_errors))
 
+    def interval(self, *, confidence: Number) -> tuple[float, float]:
+        """Return ends between which the devices' mean lies with at least this confidence.
+
+        With digits left out it is about the mean of what the kept ones say.
+        """
+        off = self.randomiser.width_of(self.asked.astype(np.float64), confidence=confidence)
+        return self.mean - off, self.mean + off
+
     def squashed(self, *, errors: float = 3.0) -> "BitsEstimate":
         """Leave out the digits above the last one whose share is beyond so many standard errors.
 
@@ -166,7 +180,7 @@ class BitsEstimate:
 
     @property
     def _worth(self) -> Floats:
-        worth = float(self.randomiser.grid.step) * 2.0 ** np.arange(self.ones.size)
+        worth = float(self.randomiser.ruler.step) * 2.0 ** np.arange(self.ones.size)
         return worth if self.kept is None else np.where(self.kept, worth, 0.0)
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ from discreet._exact import Number
 from discreet.accounting import RandomizedResponseLoss
 from discreet.local.estimates.means import MeanEstimate, Spread
 from discreet.local.frequencies.direct import DirectResponse
-from discreet.local.laws.grid import Grid
+from discreet.local.laws.ruler import Ruler
 from discreet.local.laws.numbers import as_codes
 from discreet.local.laws.preference import Preference
 from discreet.noise import SYSTEM, Source
@@ -47,13 +47,13 @@ class Duchi:
     epsilon: Number
 
     def __post_init__(self) -> None:
-        self.grid  # noqa: B018 - refuses what cannot be
+        self.ruler  # noqa: B018 - refuses what cannot be
         self.law  # noqa: B018
 
     @property
-    def grid(self) -> Grid:
+    def ruler(self) -> Ruler:
         """The two ends."""
-        return Grid(low=self.low, high=self.high, steps=1)
+        return Ruler(low=self.low, high=self.high, steps=1)
 
     @property
     def response(self) -> DirectResponse:
@@ -83,7 +83,7 @@ class Duchi:
     @property
     def spread(self) -> Spread:
         """How far readings are from numbers, at most."""
-        variance = self.variance(float(self.grid.middle))
+        variance = self.variance(float(self.ruler.middle))
         reach = self.readings[1] - Fraction(self.low)
         return Spread(variance=Fraction(variance), reach=reach)
 
@@ -91,13 +91,13 @@ class Duchi:
     def readings(self) -> tuple[Fraction, Fraction]:
         """The numbers that the reports 0 and 1 stand for."""
         support = self.response.support
-        beyond = self.grid.width * support.miss / support.contrast
+        beyond = self.ruler.width * support.miss / support.contrast
         return Fraction(self.low) - beyond, Fraction(self.high) + beyond
 
     def variance(self, value: float) -> Fraction:
         """Return the variance of the reading of one report about this number, exactly."""
         chance = self.response.support.miss
-        chance += self.response.support.contrast * self.grid.position(value)
+        chance += self.response.support.contrast * self.ruler.position(value)
         minus, plus = self.readings
         return chance * (1 - chance) * (plus - minus) ** 2
 
@@ -105,7 +105,7 @@ class Duchi:
         self, values: npt.ArrayLike, *, source: Source = SYSTEM
     ) -> npt.NDArray[np.int64]:
         """Return one report for each device's number."""
-        return self.response.release(self.grid.place(values, source=source), source=source)
+        return self.response.release(self.ruler.place(values, source=source), source=source)
 
     def read(self, reports: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return the number that each report stands for: the device's own, but for its coins."""

@@ -11,7 +11,7 @@ from discreet._exact import Number, positive
 from discreet.accounting import PureLoss
 from discreet.local.estimates.means import MeanEstimate, Spread
 from discreet.local.laws.drawing import CHUNK
-from discreet.local.laws.grid import as_numbers
+from discreet.local.laws.ruler import as_numbers
 from discreet.local.laws.numbers import as_codes
 from discreet.local.numbers.duchi import Duchi
 from discreet.local.numbers.piecewise import Piecewise
@@ -94,8 +94,8 @@ class Hybrid:
         """How far readings are from numbers, at most."""
         # The variance is a parabola of the number, but for the grid's coin: its largest value is
         # in the middle or at an end.
-        worst = max(self.variance(float(self.duchi.grid.middle)), self.variance(float(self.low)))
-        coin = self.mix * self.piecewise.grid.step**2 / 4
+        worst = max(self.variance(float(self.duchi.ruler.middle)), self.variance(float(self.low)))
+        coin = self.mix * self.piecewise.ruler.step**2 / 4
         parts = [self.duchi.spread, self.piecewise.spread][: 2 if self.mix else 1]
         return Spread(variance=worst + coin, reach=max(part.reach for part in parts))
 

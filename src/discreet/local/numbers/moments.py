@@ -13,7 +13,7 @@ from discreet.accounting import PureLoss
 from discreet.errors import DataError
 from discreet.local.estimates.means import MeanEstimate
 from discreet.local.laws.drawing import CHUNK
-from discreet.local.laws.grid import as_numbers
+from discreet.local.laws.ruler import as_numbers
 from discreet.local.laws.numbers import as_codes
 from discreet.local.numbers.hybrid import Hybrid
 from discreet.noise import SYSTEM, Source, bernoulli
@@ -57,7 +57,7 @@ class Moments:
     def squares(self) -> Hybrid:
         """How squared distances from the middle are reported."""
         numbers = self.numbers
-        most = (numbers.duchi.grid.width / 2) ** 2
+        most = (numbers.duchi.ruler.width / 2) ** 2
         return Hybrid(low=0, high=most, epsilon=self.epsilon, cells=numbers.cells)
 
     @property
@@ -82,7 +82,7 @@ class Moments:
 
     def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[Any]:
         """Return one report for each device's number."""
-        given, middle = as_numbers(values), float(self.numbers.duchi.grid.middle)
+        given, middle = as_numbers(values), float(self.numbers.duchi.ruler.middle)
         inside = np.clip(np.where(np.isnan(given), middle, given), float(self.low), float(self.high))
         reports = np.empty(inside.size, dtype=np.int64)
         for start in range(0, inside.size, CHUNK):
@@ -102,7 +102,7 @@ class Moments:
         return MomentsEstimate(
             numbers=self.numbers.estimate(plain),
             squares=self.squares.estimate(squared),
-            middle=float(self.numbers.duchi.grid.middle),
+            middle=float(self.numbers.duchi.ruler.middle),
         )
 
     def error(self, *, n: int, confidence: Number) -> float:

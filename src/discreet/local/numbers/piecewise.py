@@ -10,7 +10,7 @@ import numpy.typing as npt
 from discreet._exact import Number, positive, refusal, whole
 from discreet.accounting import PureLoss
 from discreet.local.estimates.means import MeanEstimate, Spread
-from discreet.local.laws.grid import Grid
+from discreet.local.laws.ruler import Ruler
 from discreet.local.laws.numbers import as_codes
 from discreet.local.laws.window import Window
 from discreet.noise import SYSTEM, Source
@@ -52,7 +52,7 @@ class Piecewise:
     def __post_init__(self) -> None:
         if whole(self.cells, name="cells", minimum=3) > 1 << 20:
             raise refusal("cells", f"at most {1 << 20}", self.cells)
-        self.grid  # noqa: B018 - refuses what cannot be
+        self.ruler  # noqa: B018 - refuses what cannot be
 
     @property
     def window(self) -> Window:
@@ -62,9 +62,9 @@ class Piecewise:
         return Window.calibrated(epsilon=self.epsilon, outputs=self.cells, preferred=preferred)
 
     @property
-    def grid(self) -> Grid:
+    def ruler(self) -> Ruler:
         """The positions that numbers are put on."""
-        return Grid(low=self.low, high=self.high, steps=self.window.positions - 1)
+        return Ruler(low=self.low, high=self.high, steps=self.window.positions - 1)
 
     @property
     def loss(self) -> PureLoss:
@@ -84,9 +84,9 @@ class Piecewise:
     @property
     def spread(self) -> Spread:
         """How far readings are from numbers, at most."""
-        window, grid = self.window, self.grid
+        window, ruler = self.window, self.ruler
         # Between two points the variance is at most the larger one's and that of a fair coin.
-        variance = window.variance(0) * (grid.step / window.slope) ** 2 + grid.step**2 / 4
+        variance = window.variance(0) * (ruler.step / window.slope) ** 2 + ruler.step**2 / 4
         first, by = self.scale
         reach = max(first + by * (self.cells - 1) - Fraction(self.low), Fraction(self.high) - first)
         return Spread(variance=variance, reach=reach)
@@ -94,20 +94,20 @@ class Piecewise:
     @property
     def scale(self) -> tuple[Fraction, Fraction]:
         """What report 0 stands for, and how much more each next one does."""
-        by = self.grid.step / self.window.slope
+        by = self.ruler.step / self.window.slope
         return Fraction(self.low) - self.window.mean(0) * by, by
 
     def variance(self, value: float) -> Fraction:
         """Return the variance of the reading of one report about this number, exactly."""
-        place = self.grid.position(value)
+        place = self.ruler.position(value)
         floor = min(place.numerator // place.denominator, self.window.positions - 2)
         up = place - floor
         of_outputs = (1 - up) * self.window.variance(floor) + up * self.window.variance(floor + 1)
-        return of_outputs * self.scale[1] ** 2 + up * (1 - up) * self.grid.step**2
+        return of_outputs * self.scale[1] ** 2 + up * (1 - up) * self.ruler.step**2
 
     def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[Any]:
         """Return one report for each device's number."""
-        return self.window.draw(self.grid.place(values, source=source), source=source)
+        return self.window.draw(self.ruler.place(values, source=source), source=source)
 
     def read(self, reports: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return the number that each report stands for: the device's own, but for its coins."""

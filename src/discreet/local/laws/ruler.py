@@ -13,7 +13,7 @@ from discreet.errors import DataError
 from discreet.noise.enclosure import chance_rational, is_less
 from discreet.noise.source import Source, words
 
-__all__ = ["Grid", "as_numbers"]
+__all__ = ["Ruler", "as_numbers"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -23,15 +23,15 @@ _LARGEST: Final = Fraction(1 << 1000)  # so that doubles neither overflow nor lo
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grid:
+class Ruler:
     """Hold ``steps`` + 1 points from ``low`` to ``high``, equally far from each other.
 
     Numbers outside are moved to the nearer end and NaN to the middle, so that no device's value
     can stop the release for all of them.
 
     >>> from discreet.noise import SYSTEM
-    >>> grid = Grid(low=0, high=10, steps=5)
-    >>> grid.place(np.array([-3.0, 4.0, 10.0]), source=SYSTEM)
+    >>> ruler = Ruler(low=0, high=10, steps=5)
+    >>> ruler.place(np.array([-3.0, 4.0, 10.0]), source=SYSTEM)
     array([0, 2, 5])
     """
 
@@ -66,7 +66,7 @@ class Grid:
     def position(self, value: float) -> Fraction:
         """Return where a number lies, in steps from the low end, exactly.
 
-        >>> Grid(low=0, high=1, steps=4).position(0.625)
+        >>> Ruler(low=0, high=1, steps=4).position(0.625)
         Fraction(5, 2)
         """
         if math.isnan(value):
