@@ -13,7 +13,7 @@ from discreet.errors import DataError
 from discreet.noise.enclosure import chance_rational, is_less
 from discreet.noise.source import Source, words
 
-__all__ = ["Ruler", "as_numbers"]
+__all__ = ["Ruler", "as_double", "as_numbers"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -128,12 +128,17 @@ def as_numbers(values: object) -> Floats:
             found = f"are {array.dtype}"
         raise DataError(f"values must be an array of numbers, one a device, but they {found}.")
     if array.dtype.kind == "O":
-        return np.fromiter(map(_as_double, array), np.float64, array.size)
+        return np.fromiter(map(as_double, array), np.float64, array.size)
     with np.errstate(over="ignore"):
         return array.astype(np.float64)
 
 
-def _as_double(value: Any) -> float:
+def as_double(value: Any) -> float:
+    """Return a number as a double, or NaN for what is none.
+
+    >>> as_double(10**400), as_double(None)
+    (inf, nan)
+    """
     try:
         return float(value)
     except OverflowError:

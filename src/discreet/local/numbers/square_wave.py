@@ -128,7 +128,7 @@ def _width(epsilon: Fraction) -> Fraction:
     """Return the best width of the window, as a share of that of the bounds.
 
     >>> round(float(_width(Fraction(1))), 4), float(_width(Fraction(1, 10**6)))
-    (0.5121, 1.0)
+    (0.5122, 1.0)
     """
     if epsilon < _SERIES:
         return Fraction(1)
