@@ -41,9 +41,7 @@ class Window:
         """How many positions a value can have."""
         return self.law.outputs - self.law.preferred + 1
 
-    def draw(
-        self, positions: npt.NDArray[np.int64], *, source: Source
-    ) -> npt.NDArray[np.int64]:
+    def draw(self, positions: npt.NDArray[np.int64], *, source: Source) -> npt.NDArray[np.int64]:
         """Return an output for each position."""
         size, rest = self.law.preferred, self.law.outputs - self.law.preferred
 

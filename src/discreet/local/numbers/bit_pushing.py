@@ -174,9 +174,7 @@ class BitsEstimate:
         """
         seen = np.flatnonzero(self.shares > errors * self.share_standard_errors)
         kept = np.arange(self.ones.size) <= (seen[-1] if seen.size else -1)
-        return BitsEstimate(
-            randomiser=self.randomiser, ones=self.ones, asked=self.asked, kept=kept
-        )
+        return BitsEstimate(randomiser=self.randomiser, ones=self.ones, asked=self.asked, kept=kept)
 
     @property
     def _worth(self) -> Floats:

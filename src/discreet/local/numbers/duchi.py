@@ -101,9 +101,7 @@ class Duchi:
         minus, plus = self.readings
         return chance * (1 - chance) * (plus - minus) ** 2
 
-    def release(
-        self, values: npt.ArrayLike, *, source: Source = SYSTEM
-    ) -> npt.NDArray[np.int64]:
+    def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[np.int64]:
         """Return one report for each device's number."""
         return self.response.release(self.ruler.place(values, source=source), source=source)
 

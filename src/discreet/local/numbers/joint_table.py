@@ -172,9 +172,7 @@ class JointEstimate:
         of_set = np.clip(self.counts.sum(axis=axis, keepdims=True), 0, self.n)
         of_set = np.maximum(of_set, held)
         size = self._shape[axis]
-        return coins_of_sets(
-            self.randomiser.oracle, n=self.n, held=held, of_set=of_set, size=size
-        )
+        return coins_of_sets(self.randomiser.oracle, n=self.n, held=held, of_set=of_set, size=size)
 
     def __repr__(self) -> str:
         rows, columns = self._shape

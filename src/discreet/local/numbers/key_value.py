@@ -101,7 +101,9 @@ class KeyValue:
                 keys[index] = known[slot]
                 values[index] = as_double(held[known[slot]])
         ends = self.ruler.place(values, source=source)
-        return self.oracle.release(np.where(keys < 0, 2 * self.keys, 2 * keys + ends), source=source)
+        return self.oracle.release(
+            np.where(keys < 0, 2 * self.keys, 2 * keys + ends), source=source
+        )
 
     def _is_key(self, key: object) -> bool:
         return isinstance(key, int | np.integer) and 0 <= int(key) < self.keys

@@ -83,7 +83,9 @@ class Moments:
     def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[Any]:
         """Return one report for each device's number."""
         given, middle = as_numbers(values), float(self.numbers.duchi.ruler.middle)
-        inside = np.clip(np.where(np.isnan(given), middle, given), float(self.low), float(self.high))
+        inside = np.clip(
+            np.where(np.isnan(given), middle, given), float(self.low), float(self.high)
+        )
         reports = np.empty(inside.size, dtype=np.int64)
         for start in range(0, inside.size, CHUNK):
             part = inside[start : start + CHUNK]
