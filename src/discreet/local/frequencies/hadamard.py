@@ -103,7 +103,7 @@ class HadamardResponse:
         return Estimate(supports=self.supports(codes), n=codes.size, support=self.support)
 
 
-def hadamard_transform(signed: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def hadamard_transform(signed: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Multiply by the Hadamard matrix whose entry (i, j) is -1 to the number of bits in i & j.
 
     >>> hadamard_transform(np.array([3, 1, 0, 0]))

@@ -101,7 +101,9 @@ class Ruler:
         for i in unsure:
             place = self.position(float(numbers[i]))
             floor = math.floor(place)
-            points[i] = floor + is_less(int(bits[i]), 64, chance_rational(place - floor), source)
+            points[i] = floor
+            if place > floor:  # else nothing is left to be decided
+                points[i] += is_less(int(bits[i]), 64, chance_rational(place - floor), source)
         return points
 
     @property

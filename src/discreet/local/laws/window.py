@@ -1,5 +1,6 @@
 """A window of outputs around a number's position: the finite law of Piecewise and square wave."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self, final
@@ -24,7 +25,7 @@ class Window:
     ``positions`` = outputs - preferred + 1 of them.
 
     >>> window = Window.calibrated(epsilon=1, outputs=8, preferred=3)
-    >>> window.positions, [round(float(window.chance(output, position=1)), 3) for output in range(4)]
+    >>> window.positions, [round(float(window.chance(j, position=1)), 3) for j in range(4)]
     (6, [0.076, 0.207, 0.207, 0.207])
     """
 
@@ -85,7 +86,7 @@ class Window:
         """How much the expected output grows with each position."""
         return (self.inside - self.outside) * self.law.preferred
 
-    def _moment(self, total: Any, position: int) -> Fraction:
+    def _moment(self, total: Callable[[int], int], position: int) -> Fraction:
         window = total(position + self.law.preferred) - total(position)
         return self.outside * total(self.law.outputs) + (self.inside - self.outside) * window
 

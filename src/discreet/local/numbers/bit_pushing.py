@@ -1,5 +1,6 @@
 """Bit pushing: one binary digit of the number, for bounds that may be far too wide."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -11,9 +12,9 @@ from discreet._rounding import log_one_over
 from discreet.accounting import RandomizedResponseLoss
 from discreet.errors import DataError
 from discreet.local.frequencies.direct import DirectResponse
-from discreet.local.laws.ruler import Ruler
 from discreet.local.laws.numbers import as_codes
-from discreet.noise import SYSTEM, Source, uniform_integers
+from discreet.local.laws.ruler import Ruler
+from discreet.noise import SYSTEM, Source, choice
 
 __all__ = ["BitPushing", "BitsEstimate"]
 
@@ -27,13 +28,13 @@ class BitPushing:
 
     Best where ``high`` has to be chosen without knowing how large numbers get: digits that nobody
     seems to have are left out of the estimate afterwards, and their noise with them. Otherwise it
-    errs as much as :class:`Duchi`. Numbers outside are clipped, and NaN counts as the middle.
+    errs up to 15% more than :class:`Duchi`. Numbers outside are clipped, NaN counts as the middle.
 
     Claim: a report is epsilon-DP when the device's number is replaced by any other.
 
     Why: which digit is asked for does not depend on the number, and it is told by randomized
-    response. Digit j is asked for with chance 2**j / (2**bits - 1), which balances the errors of
-    the digits [CM21, Section 3].
+    response. Digit j is asked for with a chance in proportion to the root of 2**j, so that errors
+    are small for large and for small numbers [CM21, Section 3].
 
     A report about digit j is the number 2 j + digit.
 
@@ -81,12 +82,15 @@ class BitPushing:
         """How many bytes hold a report."""
         return ((self.outputs - 1).bit_length() + 7) // 8
 
+    @property
+    def weights(self) -> list[int]:
+        """How likely each digit is to be asked for, relative to the others."""
+        return [math.isqrt(1 << (20 + digit)) for digit in range(self.bits)]
+
     def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[Any]:
         """Return one report for each device's number."""
         points = self.ruler.place(values, source=source)
-        # Of the numbers from 1 to 2**bits - 1, digit j is the first of 2**j.
-        drawn = 1 + uniform_integers((1 << self.bits) - 1, points.size, source=source)
-        digit = np.frexp(drawn.astype(np.float64))[1].astype(np.int64) - 1
+        digit = choice(self.weights, points.size, source=source)
         told = self.response.release((points >> digit) & 1, source=source)
         return np.asarray(2 * digit + told)
 
@@ -103,7 +107,7 @@ class BitPushing:
 
         It takes each digit to be asked for as often as expected; the estimate's interval does not.
         """
-        expected = 2.0 ** np.arange(self.bits) * (whole(n, name="n") / (2.0**self.bits - 1))
+        expected = np.array(self.weights) * (whole(n, name="n") / sum(self.weights))
         return self.width_of(expected, confidence=confidence)
 
     def width_of(self, asked: Floats, *, confidence: Number) -> float:
@@ -179,7 +183,7 @@ class BitsEstimate:
     @property
     def _worth(self) -> Floats:
         worth = float(self.randomiser.ruler.step) * 2.0 ** np.arange(self.ones.size)
-        return worth if self.kept is None else np.where(self.kept, worth, 0.0)
+        return np.asarray(worth if self.kept is None else np.where(self.kept, worth, 0.0))
 
     def __repr__(self) -> str:
         return f"BitsEstimate(n={self.n}, mean={self.mean:.6g} ± {self.standard_error:.2g})"

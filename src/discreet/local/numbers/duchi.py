@@ -1,5 +1,6 @@
 """Duchi's response: one bit for a number, best for a small epsilon."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
@@ -11,9 +12,9 @@ from discreet._exact import Number
 from discreet.accounting import RandomizedResponseLoss
 from discreet.local.estimates.means import MeanEstimate, Spread
 from discreet.local.frequencies.direct import DirectResponse
-from discreet.local.laws.ruler import Ruler
 from discreet.local.laws.numbers import as_codes
 from discreet.local.laws.preference import Preference
+from discreet.local.laws.ruler import Ruler
 from discreet.noise import SYSTEM, Source
 
 __all__ = ["Duchi"]
@@ -83,9 +84,9 @@ class Duchi:
     @property
     def spread(self) -> Spread:
         """How far readings are from numbers, at most."""
-        variance = self.variance(float(self.ruler.middle))
+        variance = self.variance(math.nan)  # as in the middle
         reach = self.readings[1] - Fraction(self.low)
-        return Spread(variance=Fraction(variance), reach=reach)
+        return Spread(variance=variance, reach=reach)
 
     @property
     def readings(self) -> tuple[Fraction, Fraction]:

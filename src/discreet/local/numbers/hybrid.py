@@ -1,5 +1,6 @@
 """Hybrid response: Piecewise or Duchi's by a public coin, better than either."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, final
@@ -11,8 +12,8 @@ from discreet._exact import Number, positive
 from discreet.accounting import PureLoss
 from discreet.local.estimates.means import MeanEstimate, Spread
 from discreet.local.laws.drawing import CHUNK
-from discreet.local.laws.ruler import as_numbers
 from discreet.local.laws.numbers import as_codes
+from discreet.local.laws.ruler import as_numbers
 from discreet.local.numbers.duchi import Duchi
 from discreet.local.numbers.piecewise import Piecewise
 from discreet.noise import SYSTEM, Source, bernoulli
@@ -92,10 +93,11 @@ class Hybrid:
     @property
     def spread(self) -> Spread:
         """How far readings are from numbers, at most."""
-        # The variance is a parabola of the number, but for the grid's coin: its largest value is
-        # in the middle or at an end.
-        worst = max(self.variance(float(self.duchi.ruler.middle)), self.variance(float(self.low)))
-        coin = self.mix * self.piecewise.ruler.step**2 / 4
+        # At the points the variance is a parabola, largest in the middle (which NaN stands for) or
+        # at an end. Between two of them Piecewise's parabola, of second difference
+        # slope (1 - slope) in outputs, is cut short, and the point's coin comes on top.
+        worst = max(self.variance(math.nan), self.variance(math.inf))
+        coin = self.mix * self.piecewise.ruler.step**2 / self.piecewise.window.slope / 4
         parts = [self.duchi.spread, self.piecewise.spread][: 2 if self.mix else 1]
         return Spread(variance=worst + coin, reach=max(part.reach for part in parts))
 

@@ -13,8 +13,8 @@ from discreet.accounting import PureLoss
 from discreet.errors import DataError
 from discreet.local.estimates.means import MeanEstimate
 from discreet.local.laws.drawing import CHUNK
-from discreet.local.laws.ruler import as_numbers
 from discreet.local.laws.numbers import as_codes
+from discreet.local.laws.ruler import as_numbers
 from discreet.local.numbers.hybrid import Hybrid
 from discreet.noise import SYSTEM, Source, bernoulli
 

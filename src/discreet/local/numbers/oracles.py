@@ -46,7 +46,8 @@ def readings(oracle: Oracle, weights: Floats) -> Floats:
         signed = hadamard_transform(padded)
         supported = (weights.sum() + np.stack([signed, -signed], axis=1).ravel()) / 2
     support = oracle.support
-    return (supported - float(support.miss) * weights.sum()) / float(support.contrast)
+    centred = supported - float(support.miss) * weights.sum()
+    return np.asarray(centred / float(support.contrast))
 
 
 def weighted_share(

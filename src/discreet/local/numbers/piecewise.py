@@ -10,8 +10,8 @@ import numpy.typing as npt
 from discreet._exact import Number, positive, refusal, whole
 from discreet.accounting import PureLoss
 from discreet.local.estimates.means import MeanEstimate, Spread
-from discreet.local.laws.ruler import Ruler
 from discreet.local.laws.numbers import as_codes
+from discreet.local.laws.ruler import Ruler
 from discreet.local.laws.window import Window
 from discreet.noise import SYSTEM, Source
 from discreet.noise.enclosure import chance_logistic

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Final, final
 
 import numpy as np
@@ -106,10 +107,7 @@ class Ranges:
         """Estimate how many devices are in any range, without bias."""
         codes = as_codes(reports, below=self.outputs)
         ends = self.offsets
-        parts = [
-            codes[(codes >= first) & (codes < end)] - first
-            for first, end in zip(ends[:-1], ends[1:], strict=True)
-        ]
+        parts = [codes[(codes >= first) & (codes < end)] - first for first, end in pairwise(ends)]
         if not parts[-1].size:
             raise DataError("reports must hold at least one of the finest level.")
         return RangesEstimate(randomiser=self, n=codes.size, reports=tuple(parts))

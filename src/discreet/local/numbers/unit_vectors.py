@@ -137,11 +137,12 @@ class UnitVectors:
         rows = np.arange(len(lifted))
 
         def own(part: npt.NDArray[Any], source: Source) -> npt.NDArray[Any]:
-            return ranked[part, uniform_integers(self.nearest, part.size, source=source)]
+            closest = uniform_integers(self.nearest, part.size, source=source)
+            return np.asarray(ranked[part, closest])
 
         def other(part: npt.NDArray[Any], source: Source) -> npt.NDArray[Any]:
             further = uniform_integers(self.candidates - self.nearest, part.size, source=source)
-            return ranked[part, self.nearest + further]
+            return np.asarray(ranked[part, self.nearest + further])
 
         return draw(self.law, rows, own=own, other=other, dtype=np.int64, source=source)
 
