@@ -10,7 +10,9 @@ from discreet.local.collection.facts import CollectionFacts
 from discreet.local.collection.publication import Publication
 from discreet.local.collection.terms import CollectionTerms
 from discreet.local.estimates.estimate import Estimate
+from discreet.local.estimates.means import MeanEstimate, Spread
 from discreet.local.estimates.sampled import SampledEstimate
+from discreet.local.estimates.smoothing import HistogramEstimate
 from discreet.local.estimates.support import Support
 from discreet.local.frequencies.choice import FrequencyOracle, OracleChoice, RatedOracle, choose
 from discreet.local.frequencies.direct import DirectResponse
@@ -22,6 +24,17 @@ from discreet.local.frequencies.subset import SubsetSelection
 from discreet.local.frequencies.unary import OptimizedUnary, SymmetricUnary
 from discreet.local.laws.bits import BitCoins
 from discreet.local.laws.preference import Preference
+from discreet.local.laws.window import Window
+from discreet.local.numbers.bit_pushing import BitPushing, BitsEstimate
+from discreet.local.numbers.duchi import Duchi
+from discreet.local.numbers.hybrid import Hybrid
+from discreet.local.numbers.joint_table import JointEstimate, JointTable
+from discreet.local.numbers.key_value import KeyValue, KeyValueEstimate
+from discreet.local.numbers.moments import Moments, MomentsEstimate
+from discreet.local.numbers.piecewise import Piecewise
+from discreet.local.numbers.ranges import Ranges, RangesEstimate
+from discreet.local.numbers.square_wave import SquareWave
+from discreet.local.numbers.unit_vectors import UnitVectors, VectorEstimate
 from discreet.local.postprocessing.hierarchy import consistent
 from discreet.local.postprocessing.order import monotone
 from discreet.local.postprocessing.simplex import norm_sub, onto_simplex
@@ -40,6 +53,8 @@ from discreet.local.strings.string_estimate import StringEstimate
 __all__ = [
     "BitCoins",
     "BitFlip",
+    "BitPushing",
+    "BitsEstimate",
     "Collection",
     "CollectionFacts",
     "CollectionTerms",
@@ -47,6 +62,7 @@ __all__ = [
     "Device",
     "DeviceReport",
     "DirectResponse",
+    "Duchi",
     "Estimate",
     "Exposure",
     "FrequencyOracle",
@@ -54,24 +70,41 @@ __all__ = [
     "HadamardSketch",
     "HashFamily",
     "HeavyHitters",
+    "HistogramEstimate",
+    "Hybrid",
+    "JointEstimate",
+    "JointTable",
+    "KeyValue",
+    "KeyValueEstimate",
     "LinearForms",
     "LocalHashing",
+    "MeanEstimate",
+    "Moments",
+    "MomentsEstimate",
     "OptimizedUnary",
     "OracleChoice",
+    "Piecewise",
     "Preference",
     "PrefixTree",
     "ProjectiveResponse",
     "PublicHashing",
     "Publication",
+    "Ranges",
+    "RangesEstimate",
     "Rappor",
     "RatedOracle",
     "RepeatedDirect",
     "RepeatedUnary",
     "SampledEstimate",
+    "Spread",
+    "SquareWave",
     "StringEstimate",
     "SubsetSelection",
     "Support",
     "SymmetricUnary",
+    "UnitVectors",
+    "VectorEstimate",
+    "Window",
     "choose",
     "consistent",
     "exposure",
