@@ -112,12 +112,10 @@ class HadamardResponse:
         return self.support.error(n=n, confidence=confidence, share=share)
 
 
-def hadamard_transform(signed: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def hadamard_transform(signed: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Multiply rows by the Hadamard matrix whose entry (i, j) is -1 to the number of bits in i & j.
 
     Each row of a table by itself.
-def hadamard_transform(signed: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Multiply by the Hadamard matrix whose entry (i, j) is -1 to the number of bits in i & j.
 
     >>> hadamard_transform(np.array([3, 1, 0, 0]))
     array([4, 2, 4, 2])
