@@ -182,7 +182,9 @@ def speed(epsilon: float, n: int, *, with_peers: bool) -> list[dict[str, Any]]:
 def accuracy(epsilon: float, *, with_peers: bool) -> list[dict[str, Any]]:
     """Compare squared errors of values that nobody has, at equal epsilon and n."""
     domain, n = 100, 2_000
-    print(f"\nMean squared error of absent values over the least possible*, {n:,} devices, k={domain}")
+    print(
+        f"\nMean squared error of absent values over the least possible*, {n:,} devices, k={domain}"
+    )
     rows = []
     values = np.zeros(n, dtype=np.int64)
     floor = 4 * math.exp(epsilon) / math.expm1(epsilon) ** 2 * n

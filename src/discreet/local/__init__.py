@@ -9,7 +9,7 @@ from discreet.local.collection.collection import Collection
 from discreet.local.collection.facts import CollectionFacts
 from discreet.local.collection.publication import Publication
 from discreet.local.collection.terms import CollectionTerms
-from discreet.local.estimates.estimate import Estimate
+from discreet.local.estimates.estimate import CountEstimate
 from discreet.local.estimates.means import MeanEstimate, Spread
 from discreet.local.estimates.sampled import SampledEstimate
 from discreet.local.estimates.smoothing import HistogramEstimate
@@ -58,12 +58,12 @@ __all__ = [
     "Collection",
     "CollectionFacts",
     "CollectionTerms",
+    "CountEstimate",
     "CountMeanSketch",
     "Device",
     "DeviceReport",
     "DirectResponse",
     "Duchi",
-    "Estimate",
     "Exposure",
     "FrequencyOracle",
     "HadamardResponse",

@@ -81,7 +81,7 @@ def test_bad_questions_are_refused():
     with pytest.raises(ParameterError, match="confidence"):
         support.error(n=5, confidence=1)
     with pytest.raises(DataError, match="reports"):
-        local.Estimate(supports=np.zeros(3, dtype=np.int64), n=0, support=support)
+        local.CountEstimate(supports=np.zeros(3, dtype=np.int64), n=0, support=support)
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from discreet.errors import DataError
 from discreet.local.estimates.intervals import chance_interval
 from discreet.local.estimates.support import Support
 
-__all__ = ["Estimate"]
+__all__ = ["CountEstimate"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -21,7 +21,7 @@ _SHOWN: Final = 6
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Estimate:
+class CountEstimate:
     """Hold how many devices have each value, as far as ``n`` randomised reports tell.
 
     ``supports[v]`` is the number of reports that support value v. All else follows from it, so it
@@ -33,11 +33,11 @@ class Estimate:
     holds.
 
     >>> from fractions import Fraction
-    >>> estimate = Estimate(
+    >>> estimate = CountEstimate(
     ...     supports=np.array([600, 400]), n=1000,
     ...     support=Support(hit=Fraction(3, 4), miss=Fraction(1, 4)))
     >>> estimate
-    Estimate(n=1000, counts=[700 ± 27, 300 ± 27])
+    CountEstimate(n=1000, counts=[700 ± 27, 300 ± 27])
     >>> estimate.counts
     array([700., 300.])
     """
@@ -78,7 +78,7 @@ class Estimate:
         values add up to at most 1 - confidence.
 
         >>> from fractions import Fraction
-        >>> estimate = Estimate(
+        >>> estimate = CountEstimate(
         ...     supports=np.array([600, 400]), n=1000,
         ...     support=Support(hit=Fraction(3, 4), miss=Fraction(1, 4)))
         >>> low, high = estimate.interval(confidence=0.95)
@@ -101,4 +101,4 @@ class Estimate:
         shown = [f"{count:.0f} ± {error:.2g}" for count, error in pairs]
         if self.supports.size > _SHOWN:
             shown.append(f"... {self.supports.size - _SHOWN} more")
-        return f"Estimate(n={self.n}, counts=[{', '.join(shown)}])"
+        return f"CountEstimate(n={self.n}, counts=[{', '.join(shown)}])"

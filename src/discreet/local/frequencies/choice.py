@@ -11,7 +11,7 @@ import numpy.typing as npt
 from discreet._exact import Number, whole
 from discreet.accounting import PureLoss, RandomizedResponseLoss
 from discreet.errors import ParameterError
-from discreet.local.estimates.estimate import Estimate
+from discreet.local.estimates.estimate import CountEstimate
 from discreet.local.estimates.support import Support
 from discreet.local.frequencies.direct import DirectResponse
 from discreet.local.frequencies.hadamard import HadamardResponse
@@ -46,7 +46,7 @@ class FrequencyOracle(Protocol):
         """Return one report for each device's value."""
         ...
 
-    def estimate(self, reports: npt.ArrayLike) -> Estimate:
+    def estimate(self, reports: npt.ArrayLike) -> CountEstimate:
         """Estimate how many devices have each value, without bias."""
         ...
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from discreet._exact import Number
 from discreet.accounting import RandomizedResponseLoss
-from discreet.local.estimates.estimate import Estimate
+from discreet.local.estimates.estimate import CountEstimate
 from discreet.local.estimates.support import Support
 from discreet.local.laws.drawing import keep_or_change
 from discreet.local.laws.numbers import as_codes, as_domain, as_values, code_bytes
@@ -80,10 +80,10 @@ class DirectResponse:
         """Count the reports that support each value."""
         return np.bincount(as_codes(reports, below=self.outputs), minlength=self.domain)
 
-    def estimate(self, reports: npt.ArrayLike) -> Estimate:
+    def estimate(self, reports: npt.ArrayLike) -> CountEstimate:
         """Estimate how many devices have each value, without bias."""
         codes = np.asarray(reports)
-        return Estimate(supports=self.supports(codes), n=codes.size, support=self.support)
+        return CountEstimate(supports=self.supports(codes), n=codes.size, support=self.support)
 
     def error(self, *, n: int, confidence: Number, share: Number = 1) -> float:
         """Bound the error of a count at this confidence, as ``support.error`` does."""

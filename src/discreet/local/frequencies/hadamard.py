@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from discreet._exact import Number
 from discreet.accounting import PureLoss
-from discreet.local.estimates.estimate import Estimate
+from discreet.local.estimates.estimate import CountEstimate
 from discreet.local.estimates.support import Support
 from discreet.local.laws.drawing import CHUNK
 from discreet.local.laws.numbers import as_codes, as_domain, as_values, code_bytes
@@ -102,10 +102,10 @@ class HadamardResponse:
         agreeing = hadamard_transform(seen[:, 0] - seen[:, 1])[: self.domain]
         return np.asarray((codes.size + agreeing) >> 1)
 
-    def estimate(self, reports: npt.ArrayLike) -> Estimate:
+    def estimate(self, reports: npt.ArrayLike) -> CountEstimate:
         """Estimate how many devices have each value, without bias."""
         codes = np.asarray(reports)
-        return Estimate(supports=self.supports(codes), n=codes.size, support=self.support)
+        return CountEstimate(supports=self.supports(codes), n=codes.size, support=self.support)
 
     def error(self, *, n: int, confidence: Number, share: Number = 1) -> float:
         """Bound the error of a count at this confidence, as ``support.error`` does."""

@@ -13,7 +13,7 @@ from discreet._exact import Number, positive
 from discreet.accounting import PureLoss
 from discreet.errors import DataError
 from discreet.local.estimates.columns import column_sums
-from discreet.local.estimates.estimate import Estimate
+from discreet.local.estimates.estimate import CountEstimate
 from discreet.local.estimates.support import Support
 from discreet.local.laws.bits import set_bits
 from discreet.local.laws.numbers import as_domain, as_rows, as_values
@@ -122,10 +122,10 @@ class SubsetSelection:
                 )
         return column_sums(rows)[: self.domain]
 
-    def estimate(self, reports: npt.ArrayLike) -> Estimate:
+    def estimate(self, reports: npt.ArrayLike) -> CountEstimate:
         """Estimate how many devices have each value, without bias."""
         supports = self.supports(reports)
-        return Estimate(supports=supports, n=len(np.asarray(reports)), support=self.support)
+        return CountEstimate(supports=supports, n=len(np.asarray(reports)), support=self.support)
 
     def error(self, *, n: int, confidence: Number, share: Number = 1) -> float:
         """Bound the error of a count at this confidence, as ``support.error`` does."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from discreet._exact import Number
 from discreet.accounting import PureLoss
 from discreet.local.estimates.columns import column_sums
-from discreet.local.estimates.estimate import Estimate
+from discreet.local.estimates.estimate import CountEstimate
 from discreet.local.estimates.support import Support
 from discreet.local.laws.bits import BitCoins
 from discreet.local.laws.numbers import as_domain, as_rows, as_values
@@ -79,10 +79,10 @@ class SymmetricUnary:
         """Count the reports that support each value."""
         return column_sums(as_rows(reports, width=self.domain))[: self.domain]
 
-    def estimate(self, reports: npt.ArrayLike) -> Estimate:
+    def estimate(self, reports: npt.ArrayLike) -> CountEstimate:
         """Estimate how many devices have each value, without bias."""
         supports = self.supports(reports)
-        return Estimate(supports=supports, n=len(np.asarray(reports)), support=self.support)
+        return CountEstimate(supports=supports, n=len(np.asarray(reports)), support=self.support)
 
     def error(self, *, n: int, confidence: Number, share: Number = 1) -> float:
         """Bound the error of a count at this confidence, as ``support.error`` does."""
@@ -148,10 +148,10 @@ class OptimizedUnary:
         """Count the reports that support each value."""
         return column_sums(as_rows(reports, width=self.domain))[: self.domain]
 
-    def estimate(self, reports: npt.ArrayLike) -> Estimate:
+    def estimate(self, reports: npt.ArrayLike) -> CountEstimate:
         """Estimate how many devices have each value, without bias."""
         supports = self.supports(reports)
-        return Estimate(supports=supports, n=len(np.asarray(reports)), support=self.support)
+        return CountEstimate(supports=supports, n=len(np.asarray(reports)), support=self.support)
 
     def error(self, *, n: int, confidence: Number, share: Number = 1) -> float:
         """Bound the error of a count at this confidence, as ``support.error`` does."""

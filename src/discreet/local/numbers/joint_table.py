@@ -9,7 +9,7 @@ import numpy.typing as npt
 from discreet._exact import Number
 from discreet.accounting import PureLoss
 from discreet.errors import DataError
-from discreet.local.estimates.estimate import Estimate
+from discreet.local.estimates.estimate import CountEstimate
 from discreet.local.laws.numbers import as_domain, as_values
 from discreet.local.numbers.oracles import Oracle, best_oracle, coins_of_sets
 from discreet.noise import SYSTEM, Source
@@ -104,7 +104,7 @@ class JointEstimate:
     """
 
     randomiser: JointTable
-    cells: Estimate
+    cells: CountEstimate
 
     @property
     def n(self) -> int:
@@ -146,7 +146,7 @@ class JointEstimate:
         return self._shares(0)
 
     def interval(self, *, confidence: Number, simultaneous: bool = True) -> tuple[Floats, Floats]:
-        """Return ends between which the pairs' true counts lie, as ``Estimate.interval`` does."""
+        """Return ends between which the pairs' true counts lie, as ``CountEstimate.interval`` does."""
         low, high = self.cells.interval(confidence=confidence, simultaneous=simultaneous)
         return low.reshape(self._shape), high.reshape(self._shape)
 

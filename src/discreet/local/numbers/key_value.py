@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from discreet._exact import Number, probability, refusal, whole
 from discreet.accounting import PureLoss
-from discreet.local.estimates.estimate import Estimate
+from discreet.local.estimates.estimate import CountEstimate
 from discreet.local.frequencies.direct import DirectResponse
 from discreet.local.laws.numbers import MOST
 from discreet.local.laws.ruler import Ruler, as_double
@@ -135,7 +135,7 @@ class KeyValueEstimate:
     """
 
     randomiser: KeyValue
-    told: Estimate
+    told: CountEstimate
 
     @property
     def n(self) -> int:

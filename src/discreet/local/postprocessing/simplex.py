@@ -14,7 +14,7 @@ Floats = npt.NDArray[np.float64]
 def onto_simplex(counts: Counts, *, total: Number | None = None) -> Floats:
     """Return the nearest counts, in squared distance, of at least 0 that add up to ``total``.
 
-    For a whole known domain: pass its :class:`Estimate`, whose number of reports is the total.
+    For a whole known domain: pass its :class:`CountEstimate`, whose number of reports is the total.
 
     Claim: the result is that nearest point, but for rounding; so it is never farther from the true
     counts than ``counts`` are. It is no longer unbiased.

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from discreet._exact import Number
 from discreet.accounting import PureLoss
-from discreet.local.estimates.estimate import Estimate
+from discreet.local.estimates.estimate import CountEstimate
 from discreet.local.estimates.support import Support
 from discreet.local.laws.chained import ChainedPreference
 from discreet.local.laws.drawing import CHUNK
@@ -143,7 +143,7 @@ class RepeatedDirect:
         """Count the reports that support each value."""
         return np.bincount(as_codes(reports, below=self.outputs), minlength=self.domain)
 
-    def estimate(self, reports: npt.ArrayLike) -> Estimate:
+    def estimate(self, reports: npt.ArrayLike) -> CountEstimate:
         """Estimate how many devices have each value, from one report of each, without bias."""
         codes = np.asarray(reports)
-        return Estimate(supports=self.supports(codes), n=codes.size, support=self.support)
+        return CountEstimate(supports=self.supports(codes), n=codes.size, support=self.support)

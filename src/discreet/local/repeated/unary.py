@@ -9,7 +9,7 @@ import numpy.typing as npt
 from discreet._exact import Number, refusal
 from discreet.accounting import PureLoss
 from discreet.local.estimates.columns import column_sums
-from discreet.local.estimates.estimate import Estimate
+from discreet.local.estimates.estimate import CountEstimate
 from discreet.local.estimates.support import Support
 from discreet.local.laws.bits import BitCoins
 from discreet.local.laws.chained import ChainedCoins
@@ -144,7 +144,7 @@ class RepeatedUnary:
         """Count the reports that support each value."""
         return column_sums(as_rows(reports, width=self.domain))[: self.domain]
 
-    def estimate(self, reports: npt.ArrayLike) -> Estimate:
+    def estimate(self, reports: npt.ArrayLike) -> CountEstimate:
         """Estimate how many devices have each value, from one report of each, without bias."""
         rows = np.asarray(reports)
-        return Estimate(supports=self.supports(rows), n=len(rows), support=self.support)
+        return CountEstimate(supports=self.supports(rows), n=len(rows), support=self.support)
