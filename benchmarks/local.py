@@ -1,8 +1,8 @@
-"""How fast are devices and servers, and how exact are estimates? Beside pure-ldp and multi-freq-ldpy.
+"""How fast are devices and servers, and how exact are estimates, here and in two peers?
 
-One core, one run. Ours draw from the secure source; the peers draw from NumPy's generator and from
-``random``, one report a call. A peer is timed with as many reports as it makes in about a second,
-and its time for more is told by its rate.
+pure-ldp and multi-freq-ldpy stand beside ours: one core, one run. Ours draw from the secure source;
+the peers draw from NumPy's generator and from ``random``, one report a call. A peer is timed with
+as many reports as it makes in about a second.
 
     python benchmarks/local.py [--epsilon 1] [--n 1000000] [--no-peers] [--json PATH]
 
@@ -53,12 +53,13 @@ def ours(domain: int, epsilon: float) -> Iterator[Contestant]:
     )  # fmt: skip
     for kind in kinds:
         made = kind(domain=domain, epsilon=epsilon)
+
+        def read(reports: Any, made: Any = made) -> Array:
+            return np.asarray(made.estimate(reports).counts)
+
+        size = made.bytes_per_report
         yield Contestant(
-            library="discreet",
-            name=kind.__name__,
-            client=made.release,
-            server=lambda reports, made=made: made.estimate(reports).counts,
-            size=made.bytes_per_report,
+            library="discreet", name=kind.__name__, client=made.release, server=read, size=size
         )
 
 
@@ -102,13 +103,10 @@ def pure_ldp(domain: int, epsilon: float) -> Iterator[Contestant]:
                 reader.aggregate(report)
             return np.asarray(reader.estimate_all(range(domain), suppress_warnings=True))
 
-        yield Contestant(
-            library="pure-ldp",
-            name=name,
-            client=lambda values, made=made: [made.privatise(value) for value in values],
-            server=read,
-            size=size,
-        )
+        def send(values: Array, made: Any = made) -> Any:
+            return [made.privatise(value) for value in values]
+
+        yield Contestant(library="pure-ldp", name=name, client=send, server=read, size=size)
 
 
 def multi_freq(domain: int, epsilon: float) -> Iterator[Contestant]:

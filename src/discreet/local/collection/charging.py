@@ -31,7 +31,7 @@ from discreet.accounting import Loss, PureLoss
 from discreet.errors import ParameterError
 from discreet.ledger import Account, Receipt, period_label
 from discreet.local.collection.terms import CollectionTerms
-from discreet.local.repeated.exposure import Repeated, price_of
+from discreet.local.repeated.exposure import is_linkable, price_of
 from discreet.local.wire import Parameters
 from discreet.privacy import Guarantee, Neighbours, Period, Unit, convert
 
@@ -104,7 +104,7 @@ def _most_reports(parameters: Parameters, period: Period | None) -> int:
 
 def _reports_ever(parameters: Parameters) -> int | None:
     randomiser = parameters.randomiser
-    if not isinstance(randomiser, Repeated):
+    if not is_linkable(randomiser):
         return int(parameters.lifetime // Fraction(randomiser.loss.epsilon_pure))
     begin, end = parameters.not_before, parameters.not_after
     if begin is None or end is None:
@@ -116,7 +116,7 @@ def _reports_ever(parameters: Parameters) -> int | None:
 def reports_a_day(parameters: Parameters) -> int:
     """Return how many reports a device gives at most on one day."""
     randomiser = parameters.randomiser
-    if not isinstance(randomiser, Repeated):
+    if not is_linkable(randomiser):
         return int(parameters.a_day // Fraction(randomiser.loss.epsilon_pure))
     if randomiser.further_loss is None:
         return 1
@@ -126,7 +126,7 @@ def reports_a_day(parameters: Parameters) -> int:
 
 def _loss_of(randomiser: Any, *, reports: int, devices: int) -> Loss:
     """Return the loss of so many reports, of each of so many devices."""
-    if not isinstance(randomiser, Repeated):
+    if not is_linkable(randomiser):
         report: Loss = randomiser.loss
         return report * (reports * devices)
     price = price_of(randomiser, reports=reports)

@@ -146,7 +146,7 @@ class JointEstimate:
         return self._shares(0)
 
     def interval(self, *, confidence: Number, simultaneous: bool = True) -> tuple[Floats, Floats]:
-        """Return ends between which the pairs' true counts lie, as ``CountEstimate.interval`` does."""
+        """Return ends of the pairs' true counts, as ``CountEstimate.interval`` does."""
         low, high = self.cells.interval(confidence=confidence, simultaneous=simultaneous)
         return low.reshape(self._shape), high.reshape(self._shape)
 
