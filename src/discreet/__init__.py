@@ -43,6 +43,7 @@ _ROOMS = (
     "errors",
     "learn",
     "ledger",
+    "local",
     "mechanisms",
     "noise",
     "plotting",
