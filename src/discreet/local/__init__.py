@@ -35,7 +35,7 @@ from discreet.local.numbers.piecewise import Piecewise
 from discreet.local.numbers.ranges import Ranges, RangesEstimate
 from discreet.local.numbers.square_wave import SquareWave
 from discreet.local.numbers.unit_vectors import UnitVectors, VectorEstimate
-from discreet.local.postprocessing.hierarchy import consistent
+from discreet.local.postprocessing.hierarchy import hierarchical
 from discreet.local.postprocessing.order import monotone
 from discreet.local.postprocessing.simplex import norm_sub, onto_simplex
 from discreet.local.repeated.bit_flip import BitFlip
@@ -106,8 +106,8 @@ __all__ = [
     "VectorEstimate",
     "Window",
     "choose",
-    "consistent",
     "exposure",
+    "hierarchical",
     "is_linkable",
     "monotone",
     "norm_sub",

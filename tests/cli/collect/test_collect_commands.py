@@ -31,12 +31,12 @@ def test_init_charges_and_says_what_devices_get(moods):
     assert facts("collect", "show", "moods")["paid"] == {"": 2}
 
 
-def test_many_values_are_asked_by_hadamard_response(book):
+def test_many_values_are_asked_by_what_errs_least(book):
     page = did(
         *("collect", "init", "pages", "--account", "devices", "--domain", 1000),
         *("--epsilon", "0.5", "--per-day", 1, "--lifetime", 3, "--minimum", 10),
     )
-    assert "hadamard response, at most 6 reports" in page
+    assert "projective response, at most 6 reports" in page
 
 
 def test_from_values_to_an_estimate_that_a_stranger_checks(moods):

@@ -86,7 +86,7 @@ def test_consistent_counts_are_generalised_least_squares(shape, known, data):
     if known and len(shape) > 1:
         spreads[0] = 0
     best = np.linalg.lstsq(sums / scale[:, None], np.concatenate(levels) / scale, rcond=None)[0]
-    got = np.concatenate(local.consistent(levels, variances=spreads))
+    got = np.concatenate(local.hierarchical(levels, variances=spreads))
     np.testing.assert_allclose(got, sums @ best, atol=1e-3)
     np.testing.assert_allclose(got, sums @ got[-leaves:], atol=1e-9)
 
@@ -117,6 +117,6 @@ def test_totals_weights_and_levels_are_checked():
         local.monotone([1, 2], weights=[1, 0])
     for levels, variances in [([[1], [2, 3]], [1]), ([[1, 2], [3, 4, 5]], [1, 1]), ([], [])]:
         with pytest.raises(ParameterError, match="coarse to fine"):
-            local.consistent(levels, variances=variances)
+            local.hierarchical(levels, variances=variances)
     with pytest.raises(ParameterError, match="coarse to fine"):
-        local.consistent([[1], [2, 3]], variances=[1, 0])
+        local.hierarchical([[1], [2, 3]], variances=[1, 0])

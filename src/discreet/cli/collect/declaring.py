@@ -3,7 +3,7 @@
 import getpass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,9 @@ from discreet.cli.options import BUDGET, EpsilonOption, KeyOption, LedgerOption
 from discreet.cli.output import tell
 from discreet.errors import ParameterError
 
+if TYPE_CHECKING:
+    from discreet.local import Collection
+
 __all__ = ["init", "lines_of"]
 
 
@@ -22,6 +25,8 @@ class Randomiser(StrEnum):
 
     direct = "direct"
     hadamard = "hadamard"
+    projective = "projective"
+    public_hashing = "public-hashing"
 
 
 def init(
@@ -77,13 +82,14 @@ def init(
             parameter="name",
         )
     labels = None if values is None else lines_of(values, parameter="values")
+    size = _size(labels, domain)
     with writing(ledger, key) as book:
         opening = Collection.open(
             book,
             path,
             name=path.name.removesuffix(path.suffix),
             account=account,
-            randomiser=_randomiser(randomiser, size=_size(labels, domain), epsilon=epsilon),
+            randomiser=_randomiser(randomiser, size=size, epsilon=epsilon, minimum=minimum),
             values=labels,
             a_day=parse_exactly(per_day),
             lifetime=parse_exactly(lifetime),
@@ -94,13 +100,7 @@ def init(
         )
         with opening as collection:
             parameters_file(path).write_bytes(collection.parameters.canonical + b"\n")
-            dues, used = collection.dues, book[account].used
-            kind = collection.parameters.document["randomiser"]["kind"]
-    each = "" if dues.period is None else f" each {dues.period}"
-    tell(f"Opened {path}: {kind} response, at most {dues.reports} reports of a device{each}.")
-    tell(f"Charged epsilon {shown(dues.loss.epsilon_pure)} to {account}{each}: {used:.1%} used.")
-    tell(f"Devices get {parameters_file(path)}. Take their reports with:")
-    tell(f"  discreet collect serve {name}")
+            _told(collection, path, used=book[account].used)
 
 
 def lines_of(path: Path, *, parameter: str) -> list[str]:
@@ -122,16 +122,27 @@ def _size(labels: list[str] | None, domain: int | None) -> int:
     return len(labels) if labels is not None else int(domain or 0)
 
 
-def _randomiser(chosen: Randomiser | None, *, size: int, epsilon: str) -> Any:
+def _randomiser(chosen: Randomiser | None, *, size: int, epsilon: str, minimum: int) -> Any:
     from discreet import local
 
     budget = parse_exactly(epsilon)
-    direct = local.DirectResponse(domain=size, epsilon=budget)
-    if chosen is Randomiser.direct:
-        return direct
-    hadamard = local.HadamardResponse(domain=size, epsilon=budget)
-    if chosen is Randomiser.hadamard:
-        return hadamard
-    # What matters is how well values are told apart that few devices have.
-    is_direct = direct.support.variance(n=1, count=0) <= hadamard.support.variance(n=1, count=0)
-    return direct if is_direct else hadamard
+    if chosen is None:
+        return local.choose(domain=size, epsilon=budget, n=minimum).randomiser
+    kinds = {
+        Randomiser.direct: local.DirectResponse,
+        Randomiser.hadamard: local.HadamardResponse,
+        Randomiser.projective: local.ProjectiveResponse,
+        Randomiser.public_hashing: local.PublicHashing,
+    }
+    return kinds[chosen](domain=size, epsilon=budget)
+
+
+def _told(collection: "Collection", path: Path, *, used: float) -> None:
+    """Say what was charged, and what comes next."""
+    dues, account = collection.dues, collection.terms.account
+    kind = collection.parameters.document["randomiser"]["kind"]
+    each = "" if dues.period is None else f" each {dues.period}"
+    tell(f"Opened {path}: {kind} response, at most {dues.reports} reports of a device{each}.")
+    tell(f"Charged epsilon {shown(dues.loss.epsilon_pure)} to {account}{each}: {used:.1%} used.")
+    tell(f"Devices get {parameters_file(path)}. Take their reports with:")
+    tell(f"  discreet collect serve {collection.terms.parameters.name}")

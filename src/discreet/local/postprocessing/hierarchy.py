@@ -10,12 +10,12 @@ from discreet._exact import Number, nonnegative
 from discreet.errors import ParameterError
 from discreet.local.postprocessing.counted import Counts, as_counts
 
-__all__ = ["consistent"]
+__all__ = ["hierarchical"]
 
 Floats = npt.NDArray[np.float64]
 
 
-def consistent(levels: Sequence[Counts], *, variances: Sequence[Number]) -> list[Floats]:
+def hierarchical(levels: Sequence[Counts], *, variances: Sequence[Number]) -> list[Floats]:
     """Return the best counts in which every node is the sum of its children.
 
     ``levels`` go from the coarsest to the finest; each node has equally many children, which stand
@@ -31,7 +31,7 @@ def consistent(levels: Sequence[Counts], *, variances: Sequence[Number]) -> list
     its children's sum are averaged by the inverse of their variances; downwards, what still lacks
     is shared among children equally, as theirs have equal variances.
 
-    >>> consistent([[10], [8, 4]], variances=[0, 1])
+    >>> hierarchical([[10], [8, 4]], variances=[0, 1])
     [array([10.]), array([7., 3.])]
     """
     given = [as_counts(level) for level in levels]
