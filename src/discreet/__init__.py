@@ -48,6 +48,7 @@ _ROOMS = (
     "plotting",
     "privacy",
     "service",
+    "shuffle",
     "tables",
     "testing",
 )

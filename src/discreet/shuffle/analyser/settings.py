@@ -1,0 +1,92 @@
+"""What an analyser was set up for, once and for all."""
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from discreet._exact import Number, exact, plain, probability, refusal, whole
+from discreet._json import read_json
+from discreet.errors import DataError
+from discreet.local.wire import Parameters, read_parameters
+from discreet.shuffle.analyser.amplification import Amplification, require_fresh
+from discreet.shuffle.batches.batch import BatchFacts
+from discreet.shuffle.envelopes.sealing import Envelopes
+
+__all__ = ["AnalyserSettings"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalyserSettings:
+    """What an analyser opens, and what it assumes of the senders.
+
+    It opens batches of at least ``minimum`` senders. ``honest`` is the share of them that it takes
+    to be honest, and ``delta`` what each batch may take of the account's delta: together they
+    decide what a batch costs. Nothing can check ``honest``; a smaller share is a safer claim.
+
+    >>> from discreet import local
+    >>> from discreet.local.wire import parameters_of
+    >>> tea = parameters_of(local.DirectResponse(domain=4, epsilon=1), name="tea", a_day=1,
+    ...                     lifetime=1)
+    >>> AnalyserSettings(parameters=tea, minimum=1000, honest=0.9, delta=1e-8).honest
+    0.9
+    """
+
+    parameters: Parameters
+    minimum: int
+    honest: Number
+    delta: Number
+
+    def __post_init__(self) -> None:
+        require_fresh(self.parameters.randomiser)
+        whole(self.minimum, name="minimum", minimum=2)
+        hint = "It is the share of senders that follow the protocol and tell nobody their reports."
+        probability(self.honest, name="honest", zero=True, one=True, hint=hint)
+        probability(self.delta, name="delta", zero=True)
+        object.__setattr__(self, "honest", plain(self.honest, name="honest"))
+        object.__setattr__(self, "delta", plain(self.delta, name="delta"))
+
+    @property
+    def envelopes(self) -> Envelopes:
+        """How the collection's envelopes are made."""
+        return Envelopes.of(self.parameters)
+
+    def amplification(self, facts: BatchFacts) -> Amplification:
+        """Return what a batch costs."""
+        return Amplification(
+            epsilon0=plain(require_fresh(self.parameters.randomiser), name="epsilon"),
+            honest=int(exact(self.honest, name="honest") * facts.senders) + facts.dummies,
+            delta=self.delta,
+            further=facts.limit - 1,
+        )
+
+    def check(self, facts: BatchFacts) -> None:
+        """Refuse a batch of another collection, or one in which too few hide one another."""
+        ours = (self.parameters.collection, self.parameters.digest.hex(), self.envelopes.length)
+        if (facts.collection, facts.digest, facts.length) != ours:
+            raise DataError(
+                "this batch is of another collection, or of other parameters. Nothing was opened. "
+                "Give it to the analyser of that collection."
+            )
+        if facts.senders < self.minimum:
+            raise refusal("minimum", f"at most the batch's senders, {facts.senders}", self.minimum)
+
+    @property
+    def text(self) -> str:
+        """The settings as they are kept."""
+        members = {
+            "parameters": self.parameters.canonical.decode(),
+            "minimum": self.minimum,
+            "honest": str(exact(self.honest, name="honest")),
+            "delta": str(exact(self.delta, name="delta")),
+        }
+        return json.dumps(members, sort_keys=True)
+
+    @classmethod
+    def read(cls, text: str) -> "AnalyserSettings":
+        """Return the settings that were kept."""
+        members = read_json(text)
+        members["parameters"] = read_parameters(members["parameters"])
+        members |= {name: Fraction(members[name]) for name in ("honest", "delta")}
+        return cls(**members)
