@@ -24,6 +24,7 @@ from discreet.cli.explain import commands as explain
 from discreet.cli.ledger import commands as ledger
 from discreet.cli.output import fitted, readable
 from discreet.cli.service import commands as service
+from discreet.cli.shuffle import commands as shuffle
 from discreet.cli.tables import commands as tables
 from discreet.cli.train import commands as train
 from discreet.errors import DiscreetError, TamperingFound
@@ -173,7 +174,9 @@ def root(
         typer.echo(context.get_help())
 
 
-PARTS = (demo, explain, exercise, tables, service, train, attack, audit, accounting, ledger)
+PARTS = (
+    *(demo, explain, exercise, tables, service, shuffle, train, attack, audit, accounting, ledger),
+)
 for part in PARTS:
     part.register(app)
 

@@ -67,17 +67,19 @@ class Amplification:
     def loss(self) -> Loss:
         """What is charged: (epsilon, delta), or epsilon0 where shuffling gains nothing."""
         first: Loss = PureLoss(epsilon=self.epsilon0)
-        found = self.epsilon_2023
-        if found < self.epsilon0:
-            first = ApproximateLoss(epsilon=found, delta=self.delta)
-        return first + PureLoss(epsilon=self.epsilon0) * self.further if self.further else first
+        if self.honest >= 2 and self.epsilon_2023 < self.epsilon0:
+            first = ApproximateLoss(epsilon=self.epsilon_2023, delta=self.delta)
+        return self._with_further(first)
 
     @property
     def shuffled(self) -> Loss:
         """The same, for numerical composition: its whole curve instead of one point."""
-        if self.honest < 2:
-            return PureLoss(epsilon=self.epsilon0) * (1 + self.further)
-        first = ShuffledLoss(epsilon0=self.epsilon0, n=self.honest)
+        first: Loss = PureLoss(epsilon=self.epsilon0)
+        if self.honest >= 2:
+            first = ShuffledLoss(epsilon0=self.epsilon0, n=self.honest)
+        return self._with_further(first)
+
+    def _with_further(self, first: Loss) -> Loss:
         return first + PureLoss(epsilon=self.epsilon0) * self.further if self.further else first
 
     def if_fewer(self) -> list[tuple[int, float]]:

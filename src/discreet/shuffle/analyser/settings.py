@@ -3,9 +3,9 @@
 import json
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import Any, final
 
-from discreet._exact import Number, exact, plain, probability, refusal, whole
+from discreet._exact import Number, exact, plain, probability, whole
 from discreet._json import read_json
 from discreet.errors import DataError
 from discreet.local.wire import Parameters, read_parameters
@@ -70,17 +70,22 @@ class AnalyserSettings:
                 "Give it to the analyser of that collection."
             )
         if facts.senders < self.minimum:
-            raise refusal("minimum", f"at most the batch's senders, {facts.senders}", self.minimum)
+            raise DataError(
+                f"this batch has {facts.senders} senders, fewer than the {self.minimum} that this "
+                "analyser asks for. Nothing was opened. Ask the shuffler's operator to raise its "
+                "minimum."
+            )
 
     @property
     def text(self) -> str:
         """The settings as they are kept."""
-        members = {
+        members: dict[str, Any] = {
             "parameters": self.parameters.canonical.decode(),
             "minimum": self.minimum,
-            "honest": str(exact(self.honest, name="honest")),
-            "delta": str(exact(self.delta, name="delta")),
         }
+        for name in ("honest", "delta"):
+            number = getattr(self, name)
+            members[name] = str(number) if isinstance(number, Fraction) else number
         return json.dumps(members, sort_keys=True)
 
     @classmethod
@@ -88,5 +93,7 @@ class AnalyserSettings:
         """Return the settings that were kept."""
         members = read_json(text)
         members["parameters"] = read_parameters(members["parameters"])
-        members |= {name: Fraction(members[name]) for name in ("honest", "delta")}
+        for name in ("honest", "delta"):
+            if isinstance(members[name], str):
+                members[name] = Fraction(members[name])
         return cls(**members)

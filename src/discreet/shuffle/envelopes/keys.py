@@ -61,6 +61,9 @@ class SealingKey:
     def __hash__(self) -> int:
         return hash(self.text)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return (SealingKey.read, (self.text,))
+
     def __repr__(self) -> str:
         return f"SealingKey.read({self.text!r})"
 

@@ -78,6 +78,7 @@ class StateFile:
         if not found or state.about("kind") != kind:
             state.close()
             raise ParameterError(f"{path} is not the state of {kind}.", parameter="path")
+        state.forget()  # what a kill kept from it
         return state
 
     def about(self, name: str) -> Any:
