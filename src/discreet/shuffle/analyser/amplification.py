@@ -83,7 +83,11 @@ class Amplification:
         return first + PureLoss(epsilon=self.epsilon0) * self.further if self.further else first
 
     def if_fewer(self) -> list[tuple[int, float]]:
-        """Return what epsilon is, at the same delta, for some smaller numbers of honest reports."""
+        """Return what epsilon is, at the same delta, for some smaller numbers of honest reports.
+
+        >>> Amplification(epsilon0=1, honest=1, delta=1e-6).if_fewer()
+        []
+        """
         fewer = [self.honest // part for part in _FEWER]
         return [
             (n, shuffle_2023(epsilon0=self.epsilon0, n=n, delta=self.delta))

@@ -67,6 +67,13 @@ class Analyser:
 
     Why: a batch is known by its number, and the charge by that number too. What it costs is
     decided when it is kept. Its reports are stored, and its envelopes removed, in one transaction.
+
+    >>> from discreet.testing import temporary_shuffle
+    >>> with temporary_shuffle(minimum=2) as halves:
+    ...     _ = halves.send([3, 1, 1]), halves.carry()
+    ...     (found,) = halves.analyser.open_kept(halves.account, who="ana")
+    ...     found.accepted, halves.analyser.estimate().n
+    (3, 3)
     """
 
     def __init__(self, state: StateFile) -> None:
@@ -76,7 +83,16 @@ class Analyser:
 
     @classmethod
     def make(cls, path: str | os.PathLike[str], settings: AnalyserSettings) -> "Analyser":
-        """Set up an analyser in a new file, which also holds its secret key."""
+        """Set up an analyser in a new file, which also holds its secret key.
+
+        >>> import tempfile
+        >>> from discreet.testing import temporary_shuffle
+        >>> with temporary_shuffle(minimum=2) as halves:
+        ...     settings = halves.analyser.settings
+        >>> with Analyser.make(f"{tempfile.mkdtemp()}/analyser.db", settings) as analyser:
+        ...     len(analyser.key.text)
+        87
+        """
         about: dict[str, str | bytes] = {
             "settings": settings.text,
             "key": UnsealingKey.generate().kept,
@@ -85,7 +101,13 @@ class Analyser:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> "Analyser":
-        """Open the file of an analyser that was set up."""
+        """Open the file of an analyser that was set up.
+
+        >>> Analyser.open("none.db")
+        Traceback (most recent call last):
+            ...
+        discreet.errors.ParameterError: there is no file none.db.
+        """
         return cls(StateFile.open(path, kind=_KIND))
 
     @property
@@ -94,7 +116,14 @@ class Analyser:
         return self._key.public
 
     def keep(self, raw: bytes, *, shuffler: str) -> int:
-        """Write a batch of this shuffler to the disk and return its number; known ones stay."""
+        """Write a batch of this shuffler to the disk and return its number; known ones stay.
+
+        >>> from discreet.testing import temporary_shuffle
+        >>> with temporary_shuffle(minimum=2) as halves:
+        ...     _ = halves.send([3, 1]), halves.shuffler.release()
+        ...     halves.analyser.keep(halves.shuffler.next(), shuffler=halves.shuffler.key)
+        1
+        """
         batch = read_batch(raw, key=read_vouching_key(shuffler))
         self.settings.check(batch.facts)
         digest = hashlib.sha256(batch.written).digest()
@@ -120,6 +149,12 @@ class Analyser:
         """Pay for each batch that was kept, open it, and return what was in it.
 
         Raises ``BudgetExceeded`` where the account cannot pay; what was kept stays closed.
+
+        >>> from discreet.testing import temporary_shuffle
+        >>> with temporary_shuffle(minimum=2) as halves:
+        ...     _ = halves.send([3, 1]), halves.carry()
+        ...     [found.accepted for found in halves.analyser.open_kept(halves.account, who="ana")]
+        [2]
         """
         if account.neighbours is not Neighbours.replace_one:
             raise ParameterError(
@@ -189,6 +224,13 @@ class Analyser:
         """Return what the collection's randomiser estimates from all batches that were opened.
 
         Free: it is post-processing of what was paid for.
+
+        >>> from discreet.testing import temporary_shuffle
+        >>> with temporary_shuffle(minimum=2) as halves:
+        ...     halves.analyser.estimate()
+        Traceback (most recent call last):
+            ...
+        discreet.errors.TryLater: there is no estimate of fewer than 2 senders' reports...
         """
         rows = self._state.rows("SELECT facts FROM batches WHERE found IS NOT NULL")
         dummies = sum(read_json(facts)["dummies"] for (facts,) in rows)
@@ -203,7 +245,12 @@ class Analyser:
         return without_dummies(randomiser.estimate(found.reports), dummies=dummies)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file.
+
+        >>> from discreet.testing import temporary_shuffle
+        >>> with temporary_shuffle(minimum=2) as halves:
+        ...     halves.analyser.close()
+        """
         self._state.close()
 
     def __enter__(self) -> "Analyser":

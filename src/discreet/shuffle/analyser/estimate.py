@@ -59,7 +59,15 @@ class ShuffledEstimate:
         return np.asarray(np.sqrt(self.of_all.standard_error**2 + values))
 
     def interval(self, *, confidence: Number, simultaneous: bool = True) -> tuple[Floats, Floats]:
-        """Return ends between which the true counts lie with at least this confidence."""
+        """Return ends between which the true counts lie with at least this confidence.
+
+        >>> from discreet import local
+        >>> law = local.DirectResponse(domain=2, epsilon=8)
+        >>> estimate = without_dummies(law.estimate([1] * 800 + [0] * 200), dummies=200)
+        >>> low, high = estimate.interval(confidence=0.95)
+        >>> bool(low[1] < 700 < high[1])
+        True
+        """
         ends = self.of_all.interval(confidence=confidence, simultaneous=simultaneous)
         low, high = (np.clip(end - self._added, 0.0, self.n) for end in ends)
         return low, high

@@ -53,7 +53,16 @@ class AnalyserSettings:
         return Envelopes.of(self.parameters)
 
     def amplification(self, facts: BatchFacts) -> Amplification:
-        """Return what a batch costs."""
+        """Return what a batch costs.
+
+        >>> from discreet.testing import temporary_shuffle
+        >>> facts = BatchFacts(collection="00" * 8, digest="00" * 8, number=1, id="00" * 16,
+        ...                    senders=10_000, minimum=100, limit=1, dummies=0, envelopes=10_000,
+        ...                    length=132)
+        >>> with temporary_shuffle(minimum=100) as halves:
+        ...     round(halves.analyser.settings.amplification(facts).epsilon_2023, 3)
+        0.05
+        """
         return Amplification(
             epsilon0=plain(require_fresh(self.parameters.randomiser), name="epsilon"),
             honest=int(exact(self.honest, name="honest") * facts.senders) + facts.dummies,
@@ -62,7 +71,18 @@ class AnalyserSettings:
         )
 
     def check(self, facts: BatchFacts) -> None:
-        """Refuse a batch of another collection, or one in which too few hide one another."""
+        """Refuse a batch of another collection, or one in which too few hide one another.
+
+        >>> from discreet.testing import temporary_shuffle
+        >>> facts = BatchFacts(collection="00" * 8, digest="00" * 8, number=1, id="00" * 16,
+        ...                    senders=10_000, minimum=100, limit=1, dummies=0, envelopes=10_000,
+        ...                    length=132)
+        >>> with temporary_shuffle(minimum=100) as halves:
+        ...     halves.analyser.settings.check(facts)
+        Traceback (most recent call last):
+            ...
+        discreet.errors.DataError: this batch is of another collection, or of other parameters...
+        """
         ours = (self.parameters.collection, self.parameters.digest.hex(), self.envelopes.length)
         if (facts.collection, facts.digest, facts.length) != ours:
             raise DataError(
@@ -90,7 +110,14 @@ class AnalyserSettings:
 
     @classmethod
     def read(cls, text: str) -> "AnalyserSettings":
-        """Return the settings that were kept."""
+        """Return the settings that were kept.
+
+        >>> from discreet.testing import temporary_shuffle
+        >>> with temporary_shuffle(minimum=2) as halves:
+        ...     settings = halves.analyser.settings
+        >>> AnalyserSettings.read(settings.text) == settings
+        True
+        """
         members = read_json(text)
         members["parameters"] = read_parameters(members["parameters"])
         for name in ("honest", "delta"):

@@ -66,7 +66,15 @@ class BatchFacts:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedBatch:
-    """A batch as it travels: ``written`` is what was signed, ``body`` all envelopes in a row."""
+    """A batch as it travels: ``written`` is what was signed, ``body`` all envelopes in a row.
+
+    >>> from discreet.testing import temporary_shuffle
+    >>> with temporary_shuffle(minimum=2) as halves:
+    ...     _ = halves.send([3, 1]), halves.shuffler.release()
+    ...     batch = read_batch(halves.shuffler.next(), key=read_vouching_key(halves.shuffler.key))
+    >>> batch.facts.senders, len(batch.body) == 2 * batch.facts.length
+    (2, True)
+    """
 
     facts: BatchFacts
     written: bytes

@@ -84,7 +84,11 @@ class UnsealingKey:
 
     @classmethod
     def generate(cls) -> "UnsealingKey":
-        """Return a new one, drawn by the library that also computes with it."""
+        """Return a new one, drawn by the library that also computes with it.
+
+        >>> UnsealingKey.generate().public == UnsealingKey.generate().public
+        False
+        """
         return cls(ec.generate_private_key(_CURVE))
 
     @classmethod

@@ -25,7 +25,7 @@ class Envelopes:
     """Say how the envelopes of one collection are made: all alike from outside, and of one length.
 
     An envelope is ``header``, an encapsulated key of 65 bytes, and the report encrypted and
-    authenticated: HPKE in base mode, one message [RFC 9180], with DHKEM(P-256, HKDF-SHA256),
+    authenticated: HPKE in base mode, one message [BBLW22], with DHKEM(P-256, HKDF-SHA256),
     HKDF-SHA256 and AES-128-GCM. The suite is the one that browsers can compute with Web Crypto
     alone; the code is that of ``cryptography`` (from version 47), which the package needs anyway.
 
@@ -33,7 +33,7 @@ class Envelopes:
     it belongs to, and can neither alter a report nor move it to another collection or to other
     parameters. Anybody can make an envelope: it proves nothing of its sender.
 
-    Why: base mode is secure against adaptive chosen ciphertexts [RFC 9180, Section 9.1]. ``info``
+    Why: base mode is secure against adaptive chosen ciphertexts [BBLW22, Section 9.1]. ``info``
     is a label and the header, and so decides the key with which the report is encrypted: under
     another header the tag does not fit.
 
@@ -50,7 +50,14 @@ class Envelopes:
 
     @classmethod
     def of(cls, parameters: Parameters) -> "Envelopes":
-        """Return those of a collection."""
+        """Return those of a collection.
+
+        >>> from discreet import local
+        >>> from discreet.local.wire import parameters_of
+        >>> million = local.HadamardResponse(domain=1_000_000, epsilon=1)
+        >>> Envelopes.of(parameters_of(million, name="pages", a_day=1, lifetime=1)).length
+        134
+        """
         collection = bytes.fromhex(parameters.collection)
         length = report_length(parameters)
         return cls(collection=collection, digest=parameters.digest, report=length)
@@ -66,7 +73,13 @@ class Envelopes:
         return HEADER + POINT + self.report + _TAG
 
     def seal(self, report: bytes, *, key: SealingKey) -> bytes:
-        """Return a report in an envelope, another one each time."""
+        """Return a report in an envelope, another one each time.
+
+        >>> key = UnsealingKey.generate().public
+        >>> envelopes = Envelopes(collection=bytes(8), digest=bytes(8), report=36)
+        >>> envelopes.seal(bytes(36), key=key) == envelopes.seal(bytes(36), key=key)
+        False
+        """
         if len(report) != self.report:
             raise DataError(
                 f"a report of this collection has {self.report} bytes, but this one has "

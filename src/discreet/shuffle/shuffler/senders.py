@@ -26,7 +26,7 @@ class Passes:
     Claim: who has not the secret cannot make a token that was not issued. So the number of
     different senders in a batch is at most the number of tokens issued, whoever sends.
 
-    Why: HMAC-SHA256 is a pseudorandom function [BCK96]. A token, unlike a signature, leaves nothing
+    Why: HMAC-SHA256 is a pseudorandom function [Bel06]. A token, unlike a signature, leaves nothing
     with which the shuffler could prove to others who sent what.
 
     >>> passes = Passes(bytes(32))

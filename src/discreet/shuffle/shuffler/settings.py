@@ -79,7 +79,14 @@ class ShufflerSettings:
 
     @classmethod
     def read(cls, text: str) -> "ShufflerSettings":
-        """Return the settings that were kept."""
+        """Return the settings that were kept.
+
+        >>> from discreet.testing import temporary_shuffle
+        >>> with temporary_shuffle(minimum=2) as halves:
+        ...     settings = halves.shuffler.settings
+        >>> ShufflerSettings.read(settings.text) == settings
+        True
+        """
         members = read_json(text)
         members["parameters"] = read_parameters(members["parameters"])
         members["analyser"] = SealingKey.read(members["analyser"])

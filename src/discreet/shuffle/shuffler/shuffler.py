@@ -56,22 +56,13 @@ class Shuffler:
     envelopes and senders, and the new key are one transaction too. An envelope that left is known
     by its digest for ever.
 
-    >>> import tempfile
-    >>> from discreet import local
-    >>> from discreet.local.wire import encode, parameters_of
-    >>> from discreet.shuffle import Envelopes, UnsealingKey
-    >>> law = local.DirectResponse(domain=4, epsilon=1)
-    >>> tea = parameters_of(law, name="tea", a_day=1, lifetime=1)
-    >>> key = UnsealingKey.generate().public
-    >>> settings = ShufflerSettings(parameters=tea, analyser=key, minimum=2)
-    >>> with Shuffler.make(f"{tempfile.mkdtemp()}/shuffler.db", settings) as shuffler:
-    ...     for token in shuffler.admit(2):
-    ...         sealed = Envelopes.of(tea).seal(encode(tea, law.release([3]))[0], key=key)
-    ...         print(shuffler.release(), shuffler.accept([Arrival(token, sealed)]))
-    ...     shuffler.release()
-    None [<Verdict.waiting: 'waiting'>]
-    None [<Verdict.waiting: 'waiting'>]
-    1
+    >>> from discreet.testing import temporary_shuffle
+    >>> with temporary_shuffle(minimum=2) as halves:
+    ...     first, second = halves.arrivals([3, 1])
+    ...     print(halves.shuffler.accept([first, first]), halves.shuffler.release())
+    ...     print(halves.shuffler.accept([second]), halves.shuffler.release())
+    [<Verdict.waiting: 'waiting'>, <Verdict.known: 'known'>] None
+    [<Verdict.waiting: 'waiting'>] 1
     """
 
     def __init__(self, state: StateFile) -> None:
@@ -82,7 +73,16 @@ class Shuffler:
 
     @classmethod
     def make(cls, path: str | os.PathLike[str], settings: ShufflerSettings) -> "Shuffler":
-        """Set up a shuffler in a new file, which also holds its keys."""
+        """Set up a shuffler in a new file, which also holds its keys.
+
+        >>> import tempfile
+        >>> from discreet.testing import temporary_shuffle
+        >>> with temporary_shuffle(minimum=2) as halves:
+        ...     settings = halves.shuffler.settings
+        >>> with Shuffler.make(f"{tempfile.mkdtemp()}/shuffler.db", settings) as shuffler:
+        ...     len(shuffler.key)
+        43
+        """
         about: dict[str, str | bytes] = {
             "settings": settings.text,
             "secret": os.urandom(32),
@@ -93,7 +93,13 @@ class Shuffler:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> "Shuffler":
-        """Open the file of a shuffler that was set up."""
+        """Open the file of a shuffler that was set up.
+
+        >>> Shuffler.open("none.db")
+        Traceback (most recent call last):
+            ...
+        discreet.errors.ParameterError: there is no file none.db.
+        """
         return cls(StateFile.open(path, kind=_KIND))
 
     @property
@@ -114,19 +120,43 @@ class Shuffler:
         return envelopes, senders
 
     def admit(self, count: int) -> list[str]:
-        """Return tokens for so many new senders. Give each person or device one, and no second."""
+        """Return tokens for so many new senders. Give each person or device one, and no second.
+
+        >>> from discreet.testing import temporary_shuffle
+        >>> with temporary_shuffle(minimum=2) as halves:
+        ...     [token[:3] for token in halves.shuffler.admit(2)]
+        ['ds_', 'ds_']
+        """
         return [self._passes.issue("sender") for _ in range(whole(count, name="count"))]
 
     def analyser_token(self) -> str:
-        """Return a token with which the analyser takes batches."""
+        """Return a token with which the analyser takes batches.
+
+        >>> from discreet.testing import temporary_shuffle
+        >>> with temporary_shuffle(minimum=2) as halves:
+        ...     halves.shuffler.analyser_token()[:3]
+        'da_'
+        """
         return self._passes.issue("analyser")
 
     def is_analyser(self, token: str) -> bool:
-        """Say whether a token is the analyser's."""
+        """Say whether a token is the analyser's.
+
+        >>> from discreet.testing import temporary_shuffle
+        >>> with temporary_shuffle(minimum=2) as halves:
+        ...     halves.shuffler.is_analyser(halves.tokens[0])
+        False
+        """
         return self._passes.name(token, "analyser") is not None
 
     def accept(self, arrivals: Sequence[Arrival]) -> list[Verdict]:
-        """Keep the envelopes that may leave with the next batch, and say what became of each."""
+        """Keep the envelopes that may leave with the next batch, and say what became of each.
+
+        >>> from discreet.testing import temporary_shuffle
+        >>> with temporary_shuffle(minimum=2) as halves:
+        ...     halves.shuffler.accept([Arrival("ds_made_up", b"")])
+        [<Verdict.stranger: 'stranger'>]
+        """
         with self._state.write() as database:
             ((round_key,),) = database.execute("SELECT value FROM about WHERE name = 'round'")
             ((waiting, _),) = database.execute(_TALLY)
@@ -169,7 +199,13 @@ class Shuffler:
         return Verdict.waiting
 
     def release(self, *, source: Source = SYSTEM) -> int | None:
-        """Make one batch of all that waits and return its number; None if senders are too few."""
+        """Make one batch of all that waits and return its number; None if senders are too few.
+
+        >>> from discreet.testing import temporary_shuffle
+        >>> with temporary_shuffle(minimum=2) as halves:
+        ...     print(halves.shuffler.release())
+        None
+        """
         settings = self.settings
         # Before the file is locked: nothing is learnt from who waits, and sealing takes its time.
         if self.waiting[1] < settings.minimum:
@@ -212,18 +248,38 @@ class Shuffler:
         return 0 if found is None else int(found[0])
 
     def next(self) -> bytes | None:
-        """Return the oldest batch that was not taken, again and again until it is; None if none."""
+        """Return the oldest batch that was not taken, again and again until it is; None if none.
+
+        >>> from discreet.testing import temporary_shuffle
+        >>> with temporary_shuffle(minimum=2) as halves:
+        ...     _ = halves.send([3, 1]), halves.shuffler.release()
+        ...     halves.shuffler.next() == halves.shuffler.next()
+        True
+        """
         found = self._state.rows("SELECT batch FROM batches ORDER BY number LIMIT 1")
         return found[0][0] if found else None
 
     def taken(self, number: int) -> None:
-        """Delete a batch that the analyser has on its own disk."""
+        """Delete a batch that the analyser has on its own disk.
+
+        >>> from discreet.testing import temporary_shuffle
+        >>> with temporary_shuffle(minimum=2) as halves:
+        ...     _ = halves.send([3, 1]), halves.shuffler.release()
+        ...     halves.shuffler.taken(1)
+        ...     print(halves.shuffler.next())
+        None
+        """
         with self._state.write() as database:
             database.execute("DELETE FROM batches WHERE number = ?", (number,))
         self._state.forget()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file.
+
+        >>> from discreet.testing import temporary_shuffle
+        >>> with temporary_shuffle(minimum=2) as halves:
+        ...     halves.shuffler.close()
+        """
         self._state.close()
 
     def __enter__(self) -> "Shuffler":
