@@ -137,7 +137,7 @@ class Process:
         self._running.kill()
         self.wait()
 
-    def wait(self, timeout: float = 120) -> tuple[int, str]:
+    def wait(self, timeout: float = 1200) -> tuple[int, str]:
         said, _ = self._running.communicate(timeout=timeout)
         return self._running.returncode, said
 
@@ -154,7 +154,7 @@ def serving(rooms: Rooms, port: int):
 
 
 def await_answer(port: int) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while True:
         try:
             httpx.get(f"http://127.0.0.1:{port}/v1/shuffler")

@@ -47,9 +47,9 @@ class TemporaryShuffle:
         ...     [len(one.envelope) for one in halves.arrivals([1, 3])]
         [132, 132]
         """
-        parameters, envelopes = self.shuffler.settings.parameters, self.shuffler.settings.envelopes
+        parameters = self.shuffler.settings.parameters
         reports = encode(parameters, parameters.randomiser.release(values))
-        sealed = [envelopes.seal(one, key=self.analyser.key) for one in reports]
+        sealed = [self.shuffler.envelopes.seal(one, key=self.analyser.key) for one in reports]
         return list(map(Arrival, self.tokens, sealed))
 
     def send(self, values: Sequence[int]) -> list[Verdict]:

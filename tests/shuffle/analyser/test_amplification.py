@@ -1,11 +1,14 @@
 """What a batch costs: the published figures, and less is never claimed than is true."""
 
 from fractions import Fraction
+from math import comb, exp
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from discreet.accounting import PureLoss, ShuffledLoss, epsilon
+from discreet.accounting.shuffling import shuffle_delta
 from discreet.errors import ParameterError
 from discreet.local import DirectResponse, HadamardResponse
 from discreet.shuffle import Amplification, composed
@@ -32,6 +35,23 @@ def test_fewer_honest_reports_cost_more_and_one_alone_the_whole():
     costs = [batch.epsilon_2023, *(cost for _, cost in fewer)]
     assert costs == sorted(costs)
     assert costs[-1] == pytest.approx(2, abs=1e-5)
+
+
+@pytest.mark.parametrize("dummies", [1, 3, 10, 40])
+def test_dummies_hide_a_report_when_everybody_else_tells_theirs(dummies):
+    """The n - 1 attack, exactly: what is left is one report among dummies, which are fair coins."""
+    law = DirectResponse(domain=2, epsilon=1)
+    keep = float(law.law.keep_chance)
+    fair = np.array([comb(dummies, k) for k in range(dummies + 1)]) / 2**dummies
+    one = keep * np.append(0, fair) + (1 - keep) * np.append(fair, 0)
+    for bound in (0.0, 0.1, 0.3, 0.6, 0.9):
+        exact = np.maximum(one - exp(bound) * one[::-1], 0).sum()
+        assert exact <= shuffle_delta(epsilon0=1, n=dummies + 1, epsilon=bound)
+    # One that is known beforehand would hide nothing, and be noticed here.
+    bare = np.array([1 - keep, keep])
+    assert np.maximum(bare - exp(0.3) * bare[::-1], 0).sum() > shuffle_delta(
+        epsilon0=1, n=dummies + 1, epsilon=0.3
+    )
 
 
 @pytest.mark.parametrize("honest", [0, 1])

@@ -90,6 +90,21 @@ def test_what_is_charged_is_amplified_by_the_honest_alone(tmp_path, mixing):
     assert costs[2].loss == PureLoss(epsilon=LAW.loss.epsilon_pure)
 
 
+def test_a_senders_further_envelopes_are_charged_in_full(tmp_path):
+    rooms = Rooms.make(tmp_path, limit=2)
+    with rooms.shuffler() as shuffler:
+        for _ in range(2):
+            shuffler.accept(rooms.arrivals(5))
+        shuffler.release()
+    with rooms.open_all() as analyser, rooms.ledger() as ledger:
+        assert analyser.estimate().n == 10
+        (charge,) = (one for one in ledger.history("tea") if one["kind"] == "charge")
+    assert {(part["kind"], times) for part, times in charge["loss"]["parts"]} == {
+        ("approximate", 1),
+        ("pure", 1),
+    }
+
+
 def test_what_the_account_cannot_pay_stays_closed(rooms, mixing):
     raw = batch_of(rooms, [one.envelope for one in rooms.arrivals(10)], mixing)
     with rooms.analyser() as analyser, rooms.ledger() as ledger:

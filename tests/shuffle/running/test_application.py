@@ -34,7 +34,7 @@ def of_analyser(rooms):
 
 
 def batch_in_time(client, rooms):
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 600
     while True:
         answer = client.get("/v1/batches/next", headers=of_analyser(rooms))
         if answer.status_code != 204:

@@ -59,7 +59,7 @@ def create_shuffler_app(shuffler: Shuffler) -> Starlette:
 
     async def take(request: Request) -> Response:
         assert intake is not None
-        envelope = await _body(request, longest=shuffler.settings.envelopes.length)
+        envelope = await _body(request, longest=shuffler.envelopes.length)
         verdict = await intake.put(Arrival(_token(request), envelope))
         return JSONResponse({"state": verdict.value}, status_code=_STATUS[verdict])
 
@@ -109,7 +109,7 @@ def _public(shuffler: Shuffler) -> dict[str, Any]:
         "parameters": settings.parameters.document,
         "analyser": settings.analyser.text,
         "shuffler": shuffler.key,
-        "length": settings.envelopes.length,
+        "length": shuffler.envelopes.length,
         "minimum": settings.minimum,
         "limit": settings.limit,
         "dummies": settings.dummies,

@@ -68,6 +68,8 @@ class Shuffler:
     def __init__(self, state: StateFile) -> None:
         self._state = state
         self.settings = ShufflerSettings.read(state.about("settings"))
+        self.envelopes = self.settings.envelopes
+        self._most = self.settings.most - self.settings.dummies
         self._passes = Passes(state.about("secret"))
         self._key = Ed25519PrivateKey.from_private_bytes(state.about("key"))
 
@@ -160,7 +162,7 @@ class Shuffler:
         with self._state.write() as database:
             ((round_key,),) = database.execute("SELECT value FROM about WHERE name = 'round'")
             ((waiting, _),) = database.execute(_TALLY)
-            room = self.settings.most - self.settings.dummies - waiting
+            room = self._most - waiting
             verdicts = []
             for arrival in arrivals:
                 verdict = self._judge(database, arrival, round_key, room=room)
@@ -176,7 +178,7 @@ class Shuffler:
         name = self._passes.name(arrival.token, "sender")
         if name is None:
             return Verdict.stranger
-        envelopes, envelope = self.settings.envelopes, arrival.envelope
+        envelopes, envelope = self.envelopes, arrival.envelope
         if len(envelope) != envelopes.length or envelope[0] != envelopes.header[0]:
             return Verdict.malformed
         if not envelope.startswith(envelopes.header):
@@ -228,7 +230,7 @@ class Shuffler:
                 limit=settings.limit,
                 dummies=settings.dummies,
                 envelopes=envelopes + len(added),
-                length=settings.envelopes.length,
+                length=self.envelopes.length,
             )
             kept = [one for (one,) in database.execute("SELECT envelope FROM waiting")]
             body = b"".join(shuffled(kept + added, source=source))
