@@ -49,6 +49,7 @@ _ROOMS = (
     "plotting",
     "privacy",
     "service",
+    "shuffle",
     "tables",
     "testing",
 )

@@ -25,6 +25,7 @@ from discreet.cli.explain import commands as explain
 from discreet.cli.ledger import commands as ledger
 from discreet.cli.output import fitted, readable
 from discreet.cli.service import commands as service
+from discreet.cli.shuffle import commands as shuffle
 from discreet.cli.tables import commands as tables
 from discreet.cli.train import commands as train
 from discreet.errors import DiscreetError, TamperingFound
@@ -175,7 +176,7 @@ def root(
 
 
 PARTS = (
-    *(demo, explain, exercise, tables, service, train, collect),
+    *(demo, explain, exercise, tables, service, train, collect, shuffle),
     *(attack, audit, accounting, ledger),
 )
 for part in PARTS:

@@ -7,6 +7,7 @@ from discreet.testing._law import cdf_gap, dkw_band
 from discreet.testing._ledger import temporary_account, temporary_ledger
 from discreet.testing._postgres import PostgresServer
 from discreet.testing._seeded import SeededSource
+from discreet.testing._shuffle import TemporaryShuffle, temporary_shuffle
 from discreet.testing._tables import temporary_tables
 from discreet.testing.engines.conformance import EngineConformance
 from discreet.testing.stores.conformance import StoreConformance
@@ -16,9 +17,11 @@ __all__ = [
     "PostgresServer",
     "SeededSource",
     "StoreConformance",
+    "TemporaryShuffle",
     "cdf_gap",
     "dkw_band",
     "temporary_account",
     "temporary_ledger",
+    "temporary_shuffle",
     "temporary_tables",
 ]

@@ -1,0 +1,1 @@
+"""Set up, run and look at a shuffler and an analyser."""

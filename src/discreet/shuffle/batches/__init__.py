@@ -1,0 +1,1 @@
+"""What goes from the shuffler to the analyser: signed batches in an order that tells nothing."""

@@ -1,0 +1,1 @@
+"""The shuffler: keeps envelopes of known senders, forgets who sent which, gives out batches."""
