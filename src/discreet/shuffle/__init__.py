@@ -18,6 +18,7 @@ from discreet.shuffle.batches.batch import BatchFacts, SignedBatch, read_batch, 
 from discreet.shuffle.envelopes.keys import SealingKey, UnsealingKey
 from discreet.shuffle.envelopes.sealing import Envelopes
 from discreet.shuffle.messages.comparison import standard_errors
+from discreet.shuffle.messages.dummies import Dummies
 from discreet.shuffle.messages.estimates import DummyEstimate, SumEstimate
 from discreet.shuffle.messages.histogram import MultiMessageHistogram
 from discreet.shuffle.messages.sum import MultiMessageSum
@@ -31,6 +32,7 @@ __all__ = [
     "AnalyserSettings",
     "Arrival",
     "BatchFacts",
+    "Dummies",
     "DummyEstimate",
     "Envelopes",
     "MultiMessageHistogram",

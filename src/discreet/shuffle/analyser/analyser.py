@@ -10,8 +10,7 @@ from discreet._json import read_json
 from discreet.accounting import Loss, from_json, to_json
 from discreet.errors import DataError, ParameterError, TryLater
 from discreet.ledger import Account
-from discreet.local.wire import Sorted, sort_out
-from discreet.local.wire.reports import HEADER, TOKEN
+from discreet.local.wire import HEADER, TOKEN, Sorted, sort_out
 from discreet.privacy import Neighbours
 from discreet.shuffle.analyser.amplification import Amplification
 from discreet.shuffle.analyser.estimate import without_dummies

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet._exact import Number
-from discreet.local import Estimate
+from discreet.local import CountEstimate
 
 __all__ = ["ShuffledEstimate", "without_dummies"]
 
@@ -34,7 +34,7 @@ class ShuffledEstimate:
     (40000, True)
     """
 
-    of_all: Estimate
+    of_all: CountEstimate
     dummies: int
 
     @property
