@@ -1,6 +1,5 @@
 """``discreet collect estimate``: publish what the reports say, with its errors."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -11,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from discreet._json import read_json
 from discreet.cli.collect.opening import NameArgument, opened
 from discreet.cli.options import BUDGET, FILE, JsonOption, KeyOption, LedgerOption
 from discreet.cli.output import echo_json, readable, tell
@@ -56,7 +56,7 @@ def estimate(
 
             write_card(published.card(), card)
         if as_json:
-            echo_json(json.loads(published.document))
+            echo_json(read_json(published.document))
         else:
             _print(Console(), collection, published, top=top)
 
