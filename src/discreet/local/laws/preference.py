@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, Self, final
 
 from discreet._exact import Number, positive, refusal, whole
@@ -56,7 +57,7 @@ class Preference:
         budget = min(positive(epsilon, name="epsilon"), _ENOUGH)
         odds = Fraction(whole(preferred, name="preferred"), outputs - preferred)
         # The odds of an own output are exp(budget) * odds to 1, and floors only lower them.
-        keep = min(chance_odds(-budget, odds)(64), ONE - 1)
+        keep = _largest_keep(budget, odds)
         if Fraction(keep, preferred) <= Fraction(ONE - keep, outputs - preferred):
             hint = "Reports would tell nothing."
             raise refusal("epsilon", "large enough to move 64-bit coins", epsilon, hint)
@@ -89,3 +90,8 @@ class Preference:
         own = self.keep_chance * Fraction(shared, self.preferred)
         foreign = Fraction(self.preferred - shared, self.outputs - self.preferred)
         return own + (1 - self.keep_chance) * foreign
+
+
+@lru_cache(maxsize=256)
+def _largest_keep(budget: Fraction, odds: Fraction) -> int:
+    return min(chance_odds(-budget, odds)(64), ONE - 1)

@@ -37,7 +37,7 @@ class UnitVectors:
     Claim: a report is epsilon-DP when the device's vector is replaced by any other. This does not
     lean on how directions come from seeds, nor on floats. Readings have the device's vector for
     their expectation if directions are uniform and independent; those of ``laws.directions``
-    cannot be told from it by known tests, and rounding adds a bias of about 1e-9.
+    cannot be told from it by known tests. What rounding adds is small, and no bound is proved.
 
     Why: the seed does not depend on the vector. Given the seed, the ``nearest`` candidates with
     the largest projections on the vector are its own: a law of preference, whichever they are. It
