@@ -10,8 +10,9 @@ BENCH_AUDIT := .venv-bench-audit/bin
 BENCH_ENGINES := .venv-bench-engines/bin
 PYTEST := $(BIN)/pytest --numprocesses auto --dist worksteal
 PIP := -m pip install --quiet --disable-pip-version-check -c constraints.txt
+DEVICE := src/discreet/local/browser
 
-.PHONY: help demo serve test quick shuffle bench audit soak reference contributions docs wheel setup-system clean
+.PHONY: help demo serve test quick shuffle bench audit soak reference contributions browser docs wheel setup-system clean
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
@@ -65,6 +66,11 @@ reference: $(VENV)/.installed-dev ## write docs/reference anew from the docstrin
 	$(BIN)/python docs/make_reference.py
 	$(BIN)/python docs/make_architecture.py
 	$(BIN)/python docs/make_benchmarks.py
+
+browser: ## minify the modules for browsers anew, into one (needs npx)
+	npx --yes --loglevel=error esbuild@0.25.12 $(DEVICE)/discreet-local.js --bundle --minify --format=esm --log-level=warning \
+	  --banner:js="// discreet-local.js and discreet-seal.js, minified; SHA-256 of both: $$(cat $(DEVICE)/discreet-local.js $(DEVICE)/discreet-seal.js | sha256sum | cut -c1-64)" \
+	  --outfile=$(DEVICE)/discreet-local.min.js
 
 docs: $(VENV)/.installed-dev ## build the documentation as a site with search: open site/index.html
 	$(BIN)/python docs/make_notebooks.py

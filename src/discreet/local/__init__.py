@@ -6,9 +6,31 @@ PureLoss(epsilon=1)
 """
 
 from discreet.local.estimates.estimate import Estimate
+from discreet.local.estimates.sampled import SampledEstimate
 from discreet.local.estimates.support import Support
 from discreet.local.frequencies.direct import DirectResponse
 from discreet.local.frequencies.hadamard import HadamardResponse
 from discreet.local.laws.preference import Preference
+from discreet.local.repeated.bit_flip import BitFlip
+from discreet.local.repeated.device import Device, DeviceReport
+from discreet.local.repeated.direct import RepeatedDirect
+from discreet.local.repeated.exposure import Exposure, exposure, is_linkable, require_unlinkable
+from discreet.local.repeated.unary import RepeatedUnary
 
-__all__ = ["DirectResponse", "Estimate", "HadamardResponse", "Preference", "Support"]
+__all__ = [
+    "BitFlip",
+    "Device",
+    "DeviceReport",
+    "DirectResponse",
+    "Estimate",
+    "Exposure",
+    "HadamardResponse",
+    "Preference",
+    "RepeatedDirect",
+    "RepeatedUnary",
+    "SampledEstimate",
+    "Support",
+    "exposure",
+    "is_linkable",
+    "require_unlinkable",
+]

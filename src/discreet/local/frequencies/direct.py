@@ -10,10 +10,10 @@ from discreet._exact import Number
 from discreet.accounting import RandomizedResponseLoss
 from discreet.local.estimates.estimate import Estimate
 from discreet.local.estimates.support import Support
-from discreet.local.laws.drawing import draw
-from discreet.local.laws.numbers import as_codes, as_domain, as_values
+from discreet.local.laws.drawing import keep_or_change
+from discreet.local.laws.numbers import as_codes, as_domain, as_values, code_bytes
 from discreet.local.laws.preference import Preference
-from discreet.noise import SYSTEM, Source, uniform_integers
+from discreet.noise import SYSTEM, Source
 
 __all__ = ["DirectResponse"]
 
@@ -66,15 +66,15 @@ class DirectResponse:
         """Reports are whole numbers below this."""
         return self.domain
 
+    @property
+    def bytes_per_report(self) -> int:
+        """How many bytes hold a report."""
+        return code_bytes(self.outputs)
+
     def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[Any]:
         """Return one report for each device's value."""
         inputs = as_values(values, domain=self.domain)
-        return draw(self.law, inputs, own=_own, other=self._other, dtype=np.int64, source=source)
-
-    def _other(self, values: npt.NDArray[Any], source: Source) -> npt.NDArray[Any]:
-        ahead = uniform_integers(self.domain - 1, values.size, source=source)
-        # The others, numbered without the value itself.
-        return np.asarray(ahead + (ahead >= values))
+        return keep_or_change(self.law, inputs, below=self.domain, source=source)
 
     def supports(self, reports: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Count the reports that support each value."""
@@ -85,6 +85,7 @@ class DirectResponse:
         codes = np.asarray(reports)
         return Estimate(supports=self.supports(codes), n=codes.size, support=self.support)
 
+    def error(self, *, n: int, confidence: Number, share: Number = 1) -> float:
+        """Bound the error of a count at this confidence, as ``support.error`` does."""
+        return self.support.error(n=n, confidence=confidence, share=share)
 
-def _own(values: npt.NDArray[Any], source: Source) -> npt.NDArray[Any]:
-    return values

@@ -11,7 +11,7 @@ from discreet.accounting import PureLoss
 from discreet.local.estimates.estimate import Estimate
 from discreet.local.estimates.support import Support
 from discreet.local.laws.drawing import CHUNK
-from discreet.local.laws.numbers import as_codes, as_domain, as_values
+from discreet.local.laws.numbers import as_codes, as_domain, as_values, code_bytes
 from discreet.local.laws.preference import Preference
 from discreet.noise import SYSTEM, Source, bernoulli, uniform_integers
 
@@ -76,6 +76,11 @@ class HadamardResponse:
         """Reports are whole numbers below this."""
         return 2 * self.size
 
+    @property
+    def bytes_per_report(self) -> int:
+        """How many bytes hold a report."""
+        return code_bytes(self.outputs)
+
     def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[Any]:
         """Return one report for each device's value."""
         inputs = as_values(values, domain=self.domain)
@@ -102,16 +107,20 @@ class HadamardResponse:
         codes = np.asarray(reports)
         return Estimate(supports=self.supports(codes), n=codes.size, support=self.support)
 
+    def error(self, *, n: int, confidence: Number, share: Number = 1) -> float:
+        """Bound the error of a count at this confidence, as ``support.error`` does."""
+        return self.support.error(n=n, confidence=confidence, share=share)
+
 
 def hadamard_transform(signed: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Multiply by the Hadamard matrix whose entry (i, j) is -1 to the number of bits in i & j.
+    """Multiply rows by the Hadamard matrix whose entry (i, j) is -1 to the number of bits in i & j.
 
     >>> hadamard_transform(np.array([3, 1, 0, 0]))
     array([4, 2, 4, 2])
     """
-    out = np.array(signed)
+    out = np.array(signed, order="C")
     step = 1
-    while step < out.size:
+    while step < out.shape[-1]:
         pairs = out.reshape(-1, 2, step)
         pairs[:, 0] += pairs[:, 1]  # a + b
         pairs[:, 1] *= -2

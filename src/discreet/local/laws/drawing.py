@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.local.laws.preference import Preference
-from discreet.noise import Source, bernoulli
+from discreet.noise import Source, bernoulli, uniform_integers
 
-__all__ = ["CHUNK", "draw"]
+__all__ = ["CHUNK", "draw", "keep_or_change"]
 
 CHUNK: Final = 1 << 15  # devices; keeps coins, values and outputs in the processor's cache
 
@@ -30,3 +30,18 @@ def draw(
         keeps = bernoulli(law.keep_chance, part.size, source=source)
         outputs[start : start + CHUNK] = np.where(keeps, own(part, source), other(part, source))
     return outputs
+
+
+def keep_or_change(law: Preference, codes: Codes, *, below: int, source: Source) -> Codes:
+    """Return each code with the law's chance, otherwise any other one below ``below``."""
+
+    def other(part: Codes, source: Source) -> Codes:
+        ahead = uniform_integers(below - 1, part.size, source=source)
+        # The others, numbered without the code itself.
+        return np.asarray(ahead + (ahead >= part))
+
+    return draw(law, codes, own=_itself, other=other, dtype=np.int64, source=source)
+
+
+def _itself(codes: Codes, source: Source) -> Codes:
+    return codes

@@ -5,7 +5,7 @@ A new one is one entry in ``KINDS``.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, final
 
@@ -13,7 +13,15 @@ from discreet._exact import exact
 from discreet.errors import DataError, ParameterError
 from discreet.local.frequencies.direct import DirectResponse
 from discreet.local.frequencies.hadamard import HadamardResponse
-from discreet.local.wire.layouts import Layout, OneNumber
+from discreet.local.frequencies.hashing import LocalHashing
+from discreet.local.frequencies.projective import ProjectiveResponse
+from discreet.local.frequencies.public_hashing import POLYNOMIALS, PublicHashing
+from discreet.local.frequencies.subset import SubsetSelection
+from discreet.local.frequencies.unary import OptimizedUnary, SymmetricUnary
+from discreet.local.repeated.bit_flip import BitFlip
+from discreet.local.repeated.direct import RepeatedDirect
+from discreet.local.repeated.unary import RepeatedUnary
+from discreet.local.wire.layouts import Layout, OneNumber, PackedBits, SomeValues
 
 __all__ = ["KINDS", "WireKind", "kind_of", "read_number", "read_randomiser"]
 
@@ -27,19 +35,17 @@ _RATIO: Final = re.compile(r"[1-9][0-9]{0,399}(/[1-9][0-9]{0,399})?")
 class WireKind:
     """Tell how one type of randomiser is written down.
 
-    ``whole`` and ``ratios`` are the fields it is built from. ``coins`` are the whole numbers that
-    a device's coins compare with: a device uses them as they stand, and a reader computes them
-    again, so that no document can make a device's reports say more than its epsilon.
+    ``whole`` and ``ratios`` are the fields it is built from. ``derived`` are the whole numbers that
+    follow from them, such as those that coins compare with: a device uses them as they stand, and a
+    reader computes them again, so that no document can make reports say more than its epsilon.
     """
 
     name: str
     type: type
     layout: Layout
+    derived: Mapping[str, Callable[[Any], int]]
     whole: tuple[str, ...] = ("domain",)
     ratios: tuple[str, ...] = ("epsilon",)
-    coins: Mapping[str, Callable[[Any], int]] = field(
-        default_factory=lambda: {"keep": lambda randomiser: randomiser.law.keep}
-    )
 
     def document(self, randomiser: Any) -> dict[str, str | int]:
         """Return what a device needs to know of the randomiser."""
@@ -47,13 +53,106 @@ class WireKind:
             {"kind": self.name}
             | {name: int(getattr(randomiser, name)) for name in self.whole}
             | {name: str(exact(getattr(randomiser, name), name=name)) for name in self.ratios}
-            | {name: str(coin(randomiser)) for name, coin in self.coins.items()}
+            | {name: str(number(randomiser)) for name, number in self.derived.items()}
         )
 
 
 KINDS: Final = (
-    WireKind(name="direct", type=DirectResponse, layout=OneNumber()),
-    WireKind(name="hadamard", type=HadamardResponse, layout=OneNumber()),
+    WireKind(
+        name="direct",
+        type=DirectResponse,
+        layout=OneNumber(),
+        derived={"keep": lambda one: one.law.keep},
+    ),
+    WireKind(
+        name="hadamard",
+        type=HadamardResponse,
+        layout=OneNumber(),
+        derived={"keep": lambda one: one.law.keep},
+    ),
+    WireKind(
+        name="symmetric-unary",
+        type=SymmetricUnary,
+        layout=PackedBits(),
+        derived={"own": lambda one: one.law.own, "other": lambda one: one.law.other},
+    ),
+    WireKind(
+        name="optimized-unary",
+        type=OptimizedUnary,
+        layout=PackedBits(),
+        derived={"own": lambda one: one.law.own, "other": lambda one: one.law.other},
+    ),
+    WireKind(
+        name="public-hashing",
+        type=PublicHashing,
+        layout=OneNumber(),
+        derived={
+            "keep": lambda one: one.law.keep,
+            "cells": lambda one: one.cells,
+            "polynomial": lambda one: POLYNOMIALS[one.degree - 1],
+        },
+    ),
+    WireKind(
+        name="local-hashing",
+        type=LocalHashing,
+        layout=OneNumber(),
+        derived={
+            "keep": lambda one: one.law.keep,
+            "cells": lambda one: one.family.cells,
+            "hash_bits": lambda one: one.family.hash_bits,
+            "word_bits": lambda one: one.family.word_bits,
+        },
+    ),
+    WireKind(
+        name="projective",
+        type=ProjectiveResponse,
+        layout=OneNumber(),
+        derived={
+            "keep": lambda one: one.law.keep,
+            "prime": lambda one: one.forms.prime,
+            "places": lambda one: one.forms.places,
+        },
+    ),
+    WireKind(
+        name="subset-selection",
+        type=SubsetSelection,
+        layout=PackedBits(),
+        derived={"keep": lambda one: one.law.keep, "size": lambda one: one.size},
+    ),
+    WireKind(
+        name="repeated-direct",
+        type=RepeatedDirect,
+        layout=OneNumber(),
+        ratios=("epsilon", "first"),
+        derived={
+            "permanent": lambda one: one.law.permanent.keep,
+            "keep": lambda one: one.law.keep,
+        },
+    ),
+    WireKind(
+        name="repeated-unary",
+        type=RepeatedUnary,
+        layout=PackedBits(),
+        whole=("domain", "optimized"),
+        ratios=("epsilon", "first"),
+        derived={
+            "own": lambda one: one.law.own,
+            "other": lambda one: one.law.other,
+            "keep": lambda one: one.law.keep,
+        },
+    ),
+    WireKind(
+        name="bit-flip",
+        type=BitFlip,
+        layout=SomeValues(),
+        whole=("domain", "bits"),
+        ratios=("epsilon", "first"),
+        derived={
+            "own": lambda one: one.law.own,
+            "other": lambda one: one.law.other,
+            "keep": lambda one: one.law.keep,
+        },
+    ),
 )
 
 
@@ -77,7 +176,7 @@ def kind_of(randomiser: object) -> WireKind:
 def read_randomiser(document: Any) -> Any:
     """Return the randomiser that a document's member describes.
 
-    Its coins are not looked at: the reader of the whole document compares them.
+    What is derived is not looked at: the reader of the whole document compares it.
 
     >>> read_randomiser({"kind": "direct", "domain": 4, "epsilon": "1/2"})
     DirectResponse(domain=4, epsilon=Fraction(1, 2))

@@ -5,9 +5,9 @@ from typing import Any, Protocol, final
 import numpy as np
 import numpy.typing as npt
 
-from discreet.local.laws.numbers import as_codes
+from discreet.local.laws.numbers import as_code_rows, as_codes, as_rows, code_bytes
 
-__all__ = ["Layout", "OneNumber"]
+__all__ = ["Layout", "OneNumber", "PackedBits", "SomeValues"]
 
 Array = npt.NDArray[Any]
 Bytes = npt.NDArray[np.uint8]
@@ -42,7 +42,7 @@ class OneNumber:
     """
 
     def width(self, randomiser: Any, /) -> int:
-        return int(((randomiser.outputs - 1).bit_length() + 7) // 8)
+        return code_bytes(randomiser.outputs)
 
     def pack(self, reports: Any, randomiser: Any, /) -> Bytes:
         codes = as_codes(reports, below=randomiser.outputs)
@@ -53,3 +53,54 @@ class OneNumber:
         wide[:, : payloads.shape[1]] = payloads
         codes = wide.view("<u8").reshape(-1)
         return codes.astype(np.int64), codes < np.uint64(randomiser.outputs)
+
+
+@final
+class PackedBits:
+    """One bit for each value of the domain, value v in bit v % 8 of byte v // 8, lowest bit first.
+
+    The bits behind the last value are 0.
+
+    >>> from types import SimpleNamespace
+    >>> ten = SimpleNamespace(domain=10)
+    >>> PackedBits().unpack(np.array([[255, 3], [0, 4]], dtype=np.uint8), ten)[1]
+    array([ True, False])
+    """
+
+    def width(self, randomiser: Any, /) -> int:
+        return int(-(-randomiser.domain // 8))
+
+    def pack(self, reports: Any, randomiser: Any, /) -> Bytes:
+        return as_rows(reports, width=randomiser.domain)
+
+    def unpack(self, payloads: Bytes, randomiser: Any, /) -> tuple[Array, npt.NDArray[np.bool_]]:
+        fits = np.asarray(payloads[:, -1] <= 255 >> (-randomiser.domain % 8), dtype=np.bool_)
+        if (size := getattr(randomiser, "size", None)) is not None:  # of the sets that it gives
+            fits &= np.bitwise_count(payloads).sum(axis=1, dtype=np.int64) == size
+        return payloads, fits
+
+
+@final
+class SomeValues:
+    """A few values with a bit each, as numbers 2 value + bit in rising order, each as OneNumber.
+
+    >>> from types import SimpleNamespace
+    >>> two = SimpleNamespace(outputs=8, bits=2)
+    >>> SomeValues().unpack(np.array([[1, 6], [4, 5]], dtype=np.uint8), two)[1]
+    array([ True, False])
+    """
+
+    def width(self, randomiser: Any, /) -> int:
+        return int(randomiser.bits * code_bytes(randomiser.outputs))
+
+    def pack(self, reports: Any, randomiser: Any, /) -> Bytes:
+        codes = as_code_rows(reports, width=randomiser.bits, below=randomiser.outputs)
+        return OneNumber().pack(codes.reshape(-1), randomiser).reshape(len(codes), -1)
+
+    def unpack(self, payloads: Bytes, randomiser: Any, /) -> tuple[Array, npt.NDArray[np.bool_]]:
+        numbers = payloads.reshape(-1, code_bytes(randomiser.outputs))
+        codes, possible = OneNumber().unpack(numbers, randomiser)
+        shape = len(payloads), int(randomiser.bits)
+        rows = codes.reshape(shape)
+        fits = np.c_[possible.reshape(shape), np.diff(rows >> 1, axis=1) > 0]
+        return rows, np.asarray(fits.all(axis=1))

@@ -57,7 +57,7 @@ class Parameters:
             raise refusal("collection", "16 hexadecimal digits", self.collection)
         _require_text(self.name, "name")
         kind_of(self.randomiser)
-        _require_budget(self.randomiser.epsilon, self.a_day, self.lifetime)
+        _require_budget(self.randomiser, self.a_day, self.lifetime)
         if self.values is not None:
             _require_labels(self.values, self.randomiser)
         for name in ("not_before", "not_after"):
@@ -185,11 +185,13 @@ def _require_text(text: object, name: str) -> None:
         raise refusal(name, f"a text of 1 to {_LONGEST} characters", text)
 
 
-def _require_budget(epsilon: Number, a_day: Fraction, lifetime: Fraction) -> None:
-    if not positive(epsilon, name="epsilon") <= a_day:
-        raise refusal("a_day", f"at least one report's epsilon, which is {epsilon}", a_day)
-    if not a_day <= lifetime:
-        raise refusal("lifetime", f"at least a_day, which is {a_day}", lifetime)
+def _require_budget(randomiser: Any, a_day: Fraction, lifetime: Fraction) -> None:
+    """Require that a device may answer at least once, also where it keeps what it answered."""
+    epsilon = positive(randomiser.epsilon, name="epsilon")
+    first = positive(getattr(randomiser, "first", epsilon), name="first")
+    for name, budget, least in (("a_day", a_day, first), ("lifetime", lifetime, epsilon)):
+        if not budget >= least:
+            raise refusal(name, f"at least what one answer costs, which is {least}", budget)
 
 
 def _require_labels(labels: tuple[str, ...], randomiser: Any) -> None:

@@ -67,7 +67,7 @@ def test_the_digest_tells_all_parameters_apart():
         {"a_day": "2/4"},
         {"a_day": 1},
         {"a_day": "1/4"},
-        {"lifetime": "1/2"},
+        {"lifetime": "1/4"},
         {"values": ["yes", "no"]},
         {"values": ["yes", "no", "no"]},
         {"values": ["yes", "no", {}]},
@@ -93,7 +93,7 @@ def test_what_is_no_document_is_refused(document):
     "given",
     [
         {"a_day": Fraction(1, 3)},
-        {"lifetime": Fraction(1, 2)},
+        {"lifetime": Fraction(1, 4)},
         {"name": "x" * 201},
         {"name": "\ud800"},
         {"values": ["yes", "no"]},

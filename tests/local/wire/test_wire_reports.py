@@ -7,6 +7,11 @@ import pytest
 
 from discreet import local
 from discreet.errors import DataError
+from discreet.local.frequencies.hashing import LocalHashing
+from discreet.local.frequencies.projective import ProjectiveResponse
+from discreet.local.frequencies.public_hashing import PublicHashing
+from discreet.local.frequencies.subset import SubsetSelection
+from discreet.local.frequencies.unary import OptimizedUnary, SymmetricUnary
 from discreet.local.wire import encode, parameters_of, report_length, sort_out
 
 HEADER = 33
@@ -14,11 +19,20 @@ RANDOMISERS = [
     local.DirectResponse(domain=3, epsilon=1),
     local.DirectResponse(domain=1000, epsilon=1),
     local.HadamardResponse(domain=1_000_000, epsilon=1),
+    OptimizedUnary(domain=21, epsilon=1),
+    SymmetricUnary(domain=16, epsilon=1),
+    PublicHashing(domain=1000, epsilon=2),
+    LocalHashing(domain=1000, epsilon=2),
+    ProjectiveResponse(domain=1000, epsilon=2),
+    SubsetSelection(domain=21, epsilon=1),
+    local.RepeatedDirect(domain=3, epsilon=2, first=1),
+    local.RepeatedUnary(domain=21, epsilon=2, first=1, optimized=True),
+    local.BitFlip(domain=300, bits=3, epsilon=2, first=1),
 ]
 
 
 def parameters(randomiser):
-    return parameters_of(randomiser, name="x", a_day=1, lifetime=1)
+    return parameters_of(randomiser, name="x", a_day=2, lifetime=2)
 
 
 @pytest.mark.parametrize("randomiser", RANDOMISERS, ids=repr)
@@ -94,13 +108,26 @@ def plain_count(ours, home: bytes, raw: list[bytes]) -> dict[str, int]:
             fate = "foreign"
         elif len(one) != report_length(ours):
             fate = "malformed"
-        elif int.from_bytes(one[HEADER:], "little") >= ours.randomiser.outputs:
+        elif not is_possible(one[HEADER:], ours.randomiser):
             fate = "out_of_range"
         else:
             fate = "replayed" if one[17:HEADER] in seen else "accepted"
             seen.add(one[17:HEADER])
         counts[fate] += 1
     return counts
+
+
+def is_possible(payload: bytes, randomiser) -> bool:
+    number = int.from_bytes(payload, "little")
+    if isinstance(randomiser, local.BitFlip):
+        numbers = [int.from_bytes(payload[i : i + 2], "little") for i in range(0, 6, 2)]
+        places = [one // 2 for one in numbers]
+        return sorted(set(places)) == places and max(numbers) < 600
+    if isinstance(randomiser, SubsetSelection) and number.bit_count() != randomiser.size:
+        return False
+    if hasattr(randomiser, "outputs"):
+        return number < randomiser.outputs
+    return number.bit_length() <= randomiser.domain
 
 
 def test_only_what_the_randomiser_can_give_is_encoded():
