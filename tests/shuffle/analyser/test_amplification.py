@@ -10,9 +10,10 @@ import pytest
 from discreet.accounting import PureLoss, ShuffledLoss, epsilon
 from discreet.accounting.shuffling import shuffle_delta
 from discreet.errors import ParameterError
-from discreet.local import DirectResponse, HadamardResponse
-from discreet.shuffle import Amplification, composed
-from discreet.shuffle.analyser.amplification import require_fresh
+from discreet.local import DirectResponse, HadamardResponse, RepeatedDirect
+from discreet.local.wire import parameters_of
+from discreet.shuffle import Amplification, AnalyserSettings, composed
+from discreet.shuffle.analyser.amplification import local_epsilon
 
 DELTA = 1e-6
 
@@ -77,16 +78,19 @@ def test_batches_compose_as_their_losses_do():
 
 
 def test_answers_that_a_device_remembers_are_refused():
-    remembered = SimpleNamespace(loss=PureLoss(epsilon=1), permanent=lambda values: values)
-    with pytest.raises(ParameterError, match="link a device's reports"):
-        require_fresh(remembered)
+    kept = RepeatedDirect(domain=4, epsilon=2, first=1)
+    with pytest.raises(ParameterError, match="must draw every report anew"):
+        local_epsilon(kept)
+    parameters = parameters_of(kept, name="tea", a_day=9, lifetime=9)
+    with pytest.raises(ParameterError, match="must draw every report anew"):
+        AnalyserSettings(parameters=parameters, minimum=10, honest=1, delta=1e-8)
     for law in (DirectResponse(domain=4, epsilon=1), HadamardResponse(domain=40, epsilon=2)):
-        assert require_fresh(law) <= Fraction(law.epsilon)
+        assert local_epsilon(law) <= Fraction(law.epsilon)
 
 
 def test_what_has_no_pure_loss_is_refused():
     with pytest.raises(ParameterError):
-        require_fresh(SimpleNamespace())
+        local_epsilon(SimpleNamespace())
 
 
 @pytest.mark.parametrize(

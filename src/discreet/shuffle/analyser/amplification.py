@@ -1,5 +1,6 @@
 """What a batch costs the people in it, given how many of them are honest."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, final
@@ -8,8 +9,9 @@ from discreet._exact import Number, plain, positive, probability, whole
 from discreet.accounting import ApproximateLoss, Loss, PureLoss, ShuffledLoss, epsilon
 from discreet.accounting.shuffling import shuffle_2021, shuffle_2023
 from discreet.errors import ParameterError
+from discreet.local import require_unlinkable
 
-__all__ = ["Amplification", "composed", "require_fresh"]
+__all__ = ["Amplification", "composed", "local_epsilon"]
 
 _FEWER: Final = (2, 10, 100)
 
@@ -109,25 +111,27 @@ def composed(batches: list[Amplification], *, delta: Number) -> float:
     return epsilon(sum(losses[1:], losses[0]), delta=delta) if losses else 0.0
 
 
-def require_fresh(randomiser: object) -> Fraction:
+def local_epsilon(randomiser: object) -> Fraction:
     """Return the epsilon of one report, or refuse a randomiser that shuffling gains nothing for.
 
-    Whoever sends what was drawn once again and again can be followed from batch to batch by it.
-    The theorems speak of reports whose coins are fresh; for repeated ones each batch would shrink
-    the crowd of those who might have sent the same.
+    Reports of answers that a device keeps can be followed from batch to batch by their looks, and
+    each batch shrinks the crowd of those who might have sent them: nothing is claimed for those.
 
     >>> from discreet import local
-    >>> require_fresh(local.DirectResponse(domain=4, epsilon=1))
+    >>> local_epsilon(local.DirectResponse(domain=4, epsilon=1))
     Fraction(1, 1)
+    >>> local_epsilon(local.RepeatedDirect(domain=4, epsilon=2, first=1))
+    Traceback (most recent call last):
+        ...
+    discreet.errors.ParameterError: randomiser must draw every report anew to be shuffled, got...
     """
-    loss: object = getattr(randomiser, "loss", None)
-    epsilon0 = loss.epsilon_pure if isinstance(loss, Loss) else None
-    if not isinstance(epsilon0, Fraction) or hasattr(randomiser, "permanent"):
+    require_unlinkable(randomiser)
+    loss = getattr(randomiser, "loss", None)
+    epsilon0 = loss.epsilon_pure if isinstance(loss, Loss) else math.inf
+    if not isinstance(epsilon0, Fraction):
         raise ParameterError(
-            f"{type(randomiser).__name__} gives answers that a device remembers, and such answers "
-            "link a device's reports from batch to batch: shuffling gains nothing that could be "
-            "claimed. Collect them without a shuffler, or use a randomiser that draws anew for "
-            "each report.",
+            "randomiser must be epsilon-DP with delta 0 to be shuffled, and "
+            f"{type(randomiser).__name__} is not.",
             parameter="randomiser",
         )
     return epsilon0

@@ -9,7 +9,7 @@ from discreet._exact import Number, exact, plain, probability, whole
 from discreet._json import read_json
 from discreet.errors import DataError
 from discreet.local.wire import Parameters, read_parameters
-from discreet.shuffle.analyser.amplification import Amplification, require_fresh
+from discreet.shuffle.analyser.amplification import Amplification, local_epsilon
 from discreet.shuffle.batches.batch import BatchFacts
 from discreet.shuffle.envelopes.sealing import Envelopes
 
@@ -39,7 +39,7 @@ class AnalyserSettings:
     delta: Number
 
     def __post_init__(self) -> None:
-        require_fresh(self.parameters.randomiser)
+        local_epsilon(self.parameters.randomiser)
         whole(self.minimum, name="minimum", minimum=2)
         hint = "It is the share of senders that follow the protocol and tell nobody their reports."
         probability(self.honest, name="honest", zero=True, one=True, hint=hint)
@@ -61,10 +61,10 @@ class AnalyserSettings:
         ...                    length=132)
         >>> with temporary_shuffle(minimum=100) as halves:
         ...     round(halves.analyser.settings.amplification(facts).epsilon_2023, 3)
-        0.05
+        0.056
         """
         return Amplification(
-            epsilon0=plain(require_fresh(self.parameters.randomiser), name="epsilon"),
+            epsilon0=plain(local_epsilon(self.parameters.randomiser), name="epsilon"),
             honest=int(exact(self.honest, name="honest") * facts.senders) + facts.dummies,
             delta=self.delta,
             further=facts.limit - 1,
