@@ -48,10 +48,8 @@ def show_budget(collect: Any) -> None:
             answered.append(sum(device.collect(day) is not None for _ in range(3)))
         spent = device.spent
     print(f"A device that is asked thrice a day answers: {' '.join(map(str, answered))}")
-    print(
-        f"It allows epsilon {EPSILON} a day and {DAYS * EPSILON} ever. {spent} is spent, and it will"
-    )
-    print("not say more, whoever asks.\n")
+    print(f"It allows epsilon {EPSILON} a day and {DAYS * EPSILON} ever. When {spent} is spent,")
+    print("it says nothing more, whoever asks.\n")
 
 
 def smallest_share(collect: Any, *, n: int, names: int) -> float:
