@@ -35,7 +35,12 @@ class Spread:
     reach: Fraction
 
     def standard_error(self, *, n: int) -> float:
-        """Return the largest standard error of the mean of ``n`` readings."""
+        """Return the largest standard error of the mean of ``n`` readings.
+
+        >>> spread = Spread(variance=Fraction(4), reach=Fraction(3))
+        >>> spread.standard_error(n=100), spread.standard_error(n=10_000)      # 2 / n**0.5
+        (0.2, 0.02)
+        """
         return math.sqrt(self.variance / whole(n, name="n"))
 
     def error(self, *, n: int, confidence: Number) -> float:
@@ -43,6 +48,10 @@ class Spread:
 
         Why: Bernstein's inequality [BLM13, Corollary 2.11] for n independent readings, each of at
         most this variance and at most this far off.
+
+        >>> spread = Spread(variance=Fraction(4), reach=Fraction(3))
+        >>> [round(spread.error(n=n, confidence=0.95), 4) for n in (100, 10_000)]
+        [0.5814, 0.0547]
         """
         surely = log_one_over((1 - probability(confidence, name="confidence")) / 2)
         reach, n = surely * float(self.reach) / 3, whole(n, name="n")
@@ -73,13 +82,24 @@ class MeanEstimate:
     spread: Spread
 
     def interval(self, *, confidence: Number) -> tuple[float, float]:
-        """Return ends between which the devices' mean lies with at least this confidence."""
+        """Return ends between which the devices' mean lies with at least this confidence.
+
+        >>> spread = Spread(variance=Fraction(4), reach=Fraction(3))
+        >>> estimate = MeanEstimate(n=10_000, mean=0.5, standard_error=0.02, spread=spread)
+        >>> [round(end, 3) for end in estimate.interval(confidence=0.99)]
+        [0.434, 0.566]
+        """
         off = self.spread.error(n=self.n, confidence=confidence)
         return self.mean - off, self.mean + off
 
     @classmethod
     def of(cls, readings: Floats, *, spread: Spread) -> "MeanEstimate":
-        """Return the mean of readings."""
+        """Return the mean of readings.
+
+        >>> spread = Spread(variance=Fraction(4), reach=Fraction(3))
+        >>> MeanEstimate.of(np.array([2.0, -1.0, 2.0, -1.0]), spread=spread)
+        MeanEstimate(n=4, mean=0.5 ± 0.87)
+        """
         mean, error = mean_and_error(readings, variance=float(spread.variance))
         return cls(n=readings.size, mean=mean, standard_error=error, spread=spread)
 

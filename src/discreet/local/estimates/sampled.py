@@ -79,6 +79,14 @@ class SampledEstimate:
         """Return ends between which the true counts lie with at least this confidence.
 
         All of them at once, unless ``simultaneous`` is false: then each by itself.
+
+        >>> from fractions import Fraction
+        >>> estimate = SampledEstimate(
+        ...     supports=np.array([300, 100]), asked=np.array([500, 400]), n=1000,
+        ...     support=Support(hit=Fraction(3, 4), miss=Fraction(1, 4)))
+        >>> low, high = estimate.interval(confidence=0.95)
+        >>> np.round(low), np.round(high)
+        (array([569.,   0.]), array([827., 135.]))
         """
         failing = (1 - probability(confidence, name="confidence")) / 2
         if simultaneous:

@@ -54,7 +54,13 @@ class HistogramEstimate:
         return float(self.shares @ (self._middles - self.mean) ** 2)
 
     def quantile(self, share: Number) -> float:
-        """Return the number below which this share of the devices lies."""
+        """Return the number below which this share of the devices lies.
+
+        >>> estimate = HistogramEstimate(
+        ...     n=1000, shares=np.array([0.25, 0.75]), edges=np.array([0.0, 1.0, 4.0]))
+        >>> [round(estimate.quantile(share), 6) for share in (0, 0.25, 0.5, 1)]
+        [0.0, 1.0, 2.0, 4.0]
+        """
         wanted = float(probability(share, name="share", zero=True, one=True))
         below = np.concatenate([[0.0], np.cumsum(self.shares)])
         return float(np.interp(wanted, below / below[-1], self.edges))

@@ -52,6 +52,10 @@ class Support:
         """Return the variance of the estimate of a value that ``count`` of ``n`` devices have.
 
         Why: the coins are independent, so their variances add up.
+
+        >>> support = Support(hit=Fraction(1, 2), miss=Fraction(1, 4))
+        >>> [support.variance(n=1000, count=count) for count in (0, 1000)]
+        [3000.0, 4000.0]
         """
         holders = nonnegative(count, name="count")
         if holders > whole(n, name="n"):

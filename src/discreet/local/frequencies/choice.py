@@ -30,7 +30,12 @@ _STEPS_PER_SECOND: Final = 1e9  # of one core, roughly
 
 
 class FrequencyOracle(Protocol):
-    """What every randomiser for frequencies over a known domain offers."""
+    """What every randomiser for frequencies over a known domain offers.
+
+    >>> oracle: FrequencyOracle = DirectResponse(domain=300, epsilon=1)
+    >>> oracle.domain, oracle.bytes_per_report
+    (300, 2)
+    """
 
     @property
     def domain(self) -> int: ...
@@ -43,15 +48,28 @@ class FrequencyOracle(Protocol):
     @property
     def bytes_per_report(self) -> int: ...
     def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[Any]:
-        """Return one report for each device's value."""
+        """Return one report for each device's value.
+
+        >>> choose(domain=3, epsilon=1, n=1000).randomiser.release([0, 2, 2, 1]).shape
+        (4,)
+        """
         ...
 
     def estimate(self, reports: npt.ArrayLike) -> CountEstimate:
-        """Estimate how many devices have each value, without bias."""
+        """Estimate how many devices have each value, without bias.
+
+        >>> choose(domain=2, epsilon=1, n=1000).randomiser.estimate([0] * 600 + [1] * 400)
+        CountEstimate(n=1000, counts=[716 ± 30, 284 ± 30])
+        """
         ...
 
     def error(self, *, n: int, confidence: Number, share: Number = 1) -> float:
-        """Bound the error of a count at this confidence."""
+        """Bound the error of a count at this confidence.
+
+        >>> oracle = choose(domain=100, epsilon=1, n=10_000).randomiser
+        >>> round(oracle.error(n=10_000, confidence=0.95))
+        607
+        """
         ...
 
 

@@ -72,19 +72,38 @@ class DirectResponse:
         return code_bytes(self.outputs)
 
     def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[Any]:
-        """Return one report for each device's value."""
+        """Return one report for each device's value.
+
+        >>> randomiser = DirectResponse(domain=4, epsilon=2)
+        >>> reports = randomiser.release(np.full(10_000, 3))      # e**2 / (e**2 + 3) of them stay
+        >>> bool(abs((reports == 3).mean() - float(randomiser.law.keep_chance)) < 0.04)
+        True
+        """
         inputs = as_values(values, domain=self.domain)
         return keep_or_change(self.law, inputs, below=self.domain, source=source)
 
     def supports(self, reports: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Count the reports that support each value."""
+        """Count the reports that support each value.
+
+        >>> DirectResponse(domain=4, epsilon=2).supports([0, 2, 2])
+        array([1, 0, 2, 0])
+        """
         return np.bincount(as_codes(reports, below=self.outputs), minlength=self.domain)
 
     def estimate(self, reports: npt.ArrayLike) -> CountEstimate:
-        """Estimate how many devices have each value, without bias."""
+        """Estimate how many devices have each value, without bias.
+
+        >>> DirectResponse(domain=2, epsilon=1).estimate([0] * 600 + [1] * 400)
+        CountEstimate(n=1000, counts=[716 ± 30, 284 ± 30])
+        """
         codes = np.asarray(reports)
         return CountEstimate(supports=self.supports(codes), n=codes.size, support=self.support)
 
     def error(self, *, n: int, confidence: Number, share: Number = 1) -> float:
-        """Bound the error of a count at this confidence, as ``support.error`` does."""
+        """Bound the error of a count at this confidence, as ``support.error`` does.
+
+        >>> randomiser = DirectResponse(domain=4, epsilon=2)
+        >>> [round(randomiser.error(n=10_000, confidence=0.95, share=share)) for share in (1, 0.01)]
+        [202, 133]
+        """
         return self.support.error(n=n, confidence=confidence, share=share)

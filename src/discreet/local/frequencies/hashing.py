@@ -70,7 +70,12 @@ class HashFamily:
     def cell(
         self, members: npt.NDArray[np.int64], values: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """Return the values' cells, each under its own member, which is a 2**word_bits + b."""
+        """Return the values' cells, each under its own member, which is a 2**word_bits + b.
+
+        >>> family = HashFamily(cells=4, hash_bits=2, word_bits=4)
+        >>> family.cell(np.full(8, (3 << 4) + 1), np.arange(8))      # 3 v + 1 mod 16, by 4
+        array([0, 1, 1, 2, 3, 0, 0, 1])
+        """
         mask = (1 << self.word_bits) - 1
         a, b = members >> self.word_bits, members & mask
         hashes = ((a * values + b) & mask) >> (self.word_bits - self.hash_bits)
@@ -140,7 +145,13 @@ class LocalHashing:
         return code_bytes(self.outputs)
 
     def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[Any]:
-        """Return one report for each device's value."""
+        """Return one report for each device's value.
+
+        >>> randomiser = LocalHashing(domain=100, epsilon=1)
+        >>> reports = randomiser.release([7] * 1000)
+        >>> reports.shape, bool(reports.max() < randomiser.outputs)
+        ((1000,), True)
+        """
         inputs, law, family = as_values(values, domain=self.domain), self.law, self.family
         reports = np.empty(inputs.size, dtype=np.int64)
         for start in range(0, inputs.size, CHUNK):
@@ -152,7 +163,15 @@ class LocalHashing:
         return reports
 
     def supports(self, reports: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Count the reports that support each value."""
+        """Count the reports that support each value.
+
+        >>> randomiser = LocalHashing(domain=4, epsilon=1)
+        >>> member = 128 << 9      # 128 v mod 512, in three cells
+        >>> randomiser.family.cell(np.full(4, member), np.arange(4))
+        array([0, 0, 1, 2])
+        >>> randomiser.supports([3 * member, 3 * member, 3 * member + 2])
+        array([2, 2, 0, 1])
+        """
         codes = as_codes(reports, below=self.outputs)
         counts = np.zeros(self.domain, dtype=np.int64)
         for start in range(0, codes.size, _BLOCK):
@@ -160,12 +179,23 @@ class LocalHashing:
         return counts
 
     def estimate(self, reports: npt.ArrayLike) -> CountEstimate:
-        """Estimate how many devices have each value, without bias."""
+        """Estimate how many devices have each value, without bias.
+
+        >>> randomiser = LocalHashing(domain=4, epsilon=1)
+        >>> estimate = randomiser.estimate(randomiser.release([3] * 10_000))
+        >>> bool(abs(estimate.counts[3] - 10_000) < 8 * estimate.standard_error[3])
+        True
+        """
         codes = np.asarray(reports)
         return CountEstimate(supports=self.supports(codes), n=codes.size, support=self.support)
 
     def error(self, *, n: int, confidence: Number, share: Number = 1) -> float:
-        """Bound the error of a count at this confidence, as ``support.error`` does."""
+        """Bound the error of a count at this confidence, as ``support.error`` does.
+
+        >>> randomiser = LocalHashing(domain=100, epsilon=1)
+        >>> [round(randomiser.error(n=10_000, confidence=0.95, share=share)) for share in (1, 0.01)]
+        [607, 528]
+        """
         return self.support.error(n=n, confidence=confidence, share=share)
 
 

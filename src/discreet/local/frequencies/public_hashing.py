@@ -103,7 +103,13 @@ class PublicHashing:
         return code_bytes(self.outputs)
 
     def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[Any]:
-        """Return one report for each device's value."""
+        """Return one report for each device's value.
+
+        >>> randomiser = PublicHashing(domain=100, epsilon=1)
+        >>> reports = randomiser.release([7] * 1000)
+        >>> reports.shape, bool(reports.max() < randomiser.outputs)
+        ((1000,), True)
+        """
         inputs, law, cells = as_values(values, domain=self.domain), self.law, self.cells
         reports = np.empty(inputs.size, dtype=np.int64)
         for start in range(0, inputs.size, CHUNK):
@@ -134,6 +140,12 @@ class PublicHashing:
         A report supports v if its cell agrees with v's in the parity of every combination c of the
         cells' bits. So its signs there add up to ``cells`` if it does, and to 0 otherwise. Parity c
         of v's cell is <c a, v>: with each sign put at c a, one Hadamard transform adds them up.
+
+        >>> randomiser = PublicHashing(domain=8, epsilon=1)
+        >>> randomiser.cells
+        4
+        >>> randomiser.supports([4 * 1 + 3])      # the lowest bit is 1, and so is the next
+        array([0, 0, 0, 1, 0, 0, 0, 1])
         """
         codes = as_codes(reports, below=self.outputs)
         seen = np.bincount(codes, minlength=self.outputs).reshape(-1, self.cells)
@@ -149,12 +161,21 @@ class PublicHashing:
         return np.asarray((codes.size + agreeing) // self.cells)
 
     def estimate(self, reports: npt.ArrayLike) -> CountEstimate:
-        """Estimate how many devices have each value, without bias."""
+        """Estimate how many devices have each value, without bias.
+
+        >>> PublicHashing(domain=2, epsilon=1).estimate([0] * 300 + [2] * 400 + [3] * 300)
+        CountEstimate(n=1000, counts=[866 ± 62, 433 ± 65])
+        """
         codes = np.asarray(reports)
         return CountEstimate(supports=self.supports(codes), n=codes.size, support=self.support)
 
     def error(self, *, n: int, confidence: Number, share: Number = 1) -> float:
-        """Bound the error of a count at this confidence, as ``support.error`` does."""
+        """Bound the error of a count at this confidence, as ``support.error`` does.
+
+        >>> randomiser = PublicHashing(domain=100, epsilon=1)
+        >>> [round(randomiser.error(n=10_000, confidence=0.95, share=share)) for share in (1, 0.01)]
+        [607, 528]
+        """
         return self.support.error(n=n, confidence=confidence, share=share)
 
 

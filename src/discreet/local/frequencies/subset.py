@@ -87,7 +87,12 @@ class SubsetSelection:
         return -(-self.domain // 8)
 
     def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> Rows:
-        """Return one report for each device's value."""
+        """Return one report for each device's value.
+
+        >>> reports = SubsetSelection(domain=10, epsilon=1).release([3] * 5)
+        >>> reports.shape, np.bitwise_count(reports).sum(axis=1).tolist()      # three values each
+        ((5, 2), [3, 3, 3, 3, 3])
+        """
         inputs = as_values(values, domain=self.domain)
         size, keep = self.size, self.law.keep_chance
         rows = np.empty((inputs.size, self.bytes_per_report), dtype=np.uint8)
@@ -111,7 +116,12 @@ class SubsetSelection:
         return rows
 
     def supports(self, reports: npt.ArrayLike) -> Codes:
-        """Count the reports that support each value."""
+        """Count the reports that support each value.
+
+        >>> reports = np.array([[7, 0], [130, 1]], dtype=np.uint8)      # 0, 1, 2 and 1, 7, 8
+        >>> SubsetSelection(domain=10, epsilon=1).supports(reports)
+        array([1, 2, 1, 0, 0, 0, 0, 1, 1, 0])
+        """
         rows = as_rows(reports, width=self.domain)
         step = max(1, _BLOCK // rows.shape[1])
         for start in range(0, len(rows), step):
@@ -123,12 +133,22 @@ class SubsetSelection:
         return column_sums(rows)[: self.domain]
 
     def estimate(self, reports: npt.ArrayLike) -> CountEstimate:
-        """Estimate how many devices have each value, without bias."""
+        """Estimate how many devices have each value, without bias.
+
+        >>> reports = np.array([[1]] * 500 + [[2]] * 300 + [[4]] * 200, dtype=np.uint8)
+        >>> SubsetSelection(domain=3, epsilon=1).estimate(reports)
+        CountEstimate(n=1000, counts=[791 ± 41, 242 ± 37, -33 ± 35])
+        """
         supports = self.supports(reports)
         return CountEstimate(supports=supports, n=len(np.asarray(reports)), support=self.support)
 
     def error(self, *, n: int, confidence: Number, share: Number = 1) -> float:
-        """Bound the error of a count at this confidence, as ``support.error`` does."""
+        """Bound the error of a count at this confidence, as ``support.error`` does.
+
+        >>> randomiser = SubsetSelection(domain=100, epsilon=1)
+        >>> [round(randomiser.error(n=10_000, confidence=0.95, share=share)) for share in (1, 0.01)]
+        [586, 521]
+        """
         return self.support.error(n=n, confidence=confidence, share=share)
 
 

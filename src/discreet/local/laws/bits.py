@@ -48,13 +48,23 @@ class BitCoins:
 
     @classmethod
     def symmetric(cls, *, epsilon: Number) -> Self:
-        """Return the law that turns every bit round with one and the same chance."""
+        """Return the law that turns every bit round with one and the same chance.
+
+        >>> law = BitCoins.symmetric(epsilon=2)
+        >>> law.own + law.other == ONE, round(law.own / ONE, 4), law.epsilon      # e / (e + 1)
+        (True, 0.7311, 2.0)
+        """
         lie = _lie(positive(epsilon, name="epsilon") / 2, epsilon)
         return cls(own=ONE - lie, other=lie)
 
     @classmethod
     def optimized(cls, *, epsilon: Number) -> Self:
-        """Return the law whose own coin is fair and whose others show 1 as rarely as they may."""
+        """Return the law whose own coin is fair and whose others show 1 as rarely as they may.
+
+        >>> law = BitCoins.optimized(epsilon=1)
+        >>> law.own / ONE, round(law.other / ONE, 4), law.epsilon      # 1 / (e + 1)
+        (0.5, 0.2689, 1.0)
+        """
         return cls(own=ONE // 2, other=_lie(positive(epsilon, name="epsilon"), epsilon))
 
     @property
@@ -70,7 +80,13 @@ class BitCoins:
     def release(
         self, values: npt.NDArray[np.int64], *, domain: int, source: Source
     ) -> npt.NDArray[np.uint8]:
-        """Return a row of packed bits for each value; bits beyond the domain are 0."""
+        """Return a row of packed bits for each value; bits beyond the domain are 0.
+
+        >>> from discreet.noise import SYSTEM
+        >>> rows = BitCoins.optimized(epsilon=1).release(np.full(1000, 3), domain=10, source=SYSTEM)
+        >>> rows.shape, bool((rows[:, 1] < 4).all())      # the second byte has values 8 and 9
+        ((1000, 2), True)
+        """
         width = -(-domain // 8)
         rows = np.empty((values.size, width), dtype=np.uint8)
         step = max(1, _BLOCK // width)

@@ -33,7 +33,12 @@ class Window:
 
     @classmethod
     def calibrated(cls, *, epsilon: Number, outputs: int, preferred: int) -> Self:
-        """Return the window of the strongest law whose loss is at most ``epsilon``."""
+        """Return the window of the strongest law whose loss is at most ``epsilon``.
+
+        >>> window = Window.calibrated(epsilon=2, outputs=8, preferred=3)
+        >>> window.positions, window.law.epsilon
+        (6, 2.0)
+        """
         law = Preference.calibrated(epsilon=epsilon, outputs=outputs, preferred=preferred)
         return cls(law=law)
 
@@ -43,7 +48,15 @@ class Window:
         return self.law.outputs - self.law.preferred + 1
 
     def draw(self, positions: npt.NDArray[np.int64], *, source: Source) -> npt.NDArray[np.int64]:
-        """Return an output for each position."""
+        """Return an output for each position.
+
+        >>> from discreet.noise import SYSTEM
+        >>> window = Window.calibrated(epsilon=2, outputs=8, preferred=3)
+        >>> outputs = window.draw(np.full(10_000, 4), source=SYSTEM)
+        >>> error = float(window.variance(4) / 10_000) ** 0.5
+        >>> bool(abs(outputs.mean() - float(window.mean(4))) < 8 * error)
+        True
+        """
         size, rest = self.law.preferred, self.law.outputs - self.law.preferred
 
         def own(part: npt.NDArray[Any], source: Source) -> npt.NDArray[Any]:
@@ -56,7 +69,12 @@ class Window:
         return draw(self.law, positions, own=own, other=other, dtype=np.int64, source=source)
 
     def chance(self, output: int, *, position: int) -> Fraction:
-        """Return the chance of one output."""
+        """Return the chance of one output.
+
+        >>> window = Window(law=Preference(outputs=4, preferred=2, keep=3 << 62))
+        >>> [str(window.chance(output, position=1)) for output in range(4)]
+        ['1/8', '3/8', '3/8', '1/8']
+        """
         return self.inside if 0 <= output - position < self.law.preferred else self.outside
 
     @property
@@ -70,7 +88,12 @@ class Window:
         return (1 - self.law.keep_chance) / (self.law.outputs - self.law.preferred)
 
     def mean(self, position: int) -> Fraction:
-        """Return the expected output; it grows by ``slope`` with each position."""
+        """Return the expected output; it grows by ``slope`` with each position.
+
+        >>> window = Window(law=Preference(outputs=4, preferred=2, keep=3 << 62))
+        >>> window.slope, [str(window.mean(position)) for position in range(3)]
+        (Fraction(1, 2), ['1', '3/2', '2'])
+        """
         return self._moment(_sum, position)
 
     def variance(self, position: int) -> Fraction:
@@ -78,6 +101,10 @@ class Window:
 
         It is largest at the first and at the last position, as its second difference is that of
         slope (1 - slope) position**2, and the slope is below 1.
+
+        >>> window = Window(law=Preference(outputs=4, preferred=2, keep=3 << 62))
+        >>> [str(window.variance(position)) for position in range(3)]
+        ['1', '3/4', '1']
         """
         return self._moment(_sum_of_squares, position) - self.mean(position) ** 2
 

@@ -87,7 +87,12 @@ class BitFlip:
         return None if further is None else PureLoss(epsilon=further * self.bits)
 
     def loss_after(self, *, reports: int) -> PureLoss:
-        """Return what this many reports of one value cost, exactly."""
+        """Return what this many reports of one value cost, exactly.
+
+        >>> randomiser = BitFlip(domain=32, bits=4, epsilon=2, first=0.5)
+        >>> [round(randomiser.loss_after(reports=days).epsilon, 2) for days in (1, 7, 100)]
+        [0.5, 1.9, 2.0]
+        """
         return PureLoss(epsilon=self.law.epsilon_after(reports))
 
     @property
@@ -115,6 +120,10 @@ class BitFlip:
 
         Why: half of what may fail goes to how many are asked about a value, a binomial number, and
         half to Hoeffding's inequality for these, see ``SampledEstimate``.
+
+        >>> randomisers = [BitFlip(domain=32, bits=bits, epsilon=2, first=2) for bits in (4, 32)]
+        >>> [round(randomiser.error(n=100_000, confidence=0.95)) for randomiser in randomisers]
+        [2889, 1013]
         """
         from scipy.stats import binom
 
@@ -129,6 +138,10 @@ class BitFlip:
         """Return the values that each device will tell about, in rising order.
 
         Why: Floyd's sampling [BF87] makes every set as likely; it never looks at values.
+
+        >>> drawn = BitFlip(domain=32, bits=3, epsilon=1, first=1).enrol(1000)
+        >>> drawn.shape, bool((np.diff(drawn) > 0).all())
+        ((1000, 3), True)
         """
         chosen = np.empty((devices, self.bits), dtype=np.int64)
         for at, last in enumerate(range(self.domain - self.bits, self.domain)):
@@ -138,14 +151,26 @@ class BitFlip:
         return np.sort(chosen, axis=1)
 
     def response_keys(self, values: npt.ArrayLike, *, enrolled: Codes) -> Codes:
-        """Return which permanent response answers: the value's place, or -1 if it was not drawn."""
+        """Return which permanent response answers: the value's place, or -1 if it was not drawn.
+
+        >>> randomiser = BitFlip(domain=32, bits=3, epsilon=1, first=1)
+        >>> randomiser.response_keys([5, 6, 9], enrolled=np.array([[2, 5, 9]] * 3))
+        array([ 1, -1,  2])
+        """
         is_own = as_values(values, domain=self.domain)[:, None] == enrolled
         return np.where(is_own.any(axis=1), is_own.argmax(axis=1), -1)
 
     def permanent(
         self, values: npt.ArrayLike, *, enrolled: Codes | None = None, source: Source = SYSTEM
     ) -> Codes:
-        """Draw the response that each device keeps for its value, for ever."""
+        """Draw the response that each device keeps for its value, for ever.
+
+        >>> randomiser = BitFlip(domain=32, bits=3, epsilon=1, first=1)
+        >>> kept = randomiser.permanent([5, 6], enrolled=np.array([[2, 5, 9]] * 2))
+        >>> kept >> 1      # the values; the bits are random
+        array([[2, 5, 9],
+               [2, 5, 9]])
+        """
         inputs = as_values(values, domain=self.domain)
         places = self.enrol(inputs.size, source=source) if enrolled is None else enrolled
         # Both coins are tossed for every bit, so that the randomness read tells nothing.
@@ -154,16 +179,31 @@ class BitFlip:
         return np.asarray(2 * places + np.where(inputs[:, None] == places, own, other))
 
     def instant(self, permanent: npt.ArrayLike, *, source: Source = SYSTEM) -> Codes:
-        """Return one report of each kept response."""
+        """Return one report of each kept response.
+
+        >>> randomiser = BitFlip(domain=32, bits=3, epsilon=1, first=1)
+        >>> randomiser.instant([[4, 11, 18]])      # as kept: first is epsilon
+        array([[ 4, 11, 18]])
+        """
         kept = self._checked(permanent)
         return np.asarray(kept ^ bernoulli(1 - self.law.keep_chance, kept.shape, source=source))
 
     def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> Codes:
-        """Return the first report of new devices."""
+        """Return the first report of new devices.
+
+        >>> BitFlip(domain=32, bits=3, epsilon=2, first=1).release([5, 6]).shape
+        (2, 3)
+        """
         return self.instant(self.permanent(values, source=source), source=source)
 
     def estimate(self, reports: npt.ArrayLike) -> SampledEstimate:
-        """Estimate how many devices have each value, from one report of each, without bias."""
+        """Estimate how many devices have each value, from one report of each, without bias.
+
+        >>> randomiser = BitFlip(domain=3, bits=2, epsilon=2, first=2)
+        >>> estimate = randomiser.estimate([[1, 2], [1, 4], [2, 5]])
+        >>> estimate.asked, estimate.supports
+        (array([2, 2, 2]), array([2, 0, 1]))
+        """
         codes = self._checked(reports)
         seen = np.bincount(codes.ravel(), minlength=self.outputs).reshape(-1, 2)
         return SampledEstimate(

@@ -31,6 +31,9 @@ class DeviceReport:
     ``report`` is what the randomiser's ``estimate`` reads: a number, or a tuple of numbers.
     ``pseudonym`` is public and changes every period. ``token`` is the report's own, random, so
     that a report sent twice counts once.
+
+    >>> dataclasses.asdict(DeviceReport(report=2, pseudonym="5f0c", token="a41b"))
+    {'report': 2, 'pseudonym': '5f0c', 'token': 'a41b'}
     """
 
     report: int | tuple[int, ...]
@@ -104,6 +107,14 @@ class Device:
 
         ``None`` as the value says that there is none; it is answered and charged like any other.
         The report is durable, and stays in :meth:`pending` until :meth:`sent` is told of it.
+
+        >>> import tempfile
+        >>> from discreet import local
+        >>> asking = local.DirectResponse(domain=4, epsilon=1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     device = Device(asking, state=folder + "/emoji", daily=1, lifetime=1, rotation=7)
+        ...     device.collect(None) is None, device.collect(2) is None      # paid for one
+        (False, True)
         """
         if value is not None:
             as_values([value], domain=self.randomiser.domain)
@@ -121,6 +132,15 @@ class Device:
         """Return the reports that were paid for in this period and are not known to be sent.
 
         After a crash, send them again: the same bytes say nothing new.
+
+        >>> import tempfile
+        >>> from discreet import local
+        >>> asking = local.DirectResponse(domain=4, epsilon=1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     device = Device(asking, state=folder + "/emoji", daily=1, lifetime=1, rotation=7)
+        ...     report = device.collect(2)
+        ...     device.pending() == [report]
+        True
         """
         return [
             DeviceReport(report=_frozen(report), pseudonym=pseudonym, token=token)
@@ -128,7 +148,17 @@ class Device:
         ]
 
     def sent(self, report: DeviceReport) -> None:
-        """Forget a report that has arrived."""
+        """Forget a report that has arrived.
+
+        >>> import tempfile
+        >>> from discreet import local
+        >>> asking = local.DirectResponse(domain=4, epsilon=1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     device = Device(asking, state=folder + "/emoji", daily=1, lifetime=1, rotation=7)
+        ...     device.sent(device.collect(2))
+        ...     device.pending()
+        []
+        """
         with changing(Path(self.state)) as document:
             self._opened(document)
             document["pending"] = [one for one in document["pending"] if one[2] != report.token]

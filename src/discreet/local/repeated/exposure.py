@@ -103,6 +103,9 @@ class Exposure:
     agree on which days the same kept response answers. ``anything`` is that between any two
     histories, so it covers when and how often the value changed as well; infinite where nothing
     bounds it.
+
+    >>> print(Exposure(days=30, values=2.0, anything=math.inf))
+    30 days of reports: epsilon = 2 for which values it had, without bound for that and when ...
     """
 
     days: int

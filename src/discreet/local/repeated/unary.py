@@ -89,7 +89,12 @@ class RepeatedUnary:
         return None if further is None else PureLoss(epsilon=further * self.domain)
 
     def loss_after(self, *, reports: int) -> PureLoss:
-        """Return what this many reports of one value cost, exactly."""
+        """Return what this many reports of one value cost, exactly.
+
+        >>> randomiser = RepeatedUnary(domain=10, epsilon=2, first=0.5, optimized=False)
+        >>> [round(randomiser.loss_after(reports=days).epsilon, 2) for days in (1, 7, 100)]
+        [0.5, 1.9, 2.0]
+        """
         return PureLoss(epsilon=self.law.epsilon_after(reports))
 
     @property
@@ -108,27 +113,52 @@ class RepeatedUnary:
         return (self.domain + 7) // 8
 
     def error(self, *, n: int, confidence: float) -> float:
-        """Return a t such that a count estimated from one day is off by at most t."""
+        """Return a t such that a count estimated from one day is off by at most t.
+
+        >>> randomiser = RepeatedUnary(domain=10, epsilon=2, first=1, optimized=True)
+        >>> [round(randomiser.error(n=n, confidence=0.95)) for n in (10_000, 1_000_000)]
+        [593, 5883]
+        """
         return self.support.error(n=n, confidence=confidence)
 
     def enrol(self, devices: int, *, source: Source = SYSTEM) -> Codes:
-        """Return what each device draws before all else: nothing here."""
+        """Return what each device draws before all else: nothing here.
+
+        >>> RepeatedUnary(domain=10, epsilon=2, first=1, optimized=True).enrol(3).shape
+        (3, 0)
+        """
         return np.empty((devices, 0), dtype=np.int64)
 
     def response_keys(self, values: npt.ArrayLike, *, enrolled: Codes) -> Codes:
-        """Return which permanent response answers for each value: its own."""
+        """Return which permanent response answers for each value: its own.
+
+        >>> randomiser = RepeatedUnary(domain=10, epsilon=2, first=1, optimized=True)
+        >>> randomiser.response_keys([3, 0], enrolled=randomiser.enrol(2))
+        array([3, 0])
+        """
         return as_values(values, domain=self.domain)
 
     def permanent(
         self, values: npt.ArrayLike, *, enrolled: Codes | None = None, source: Source = SYSTEM
     ) -> Codes:
-        """Draw the bits that each device keeps for its value, for ever."""
+        """Draw the bits that each device keeps for its value, for ever.
+
+        >>> randomiser = RepeatedUnary(domain=10, epsilon=2, first=1, optimized=True)
+        >>> kept = randomiser.supports(randomiser.permanent([3] * 10_000)) / 10_000
+        >>> bool(abs(kept[3] - 1 / 2) < 0.04)
+        True
+        """
         coins = BitCoins(own=self.law.own, other=self.law.other)
         inputs = as_values(values, domain=self.domain)
         return coins.release(inputs, domain=self.domain, source=source)
 
     def instant(self, permanent: npt.ArrayLike, *, source: Source = SYSTEM) -> Codes:
-        """Return one report of each kept response."""
+        """Return one report of each kept response.
+
+        >>> randomiser = RepeatedUnary(domain=10, epsilon=2, first=2, optimized=True)
+        >>> randomiser.instant(np.array([[5, 2]], dtype=np.uint8))      # as kept: first is epsilon
+        array([[5, 2]], dtype=uint8)
+        """
         kept = as_rows(permanent, width=self.domain)
         if self.law.keep == ONE:
             return kept.copy()
@@ -137,14 +167,29 @@ class RepeatedUnary:
         return kept ^ turned
 
     def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> Codes:
-        """Return the first report of new devices."""
+        """Return the first report of new devices.
+
+        >>> reports = RepeatedUnary(domain=10, epsilon=2, first=1, optimized=True).release([3, 0])
+        >>> reports.shape, reports.dtype
+        ((2, 2), dtype('uint8'))
+        """
         return self.instant(self.permanent(values, source=source), source=source)
 
     def supports(self, reports: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Count the reports that support each value."""
+        """Count the reports that support each value.
+
+        >>> reports = np.array([[5, 0], [4, 2]], dtype=np.uint8)      # 0, 2 and 2, 9
+        >>> RepeatedUnary(domain=10, epsilon=2, first=1, optimized=True).supports(reports)
+        array([1, 0, 2, 0, 0, 0, 0, 0, 0, 1])
+        """
         return column_sums(as_rows(reports, width=self.domain))[: self.domain]
 
     def estimate(self, reports: npt.ArrayLike) -> CountEstimate:
-        """Estimate how many devices have each value, from one report of each, without bias."""
+        """Estimate how many devices have each value, from one report of each, without bias.
+
+        >>> randomiser = RepeatedUnary(domain=2, epsilon=2, first=1, optimized=True)
+        >>> randomiser.estimate(np.array([[1]] * 400 + [[2]] * 300 + [[0]] * 300, dtype=np.uint8))
+        CountEstimate(n=1000, counts=[567 ± 65, 134 ± 62])
+        """
         rows = np.asarray(reports)
         return CountEstimate(supports=self.supports(rows), n=len(rows), support=self.support)
