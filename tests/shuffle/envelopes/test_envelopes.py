@@ -118,7 +118,9 @@ def test_none_of_a_hundred_thousand_envelopes_crashes_and_exactly_the_good_ones_
 
 
 @pytest.mark.parametrize(
-    "text", ["", "abc", "A" * 87, "é" * 87, "=" * 87, KEY.public.text + "=", KEY.public.text[:-1]]
+    "text",
+    ["", "abc", "A" * 87, "é" * 87, "=" * 87, KEY.public.text + "=", KEY.public.text[:-1]],
+    ids=["none", "short", "point", "letters", "padding", "long", "cut"],
 )
 def test_a_key_that_is_none_is_refused(text):
     with pytest.raises(ParameterError, match="a point of P-256"):
