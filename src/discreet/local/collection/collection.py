@@ -105,6 +105,20 @@ class Collection:
         the ``randomiser`` with each report. The account is charged the lifetime; where it protects
         each day (or week, or month) by itself, what a device may say in one. ``minimum`` is the
         number of new reports from which on an estimate is published.
+
+        >>> import tempfile
+        >>> from discreet import local, privacy, testing
+        >>> tea = local.DirectResponse(domain=4, epsilon=1)
+        >>> with testing.temporary_ledger() as ledger, tempfile.TemporaryDirectory() as folder:
+        ...     account = ledger.create(
+        ...         "devices", unit=privacy.Unit.column("device"), neighbours="replace_one",
+        ...         guarantee=privacy.Guarantee(epsilon=10))
+        ...     collection = Collection.open(
+        ...         ledger, f"{folder}/tea.db", name="tea", account="devices", randomiser=tea,
+        ...         a_day=1, lifetime=5, minimum=2, who="ana", purpose="menu")
+        ...     account.used, collection
+        ...     collection.close()
+        (0.5, Collection('tea', 0 reports))
         """
         terms = CollectionTerms(
             parameters=parameters_of(
@@ -141,7 +155,23 @@ class Collection:
 
     @classmethod
     def resume(cls, ledger: Ledger, path: str | os.PathLike[str]) -> "Collection":
-        """Open a collection that was declared before, and charge what is owed by now."""
+        """Open a collection that was declared before, and charge what is owed by now.
+
+        >>> import tempfile
+        >>> from discreet import local, privacy, testing
+        >>> tea = local.DirectResponse(domain=4, epsilon=1)
+        >>> with testing.temporary_ledger() as ledger, tempfile.TemporaryDirectory() as folder:
+        ...     account = ledger.create(
+        ...         "devices", unit=privacy.Unit.column("device"), neighbours="replace_one",
+        ...         guarantee=privacy.Guarantee(epsilon=10))
+        ...     collection = Collection.open(
+        ...         ledger, f"{folder}/tea.db", name="tea", account="devices", randomiser=tea,
+        ...         a_day=1, lifetime=5, minimum=2, who="ana", purpose="menu")
+        ...     collection.close()
+        ...     with Collection.resume(ledger, f"{folder}/tea.db") as again:
+        ...         again.terms == collection.terms, account.used
+        (True, 0.5)
+        """
         place = Path(path)
         if not place.exists():
             raise ParameterError(
@@ -183,7 +213,23 @@ class Collection:
         return {period: Receipt(bodies=(entry,)) for period, entry in self._file.charges.items()}
 
     def pay(self) -> None:
-        """Charge what is owed by today, durably, or raise and take no reports."""
+        """Charge what is owed by today, durably, or raise and take no reports.
+
+        >>> import tempfile
+        >>> from discreet import local, privacy, testing
+        >>> tea = local.DirectResponse(domain=4, epsilon=1)
+        >>> with testing.temporary_ledger() as ledger, tempfile.TemporaryDirectory() as folder:
+        ...     account = ledger.create(
+        ...         "devices", unit=privacy.Unit.column("device"), neighbours="replace_one",
+        ...         guarantee=privacy.Guarantee(epsilon=10))
+        ...     collection = Collection.open(
+        ...         ledger, f"{folder}/tea.db", name="tea", account="devices", randomiser=tea,
+        ...         a_day=1, lifetime=5, minimum=2, who="ana", purpose="menu")
+        ...     collection.pay()  # opening it has paid all
+        ...     account.used
+        ...     collection.close()
+        0.5
+        """
         now = charging.today()
         if self._paid_on == now:
             return
@@ -199,6 +245,21 @@ class Collection:
         """Store the reports among these bytes, durably; return how many were, and what was not.
 
         Nothing in the bytes can make it fail.
+
+        >>> import tempfile
+        >>> from discreet import local, privacy, testing
+        >>> tea = local.DirectResponse(domain=4, epsilon=1)
+        >>> with testing.temporary_ledger() as ledger, tempfile.TemporaryDirectory() as folder:
+        ...     account = ledger.create(
+        ...         "devices", unit=privacy.Unit.column("device"), neighbours="replace_one",
+        ...         guarantee=privacy.Guarantee(epsilon=10))
+        ...     collection = Collection.open(
+        ...         ledger, f"{folder}/tea.db", name="tea", account="devices", randomiser=tea,
+        ...         a_day=1, lifetime=5, minimum=2, who="ana", purpose="menu")
+        ...     reports = local.wire.encode(collection.parameters, tea.release([3, 1]))
+        ...     collection.take([*reports, reports[0], b"?"])
+        ...     collection.close()
+        {'accepted': 2, 'malformed': 1, 'foreign': 0, 'out_of_range': 0, 'replayed': 1}
         """
         self.pay()
         came = list(raw)
@@ -210,7 +271,24 @@ class Collection:
         )
 
     def estimate(self) -> Any:
-        """Estimate from all reports so far. It is free, and not on record."""
+        """Estimate from all reports so far. It is free, and not on record.
+
+        >>> import tempfile
+        >>> from discreet import local, privacy, testing
+        >>> tea = local.DirectResponse(domain=4, epsilon=1)
+        >>> with testing.temporary_ledger() as ledger, tempfile.TemporaryDirectory() as folder:
+        ...     account = ledger.create(
+        ...         "devices", unit=privacy.Unit.column("device"), neighbours="replace_one",
+        ...         guarantee=privacy.Guarantee(epsilon=10))
+        ...     collection = Collection.open(
+        ...         ledger, f"{folder}/tea.db", name="tea", account="devices", randomiser=tea,
+        ...         a_day=1, lifetime=5, minimum=2, who="ana", purpose="menu")
+        ...     reports = local.wire.encode(collection.parameters, tea.release([3, 1]))
+        ...     _ = collection.take(reports)
+        ...     collection.estimate().counts.shape
+        ...     collection.close()
+        (4,)
+        """
         return self._estimate()[1]
 
     @property
@@ -228,6 +306,23 @@ class Collection:
 
         It is free, however often: whatever is computed from reports tells no more of a device than
         its reports do, and those are paid for. An entry of the ledger commits to what was said.
+
+        >>> import tempfile
+        >>> from discreet import local, privacy, testing
+        >>> tea = local.DirectResponse(domain=4, epsilon=1)
+        >>> with testing.temporary_ledger() as ledger, tempfile.TemporaryDirectory() as folder:
+        ...     account = ledger.create(
+        ...         "devices", unit=privacy.Unit.column("device"), neighbours="replace_one",
+        ...         guarantee=privacy.Guarantee(epsilon=10))
+        ...     collection = Collection.open(
+        ...         ledger, f"{folder}/tea.db", name="tea", account="devices", randomiser=tea,
+        ...         a_day=1, lifetime=5, minimum=2, who="ana", purpose="menu")
+        ...     reports = local.wire.encode(collection.parameters, tea.release([3, 1]))
+        ...     _ = collection.take(reports)
+        ...     published = collection.publish()
+        ...     published.number, published.n, collection.publish() == published
+        ...     collection.close()
+        (1, 2, True)
         """
         with self._publishing:
             last = self.last_publication
@@ -251,7 +346,24 @@ class Collection:
             return published
 
     def prove(self, published: Publication) -> Receipt:
-        """Return a publication's receipt with the proof that it is in the ledger."""
+        """Return a publication's receipt with the proof that it is in the ledger.
+
+        >>> import tempfile
+        >>> from discreet import local, privacy, testing
+        >>> tea = local.DirectResponse(domain=4, epsilon=1)
+        >>> with testing.temporary_ledger() as ledger, tempfile.TemporaryDirectory() as folder:
+        ...     account = ledger.create(
+        ...         "devices", unit=privacy.Unit.column("device"), neighbours="replace_one",
+        ...         guarantee=privacy.Guarantee(epsilon=10))
+        ...     collection = Collection.open(
+        ...         ledger, f"{folder}/tea.db", name="tea", account="devices", randomiser=tea,
+        ...         a_day=1, lifetime=5, minimum=2, who="ana", purpose="menu")
+        ...     reports = local.wire.encode(collection.parameters, tea.release([3, 1]))
+        ...     _ = collection.take(reports)
+        ...     collection.prove(collection.publish()).is_proven
+        ...     collection.close()
+        True
+        """
         return self._account.ledger.prove(published.receipt)
 
     def _estimate(self) -> tuple[int, Any]:
@@ -300,7 +412,22 @@ class Collection:
         return Receipt(bodies=(paid, *released.bodies))
 
     def close(self) -> None:
-        """Let go of the file; the ledger stays open."""
+        """Let go of the file; the ledger stays open.
+
+        >>> import tempfile
+        >>> from discreet import local, privacy, testing
+        >>> tea = local.DirectResponse(domain=4, epsilon=1)
+        >>> with testing.temporary_ledger() as ledger, tempfile.TemporaryDirectory() as folder:
+        ...     account = ledger.create(
+        ...         "devices", unit=privacy.Unit.column("device"), neighbours="replace_one",
+        ...         guarantee=privacy.Guarantee(epsilon=10))
+        ...     collection = Collection.open(
+        ...         ledger, f"{folder}/tea.db", name="tea", account="devices", randomiser=tea,
+        ...         a_day=1, lifetime=5, minimum=2, who="ana", purpose="menu")
+        ...     collection.close()
+        ...     collection.path.exists(), account.used
+        (True, 0.5)
+        """
         self._file.close()
 
     def __enter__(self) -> "Collection":

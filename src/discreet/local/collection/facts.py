@@ -19,6 +19,18 @@ class CollectionFacts:
 
     ``paid`` are the ledger's entries, by period; ``publication`` is the number of the last one and
     how many reports it was made of.
+
+    >>> from datetime import date
+    >>> from discreet.local import DirectResponse
+    >>> from discreet.local.wire import parameters_of
+    >>> law = DirectResponse(domain=4, epsilon=1)
+    >>> terms = CollectionTerms(
+    ...     parameters=parameters_of(law, name="tea", a_day=1, lifetime=5), minimum=1000,
+    ...     ledger="discreet-ledger/00", account="devices", who="ana", purpose="menu",
+    ...     opened=date(2026, 11, 30))
+    >>> facts = CollectionFacts(terms=terms, counts={"accepted": 7}, paid={"": 2}, publication=None)
+    >>> facts.counts["accepted"], facts.paid
+    (7, {'': 2})
     """
 
     terms: CollectionTerms
@@ -28,7 +40,13 @@ class CollectionFacts:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read them; nothing is charged, and nothing is written."""
+        """Read them; nothing is charged, and nothing is written.
+
+        >>> CollectionFacts.read(Path("none.db"))
+        Traceback (most recent call last):
+            ...
+        discreet.errors.ParameterError: there is no collection at none.db...
+        """
         if not path.exists():
             raise ParameterError(
                 f"there is no collection at {path}. Make one with: discreet collect init",

@@ -63,6 +63,25 @@ class Publication:
 
     ``document`` are the bytes to whose digest the ledger commits: with the receipt they convince
     somebody else. ``numbers`` are what they say, such as ``counts`` and ``standard_error``.
+
+    >>> from datetime import date
+    >>> from discreet.local import DirectResponse
+    >>> from discreet.local.collection.charging import dues_of
+    >>> from discreet.local.wire import parameters_of
+    >>> law = DirectResponse(domain=2, epsilon=1)
+    >>> tea = parameters_of(law, name="tea", a_day=1, lifetime=5)
+    >>> devices = {"unit": Unit.column("device"), "neighbours": Neighbours.replace_one}
+    >>> published = Publication(
+    ...     number=1, n=100, document=b'{"estimate": {"counts": [70.0, 30.0]}, "rejects": {}}',
+    ...     receipt=Receipt(bodies=('{"account": "devices"}',)),
+    ...     terms=CollectionTerms(
+    ...         parameters=tea, ledger="discreet-ledger/00", account="devices", minimum=100,
+    ...         who="ana", purpose="menu", opened=date(2026, 11, 30)),
+    ...     dues=dues_of(tea, participation_is_public=False, **devices), **devices)
+    >>> published
+    Publication(number=1, n=100)
+    >>> published.numbers["counts"]
+    array([70., 30.])
     """
 
     number: int
@@ -89,7 +108,26 @@ class Publication:
         return {what: int(n) for what, n in read_json(self.document)["rejects"].items()}
 
     def card(self) -> dict[str, Any]:
-        """Describe the publication as JSON-ready data, without a number of the estimate."""
+        """Describe the publication as JSON-ready data, without a number of the estimate.
+
+        >>> from datetime import date
+        >>> from discreet.local import DirectResponse
+        >>> from discreet.local.collection.charging import dues_of
+        >>> from discreet.local.wire import parameters_of
+        >>> law = DirectResponse(domain=2, epsilon=1)
+        >>> tea = parameters_of(law, name="tea", a_day=1, lifetime=5)
+        >>> devices = {"unit": Unit.column("device"), "neighbours": Neighbours.replace_one}
+        >>> published = Publication(
+        ...     number=1, n=100, document=b'{"estimate": {"counts": [70.0, 30.0]}, "rejects": {}}',
+        ...     receipt=Receipt(bodies=('{"account": "devices"}',)),
+        ...     terms=CollectionTerms(
+        ...         parameters=tea, ledger="discreet-ledger/00", account="devices", minimum=100,
+        ...         who="ana", purpose="menu", opened=date(2026, 11, 30)),
+        ...     dues=dues_of(tea, participation_is_public=False, **devices), **devices)
+        >>> card = published.card()
+        >>> card["question"], card["privacy"]["epsilon"], card["reports"]
+        ('tea', 5.0, {'counted': 100, 'minimum': 100})
+        """
         return card_of(
             self.terms,
             self.dues,

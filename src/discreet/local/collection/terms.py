@@ -24,6 +24,16 @@ class CollectionTerms:
     ``parameters`` is what devices are told. ``ledger`` is the origin of the ledger that has the
     ``account``. ``participation_is_public`` says that whether and when a device reports does not
     depend on its data: it then reports for the null record, too, as it would for any other.
+
+    >>> from discreet.local import DirectResponse
+    >>> from discreet.local.wire import parameters_of
+    >>> law = DirectResponse(domain=4, epsilon=1)
+    >>> terms = CollectionTerms(
+    ...     parameters=parameters_of(law, name="tea", a_day=1, lifetime=5), minimum=1000,
+    ...     ledger="discreet-ledger/00", account="devices", who="ana", purpose="menu",
+    ...     opened=date(2026, 11, 30))
+    >>> terms.parameters.name, terms.minimum, terms.participation_is_public
+    ('tea', 1000, False)
     """
 
     parameters: Parameters
@@ -44,7 +54,18 @@ class CollectionTerms:
                 raise refusal(name, f"a text of 1 to {_LONGEST} printable characters", text)
 
     def to_json(self) -> str:
-        """Write them down."""
+        """Write them down.
+
+        >>> from discreet.local import DirectResponse
+        >>> from discreet.local.wire import parameters_of
+        >>> law = DirectResponse(domain=4, epsilon=1)
+        >>> terms = CollectionTerms(
+        ...     parameters=parameters_of(law, name="tea", a_day=1, lifetime=5), minimum=1000,
+        ...     ledger="discreet-ledger/00", account="devices", who="ana", purpose="menu",
+        ...     opened=date(2026, 11, 30))
+        >>> json.loads(terms.to_json())["opened"]
+        '2026-11-30'
+        """
         return json.dumps(
             {
                 "format": _FORMAT,
@@ -62,7 +83,18 @@ class CollectionTerms:
 
     @classmethod
     def from_json(cls, text: str) -> "CollectionTerms":
-        """Read them back; refuse what was not written so."""
+        """Read them back; refuse what was not written so.
+
+        >>> from discreet.local import DirectResponse
+        >>> from discreet.local.wire import parameters_of
+        >>> law = DirectResponse(domain=4, epsilon=1)
+        >>> terms = CollectionTerms(
+        ...     parameters=parameters_of(law, name="tea", a_day=1, lifetime=5), minimum=1000,
+        ...     ledger="discreet-ledger/00", account="devices", who="ana", purpose="menu",
+        ...     opened=date(2026, 11, 30))
+        >>> CollectionTerms.from_json(terms.to_json()) == terms
+        True
+        """
         try:
             found: dict[str, Any] = read_json(text, strict=True)
             if found.pop("format") != _FORMAT:
@@ -77,6 +109,18 @@ class CollectionTerms:
             ) from None
 
     def is_same_as(self, other: "CollectionTerms") -> bool:
-        """Say whether the same was declared; chance and the day it was done on aside."""
+        """Say whether the same was declared; chance and the day it was done on aside.
+
+        >>> from discreet.local import DirectResponse
+        >>> from discreet.local.wire import parameters_of
+        >>> law = DirectResponse(domain=4, epsilon=1)
+        >>> terms = CollectionTerms(
+        ...     parameters=parameters_of(law, name="tea", a_day=1, lifetime=5), minimum=1000,
+        ...     ledger="discreet-ledger/00", account="devices", who="ana", purpose="menu",
+        ...     opened=date(2026, 11, 30))
+        >>> later = replace(terms, opened=date(2026, 12, 24))
+        >>> terms.is_same_as(later), terms.is_same_as(replace(terms, minimum=500))
+        (True, False)
+        """
         parameters = replace(other.parameters, collection=self.parameters.collection)
         return replace(other, parameters=parameters, opened=self.opened) == self

@@ -88,14 +88,25 @@ class BitPushing:
         return [math.isqrt(1 << (20 + digit)) for digit in range(self.bits)]
 
     def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[Any]:
-        """Return one report for each device's number."""
+        """Return one report for each device's number.
+
+        >>> reports = BitPushing(low=0, high=255, epsilon=1, bits=8).release([3, 200])
+        >>> reports.shape, bool((reports < 16).all())
+        ((2,), True)
+        """
         points = self.ruler.place(values, source=source)
         digit = choice(self.weights, points.size, source=source)
         told = self.response.release((points >> digit) & 1, source=source)
         return np.asarray(2 * digit + told)
 
     def estimate(self, reports: npt.ArrayLike) -> "BitsEstimate":
-        """Estimate the mean of the devices' numbers, without bias."""
+        """Estimate the mean of the devices' numbers, without bias.
+
+        >>> randomiser = BitPushing(low=0, high=15, epsilon=4, bits=4)
+        >>> estimate = randomiser.estimate(np.arange(8))  # of each digit, one says 0 and one says 1
+        >>> round(estimate.mean, 6)
+        7.5
+        """
         codes = as_codes(reports, below=self.outputs)
         seen = np.bincount(codes, minlength=self.outputs).reshape(-1, 2)
         if not seen.sum(axis=1).all():
@@ -106,6 +117,10 @@ class BitPushing:
         """Return a t such that the mean is off by at most t with this confidence.
 
         It takes each digit to be asked for as often as expected; the estimate's interval does not.
+
+        >>> randomiser = BitPushing(low=0, high=1023, epsilon=1, bits=10)
+        >>> round(randomiser.error(n=10_000, confidence=0.95), 1)
+        34.0
         """
         expected = np.array(self.weights) * (whole(n, name="n") / sum(self.weights))
         return self.width_of(expected, confidence=confidence)
@@ -114,6 +129,10 @@ class BitPushing:
         """Return how far the mean is off at most when digits are asked for so often.
 
         Why: the mean is a sum of independent bits with these weights [Hoe63, Theorem 2].
+
+        >>> randomiser = BitPushing(low=0, high=1023, epsilon=1, bits=10)
+        >>> round(randomiser.width_of(np.full(10, 1000.0), confidence=0.95), 1)
+        54.9
         """
         surely = log_one_over((1 - probability(confidence, name="confidence")) / 2)
         worth = float(self.ruler.step) * 2.0 ** np.arange(self.bits)
@@ -128,6 +147,10 @@ class BitsEstimate:
 
     ``ones[j]`` of the ``asked[j]`` reports about digit j said 1. Digits that are not in ``kept``
     count as 0 for everybody.
+
+    >>> randomiser = BitPushing(low=0, high=3, epsilon=2, bits=2)
+    >>> BitsEstimate(randomiser=randomiser, ones=np.array([60, 50]), asked=np.array([100, 100]))
+    BitsEstimate(n=200, mean=1.6313 ± 0.15)
     """
 
     randomiser: BitPushing
@@ -166,6 +189,13 @@ class BitsEstimate:
         """Return ends between which the devices' mean lies with at least this confidence.
 
         With digits left out it is about the mean of what the kept ones say.
+
+        >>> randomiser = BitPushing(low=0, high=1, epsilon=2, bits=1)
+        >>> ones, asked = np.array([500]), np.array([1000])
+        >>> estimate = BitsEstimate(randomiser=randomiser, ones=ones, asked=asked)
+        >>> low, high = estimate.interval(confidence=0.95)
+        >>> round(low, 3), round(high, 3)
+        (0.444, 0.556)
         """
         off = self.randomiser.width_of(self.asked.astype(np.float64), confidence=confidence)
         return self.mean - off, self.mean + off
@@ -175,6 +205,12 @@ class BitsEstimate:
 
         It is post-processing and costs nothing. A digit that few devices have goes unseen, and the
         mean is then too small by its share.
+
+        >>> randomiser = BitPushing(low=0, high=3, epsilon=2, bits=2)
+        >>> ones, asked = np.array([800, 120]), np.array([1000, 1000])
+        >>> estimate = BitsEstimate(randomiser=randomiser, ones=ones, asked=asked)
+        >>> estimate.squashed().kept
+        array([ True, False])
         """
         seen = np.flatnonzero(self.shares > errors * self.share_standard_errors)
         kept = np.arange(self.ones.size) <= (seen[-1] if seen.size else -1)

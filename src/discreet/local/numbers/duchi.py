@@ -96,24 +96,49 @@ class Duchi:
         return Fraction(self.low) - beyond, Fraction(self.high) + beyond
 
     def variance(self, value: float) -> Fraction:
-        """Return the variance of the reading of one report about this number, exactly."""
+        """Return the variance of the reading of one report about this number, exactly.
+
+        >>> randomiser = Duchi(low=-1, high=1, epsilon=1)
+        >>> [round(float(randomiser.variance(value)), 2) for value in (-1, 0, 1)]
+        [3.68, 4.68, 3.68]
+        """
         chance = self.response.support.miss
         chance += self.response.support.contrast * self.ruler.position(value)
         minus, plus = self.readings
         return chance * (1 - chance) * (plus - minus) ** 2
 
     def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[np.int64]:
-        """Return one report for each device's number."""
+        """Return one report for each device's number.
+
+        >>> reports = Duchi(low=-1, high=1, epsilon=1).release([0.2, -0.7])
+        >>> reports.shape, bool(np.isin(reports, [0, 1]).all())
+        ((2,), True)
+        """
         return self.response.release(self.ruler.place(values, source=source), source=source)
 
     def read(self, reports: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return the number that each report stands for: the device's own, but for its coins."""
+        """Return the number that each report stands for: the device's own, but for its coins.
+
+        >>> randomiser = Duchi(low=-1, high=1, epsilon=1)
+        >>> np.round(randomiser.read([0, 1]), 2)
+        array([-2.16,  2.16])
+        """
         return np.array([float(end) for end in self.readings])[as_codes(reports, below=2)]
 
     def estimate(self, reports: npt.ArrayLike) -> MeanEstimate:
-        """Estimate the mean of the devices' numbers, without bias."""
+        """Estimate the mean of the devices' numbers, without bias.
+
+        >>> randomiser = Duchi(low=-1, high=1, epsilon=1)
+        >>> randomiser.estimate([0, 1, 1, 1])
+        MeanEstimate(n=4, mean=1.08198 ± 1.1)
+        """
         return MeanEstimate.of(self.read(reports), spread=self.spread)
 
     def error(self, *, n: int, confidence: Number) -> float:
-        """Return a t such that the mean of n devices is off by at most t with this confidence."""
+        """Return a t such that the mean of n devices is off by at most t with this confidence.
+
+        >>> randomiser = Duchi(low=-1, high=1, epsilon=1)
+        >>> round(randomiser.error(n=10_000, confidence=0.95), 3)
+        0.059
+        """
         return self.spread.error(n=n, confidence=confidence)

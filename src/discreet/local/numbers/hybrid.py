@@ -102,12 +102,23 @@ class Hybrid:
         return Spread(variance=worst + coin, reach=max(part.reach for part in parts))
 
     def variance(self, value: float) -> Fraction:
-        """Return the variance of the reading of one report about this number, exactly."""
+        """Return the variance of the reading of one report about this number, exactly.
+
+        >>> randomiser = Hybrid(low=-1, high=1, epsilon=1)
+        >>> [round(float(randomiser.variance(value)), 2) for value in (-1, 0, 1)]
+        [4.29, 4.29, 4.29]
+        """
         mix = self.mix
         return mix * self.piecewise.variance(value) + (1 - mix) * self.duchi.variance(value)
 
     def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[Any]:
-        """Return one report for each device's number."""
+        """Return one report for each device's number.
+
+        >>> randomiser = Hybrid(low=-1, high=1, epsilon=1)
+        >>> reports = randomiser.release([0.2, -0.7])
+        >>> reports.shape, bool((reports < randomiser.outputs).all())
+        ((2,), True)
+        """
         numbers, mix = as_numbers(values), self.mix
         near, far = self.piecewise, self.duchi
         reports = np.empty(numbers.size, dtype=np.int64)
@@ -124,7 +135,12 @@ class Hybrid:
         return reports
 
     def read(self, reports: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return the number that each report stands for: the device's own, but for its coins."""
+        """Return the number that each report stands for: the device's own, but for its coins.
+
+        >>> randomiser = Hybrid(low=-1, high=1, epsilon=1)
+        >>> np.round(randomiser.read([0, 65_533, 65_534, 65_535]), 2)
+        array([-4.08,  4.08, -2.16,  2.16])
+        """
         codes = as_codes(reports, below=self.outputs)
         first, by = self.piecewise.scale
         minus, plus = (float(end) for end in self.duchi.readings)
@@ -132,9 +148,19 @@ class Hybrid:
         return np.where(codes < self.cells, float(first) + codes * float(by), bits)
 
     def estimate(self, reports: npt.ArrayLike) -> MeanEstimate:
-        """Estimate the mean of the devices' numbers, without bias."""
+        """Estimate the mean of the devices' numbers, without bias.
+
+        >>> randomiser = Hybrid(low=-1, high=1, epsilon=1)
+        >>> randomiser.estimate([30_000, 40_000, 65_535])
+        MeanEstimate(n=3, mean=0.906857 ± 0.72)
+        """
         return MeanEstimate.of(self.read(reports), spread=self.spread)
 
     def error(self, *, n: int, confidence: Number) -> float:
-        """Return a t such that the mean of n devices is off by at most t with this confidence."""
+        """Return a t such that the mean of n devices is off by at most t with this confidence.
+
+        >>> randomiser = Hybrid(low=-1, high=1, epsilon=1)
+        >>> round(randomiser.error(n=10_000, confidence=0.95), 3)
+        0.057
+        """
         return self.spread.error(n=n, confidence=confidence)

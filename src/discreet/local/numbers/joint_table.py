@@ -75,7 +75,13 @@ class JointTable:
     def release(
         self, rows: npt.ArrayLike, columns: npt.ArrayLike, *, source: Source = SYSTEM
     ) -> npt.NDArray[Any]:
-        """Return one report for each device's pair."""
+        """Return one report for each device's pair.
+
+        >>> randomiser = JointTable(rows=2, columns=3, epsilon=3)
+        >>> reports = randomiser.release([0, 1, 1], [2, 0, 1])
+        >>> reports.shape, bool((reports < randomiser.outputs).all())
+        ((3,), True)
+        """
         first = as_values(rows, domain=self.rows)
         second = as_values(columns, domain=self.columns)
         if first.size != second.size:
@@ -83,13 +89,22 @@ class JointTable:
         return self.oracle.release(first * self.columns + second, source=source)
 
     def estimate(self, reports: npt.ArrayLike) -> "JointEstimate":
-        """Estimate how many devices have each pair, without bias."""
+        """Estimate how many devices have each pair, without bias.
+
+        >>> estimate = JointTable(rows=2, columns=3, epsilon=3).estimate([0, 0, 4, 5])
+        >>> estimate.counts.shape, round(float(estimate.counts.sum()), 6)
+        ((2, 3), 4.0)
+        """
         return JointEstimate(randomiser=self, cells=self.oracle.estimate(reports))
 
     def error(self, *, n: int, confidence: Number, share: Number = 1) -> float:
         """Return a t such that a pair's count is off by at most t with this confidence.
 
         It holds for each pair that at most a ``share`` of the devices have, by itself.
+
+        >>> randomiser = JointTable(rows=2, columns=3, epsilon=3)
+        >>> [round(randomiser.error(n=10_000, confidence=0.95, share=share)) for share in (0.1, 1)]
+        [82, 144]
         """
         return self.oracle.support.error(n=n, confidence=confidence, share=share)
 
@@ -101,6 +116,14 @@ class JointEstimate:
 
     Claim: counts and their sums are unbiased. Standard errors are the effect of the devices' coins
     alone, and take estimated counts for true ones.
+
+    >>> randomiser = JointTable(rows=2, columns=2, epsilon=8)
+    >>> estimate = randomiser.estimate([0] * 60 + [2] * 20 + [3] * 20)
+    >>> estimate
+    JointEstimate(n=100, rows=2, columns=2)
+    >>> np.round(estimate.counts) + 0.0
+    array([[60.,  0.],
+           [20., 20.]])
     """
 
     randomiser: JointTable
@@ -126,11 +149,24 @@ class JointEstimate:
 
         A sum has the errors of all its cells: ask for an attribute by itself where it is what
         matters.
+
+        >>> randomiser = JointTable(rows=2, columns=2, epsilon=8)
+        >>> estimate = randomiser.estimate([0] * 60 + [2] * 20 + [3] * 20)
+        >>> counts, errors = estimate.rows()
+        >>> np.round(counts)
+        array([60., 40.])
         """
         return self._sums(1)
 
     def columns(self) -> tuple[Floats, Floats]:
-        """Return the number of devices that have each value of the second, with errors."""
+        """Return the number of devices that have each value of the second, with errors.
+
+        >>> randomiser = JointTable(rows=2, columns=2, epsilon=8)
+        >>> estimate = randomiser.estimate([0] * 60 + [2] * 20 + [3] * 20)
+        >>> counts, errors = estimate.columns()
+        >>> np.round(counts)
+        array([80., 20.])
+        """
         return self._sums(0)
 
     def by_row(self) -> tuple[Floats, Floats]:
@@ -138,15 +174,37 @@ class JointEstimate:
 
         A row of nobody, as far as the estimate tells, has no shares: they are NaN. Errors are the
         first order of the delta method, good where the row's count is many times its error.
+
+        >>> randomiser = JointTable(rows=2, columns=2, epsilon=8)
+        >>> estimate = randomiser.estimate([0] * 60 + [2] * 20 + [3] * 20)
+        >>> shares, errors = estimate.by_row()
+        >>> np.round(shares, 1) + 0.0
+        array([[1. , 0. ],
+               [0.5, 0.5]])
         """
         return self._shares(1)
 
     def by_column(self) -> tuple[Floats, Floats]:
-        """Return which share of a column's devices has each value of the first, with errors."""
+        """Return which share of a column's devices has each value of the first, with errors.
+
+        >>> randomiser = JointTable(rows=2, columns=2, epsilon=8)
+        >>> estimate = randomiser.estimate([0] * 60 + [2] * 20 + [3] * 20)
+        >>> shares, errors = estimate.by_column()
+        >>> np.round(shares, 2) + 0.0
+        array([[0.75, 0.  ],
+               [0.25, 1.  ]])
+        """
         return self._shares(0)
 
     def interval(self, *, confidence: Number, simultaneous: bool = True) -> tuple[Floats, Floats]:
-        """Return ends of the pairs' true counts, as ``CountEstimate.interval`` does."""
+        """Return ends of the pairs' true counts, as ``CountEstimate.interval`` does.
+
+        >>> randomiser = JointTable(rows=2, columns=2, epsilon=8)
+        >>> estimate = randomiser.estimate([0] * 60 + [2] * 20 + [3] * 20)
+        >>> low, high = estimate.interval(confidence=0.95)
+        >>> bool(low[0, 0] < 60 < high[0, 0])
+        True
+        """
         low, high = self.cells.interval(confidence=confidence, simultaneous=simultaneous)
         return low.reshape(self._shape), high.reshape(self._shape)
 

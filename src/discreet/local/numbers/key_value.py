@@ -90,7 +90,13 @@ class KeyValue:
     def release(
         self, devices: Sequence[Mapping[int, float]], *, source: Source = SYSTEM
     ) -> npt.NDArray[Any]:
-        """Return one report for each device, which is given by its values by key."""
+        """Return one report for each device, which is given by its values by key.
+
+        >>> randomiser = KeyValue(keys=3, low=1, high=5, epsilon=1)
+        >>> reports = randomiser.release([{0: 4.0}, {}])
+        >>> reports.shape, bool((reports < randomiser.outputs).all())
+        ((2,), True)
+        """
         keys = np.full(len(devices), -1, dtype=np.int64)
         values = np.full(len(devices), math.nan)
         for index, held in enumerate(devices):
@@ -109,7 +115,13 @@ class KeyValue:
         return isinstance(key, int | np.integer) and 0 <= int(key) < self.keys
 
     def estimate(self, reports: npt.ArrayLike) -> "KeyValueEstimate":
-        """Estimate each key's number of devices and mean value."""
+        """Estimate each key's number of devices and mean value.
+
+        >>> randomiser = KeyValue(keys=3, low=1, high=5, epsilon=8)
+        >>> estimate = randomiser.estimate([0] * 50 + [1] * 50 + [6] * 100)  # 6 is for no key
+        >>> round(float(estimate.counts[0])), round(float(estimate.means[0]), 6)
+        (100, 3.0)
+        """
         return KeyValueEstimate(randomiser=self, told=self.oracle.estimate(reports))
 
     def error(self, *, n: int, confidence: Number, share: Number = 1) -> float:
@@ -117,6 +129,10 @@ class KeyValue:
 
         It holds for each key that at most a ``share`` of the devices have, by itself, and for the
         coins alone: which pair each device reports is not covered.
+
+        >>> randomiser = KeyValue(keys=10, low=1, high=5, epsilon=3, pairs=2)
+        >>> [round(randomiser.error(n=10_000, confidence=0.95, share=share)) for share in (0.01, 1)]
+        [418, 1256]
         """
         each = (1 + probability(confidence, name="confidence")) / 2  # both ends at once
         by_end = self.oracle.support.error(n=n, confidence=each, share=share)
@@ -132,6 +148,12 @@ class KeyValueEstimate:
     ratios of unbiased estimates, good where a count is many times its standard error; they are
     clipped to the bounds, and NaN where nobody seems to have the key. Standard errors cover coins,
     roundings and which pair was drawn; those of means are the first order of the delta method.
+
+    >>> randomiser = KeyValue(keys=2, low=0, high=10, epsilon=8)
+    >>> told = randomiser.oracle.estimate([0] * 100 + [1] * 300 + [2] * 100)
+    >>> estimate = KeyValueEstimate(randomiser=randomiser, told=told)
+    >>> np.round(estimate.counts), np.round(estimate.means, 1) + 0.0
+    (array([400., 100.]), array([7.5, 0. ]))
     """
 
     randomiser: KeyValue

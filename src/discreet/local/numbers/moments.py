@@ -81,7 +81,13 @@ class Moments:
         return ((self.outputs - 1).bit_length() + 7) // 8
 
     def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[Any]:
-        """Return one report for each device's number."""
+        """Return one report for each device's number.
+
+        >>> randomiser = Moments(low=0, high=10, epsilon=2)
+        >>> reports = randomiser.release([3.0, 7.0])
+        >>> reports.shape, bool((reports < randomiser.outputs).all())
+        ((2,), True)
+        """
         given, middle = as_numbers(values), float(self.numbers.duchi.ruler.middle)
         inside = np.clip(
             np.where(np.isnan(given), middle, given), float(self.low), float(self.high)
@@ -96,7 +102,13 @@ class Moments:
         return reports
 
     def estimate(self, reports: npt.ArrayLike) -> "MomentsEstimate":
-        """Estimate the mean and the variance of the devices' numbers."""
+        """Estimate the mean and the variance of the devices' numbers.
+
+        >>> randomiser = Moments(low=0, high=10, epsilon=2)
+        >>> estimate = randomiser.estimate(randomiser.release(np.full(10_000, 4.0)))
+        >>> bool(abs(estimate.mean - 4) < 8 * estimate.standard_error)
+        True
+        """
         codes = as_codes(reports, below=self.outputs)
         plain, squared = codes[codes < self.offset], codes[codes >= self.offset] - self.offset
         if not (plain.size and squared.size):
@@ -111,6 +123,9 @@ class Moments:
         """Return a t such that the mean is off by at most t with this confidence.
 
         It holds where at least n / 2 devices were asked for their number.
+
+        >>> round(Moments(low=0, high=10, epsilon=2).error(n=10_000, confidence=0.95), 2)
+        0.2
         """
         return self.numbers.error(n=max(1, n // 2), confidence=confidence)
 
@@ -125,6 +140,12 @@ class MomentsEstimate:
 
     Why: the variance is E (x - m)**2 - (E x - m)**2 for the middle m, and the square of an unbiased
     estimate is too large by its own variance, which is taken off again.
+
+    >>> asked = Moments(low=0, high=10, epsilon=2)
+    >>> numbers = MeanEstimate(n=5000, mean=6.0, standard_error=0.1, spread=asked.numbers.spread)
+    >>> squares = MeanEstimate(n=5000, mean=5.0, standard_error=0.2, spread=asked.squares.spread)
+    >>> MomentsEstimate(numbers=numbers, squares=squares, middle=5.0)
+    MomentsEstimate(n=10000, mean=6 ± 0.1, variance=4.01 ± 0.28)
     """
 
     numbers: MeanEstimate

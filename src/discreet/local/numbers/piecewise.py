@@ -98,7 +98,12 @@ class Piecewise:
         return Fraction(self.low) - self.window.mean(0) * by, by
 
     def variance(self, value: float) -> Fraction:
-        """Return the variance of the reading of one report about this number, exactly."""
+        """Return the variance of the reading of one report about this number, exactly.
+
+        >>> randomiser = Piecewise(low=-1, high=1, epsilon=1)
+        >>> [round(float(randomiser.variance(value)), 2) for value in (-1, 0, 1)]
+        [5.22, 3.68, 5.22]
+        """
         place = self.ruler.position(value)
         floor = min(place.numerator // place.denominator, self.window.positions - 2)
         up = place - floor
@@ -106,18 +111,38 @@ class Piecewise:
         return of_outputs * self.scale[1] ** 2 + up * (1 - up) * self.ruler.step**2
 
     def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[Any]:
-        """Return one report for each device's number."""
+        """Return one report for each device's number.
+
+        >>> reports = Piecewise(low=-1, high=1, epsilon=1, cells=256).release([0.2, -0.7])
+        >>> reports.shape, bool((reports < 256).all())
+        ((2,), True)
+        """
         return self.window.draw(self.ruler.place(values, source=source), source=source)
 
     def read(self, reports: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return the number that each report stands for: the device's own, but for its coins."""
+        """Return the number that each report stands for: the device's own, but for its coins.
+
+        >>> randomiser = Piecewise(low=-1, high=1, epsilon=1)
+        >>> np.round(randomiser.read([0, 65_535]), 2)
+        array([-4.08,  4.08])
+        """
         first, by = self.scale
         return np.asarray(float(first) + as_codes(reports, below=self.outputs) * float(by))
 
     def estimate(self, reports: npt.ArrayLike) -> MeanEstimate:
-        """Estimate the mean of the devices' numbers, without bias."""
+        """Estimate the mean of the devices' numbers, without bias.
+
+        >>> randomiser = Piecewise(low=-1, high=1, epsilon=1)
+        >>> randomiser.estimate([30_000, 40_000])
+        MeanEstimate(n=2, mean=0.278176 ± 0.62)
+        """
         return MeanEstimate.of(self.read(reports), spread=self.spread)
 
     def error(self, *, n: int, confidence: Number) -> float:
-        """Return a t such that the mean of n devices is off by at most t with this confidence."""
+        """Return a t such that the mean of n devices is off by at most t with this confidence.
+
+        >>> randomiser = Piecewise(low=-1, high=1, epsilon=1)
+        >>> round(randomiser.error(n=10_000, confidence=0.95), 3)
+        0.063
+        """
         return self.spread.error(n=n, confidence=confidence)

@@ -93,7 +93,13 @@ class Ranges:
         return ((self.outputs - 1).bit_length() + 7) // 8
 
     def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[Any]:
-        """Return one report for each device's value."""
+        """Return one report for each device's value.
+
+        >>> randomiser = Ranges(domain=16, epsilon=2)
+        >>> reports = randomiser.release([3, 14])
+        >>> reports.shape, bool((reports < randomiser.outputs).all())
+        ((2,), True)
+        """
         inputs = as_values(values, domain=self.domain)
         asked = uniform_integers(self.depth, inputs.size, source=source)
         reports = np.empty(inputs.size, dtype=np.int64)
@@ -104,7 +110,13 @@ class Ranges:
         return reports
 
     def estimate(self, reports: npt.ArrayLike) -> "RangesEstimate":
-        """Estimate how many devices are in any range, without bias."""
+        """Estimate how many devices are in any range, without bias.
+
+        >>> randomiser = Ranges(domain=16, epsilon=2)
+        >>> estimate = randomiser.estimate(randomiser.release(np.full(1000, 3)))
+        >>> round(float(estimate.counts.sum()), 6)
+        1000.0
+        """
         codes = as_codes(reports, below=self.outputs)
         ends = self.offsets
         parts = [codes[(codes >= first) & (codes < end)] - first for first, end in pairwise(ends)]
@@ -117,6 +129,10 @@ class Ranges:
 
         It holds for each range of at most this share of the domain, by itself. It is a normal
         approximation for the worst range, without what consistency gains.
+
+        >>> randomiser = Ranges(domain=1000, epsilon=2)
+        >>> [round(randomiser.error(n=100_000, confidence=0.95, share=s)) for s in (0.001, 0.1)]
+        [2574, 7767]
         """
         from scipy.special import ndtri
 
@@ -144,6 +160,10 @@ class RangesEstimate:
     other and are of equal size. Of all weights on ranges of the tree that make up the asked range,
     those of least squares have the smallest error (Gauss and Markov) [HRMS10, Section 4]. Sums over
     ranges of one level are nested projections, so the least squares are solved by projecting.
+
+    >>> randomiser = Ranges(domain=16, epsilon=2)
+    >>> randomiser.estimate(randomiser.release(np.full(1000, 3)))
+    RangesEstimate(n=1000, values=16)
     """
 
     randomiser: Ranges
@@ -183,7 +203,14 @@ class RangesEstimate:
         return self.total(asked)
 
     def total(self, weights: npt.ArrayLike) -> tuple[float, float]:
-        """Return the sum of weights over devices, each by its value, and the standard error."""
+        """Return the sum of weights over devices, each by its value, and the standard error.
+
+        >>> randomiser = Ranges(domain=16, epsilon=2)
+        >>> estimate = randomiser.estimate(randomiser.release(np.full(1000, 3)))
+        >>> total, error = estimate.total(np.arange(16))
+        >>> bool(abs(total - 3000) < 8 * error)
+        True
+        """
         wanted = np.zeros(self._size)
         given = np.asarray(weights, dtype=np.float64)
         wanted[: given.size] = given
@@ -203,6 +230,11 @@ class RangesEstimate:
         """Return the smallest value up to which at least this share of the devices lies.
 
         Estimated counts up to a value are made to grow first, which is post-processing.
+
+        >>> randomiser = Ranges(domain=16, epsilon=8)
+        >>> estimate = randomiser.estimate(randomiser.release(np.full(1000, 3)))
+        >>> estimate.quantile(0.5)
+        3
         """
         wanted = float(probability(share, name="share", zero=True, one=True)) * self.n
         upto = np.maximum.accumulate(np.cumsum(self.counts))

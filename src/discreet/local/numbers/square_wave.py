@@ -79,11 +79,21 @@ class SquareWave:
         return ((self.outputs - 1).bit_length() + 7) // 8
 
     def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[Any]:
-        """Return one report for each device's number."""
+        """Return one report for each device's number.
+
+        >>> randomiser = SquareWave(low=0, high=100, epsilon=2, bins=64)
+        >>> reports = randomiser.release([30.0, 99.0])
+        >>> reports.shape, bool((reports < randomiser.outputs).all())
+        ((2,), True)
+        """
         return self.window.draw(self.bin(values), source=source)
 
     def bin(self, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Return the bin that each number is in; at an edge, rounding of doubles decides."""
+        """Return the bin that each number is in; at an edge, rounding of doubles decides.
+
+        >>> SquareWave(low=0, high=100, epsilon=2, bins=4).bin([-3, 30, 99, np.nan])
+        array([0, 1, 3, 2])
+        """
         numbers, ruler = as_numbers(values), self.ruler
         low, high = float(self.low), float(self.high)
         inside = np.clip(np.where(np.isnan(numbers), float(ruler.middle), numbers), low, high)
@@ -91,7 +101,13 @@ class SquareWave:
         return np.clip(cells, 0, self.bins - 1)
 
     def estimate(self, reports: npt.ArrayLike, *, smooth: bool = True) -> HistogramEstimate:
-        """Estimate the histogram of the devices' numbers; without smoothing, the likeliest one."""
+        """Estimate the histogram of the devices' numbers; without smoothing, the likeliest one.
+
+        >>> randomiser = SquareWave(low=0, high=100, epsilon=2, bins=4)
+        >>> estimate = randomiser.estimate(randomiser.release(np.full(1000, 30.0)))
+        >>> estimate.shares.shape, round(float(estimate.shares.sum()), 6)
+        ((4,), 1.0)
+        """
         codes = as_codes(reports, below=self.outputs)
         seen = np.bincount(codes, minlength=self.outputs)
         return self._estimate(seen, smooth)

@@ -109,6 +109,9 @@ class UnitVectors:
 
         Why: readings are 1 / gain long, but for the added coordinate. Its expected square is known
         from that of the projection, as all other coordinates are alike.
+
+        >>> round(UnitVectors(dimension=3, epsilon=4).variance(), 2)
+        0.86
         """
         law, size = self.law, self.dimension + 1
         near = of_nearest(dimension=size, count=self.candidates, nearest=self.nearest, power=2)
@@ -120,7 +123,13 @@ class UnitVectors:
         return (1 - added) / self.gain**2 - length**2
 
     def release(self, vectors: npt.ArrayLike, *, source: Source = SYSTEM) -> npt.NDArray[Any]:
-        """Return one report for each device's vector, a row of an array."""
+        """Return one report for each device's vector, a row of an array.
+
+        >>> randomiser = UnitVectors(dimension=2, epsilon=4)
+        >>> reports = randomiser.release([[0.6, 0.8], [0.0, 0.0]])
+        >>> reports.shape, bool((reports < randomiser.outputs).all())
+        ((2,), True)
+        """
         lifted = self._lifted(vectors)
         seeds = uniform_integers(_SEEDS, len(lifted), source=source)
         index = np.empty(len(lifted), dtype=np.int64)
@@ -164,7 +173,13 @@ class UnitVectors:
         return np.hstack([rows, rest])
 
     def read(self, reports: npt.ArrayLike) -> Floats:
-        """Return the vector that each report stands for: the device's own, but for its coins."""
+        """Return the vector that each report stands for: the device's own, but for its coins.
+
+        >>> randomiser = UnitVectors(dimension=2, epsilon=4)
+        >>> vectors = randomiser.read([7, 1000])
+        >>> vectors.shape, bool((np.linalg.norm(vectors, axis=1) <= 1 / randomiser.gain).all())
+        ((2, 2), True)
+        """
         codes = as_codes(reports, below=self.outputs)
         seeds, index = np.divmod(codes, self.candidates)
         vectors = np.empty((codes.size, self.dimension))
@@ -176,7 +191,13 @@ class UnitVectors:
         return vectors
 
     def estimate(self, reports: npt.ArrayLike) -> "VectorEstimate":
-        """Estimate the mean of the devices' vectors."""
+        """Estimate the mean of the devices' vectors.
+
+        >>> randomiser = UnitVectors(dimension=2, epsilon=4)
+        >>> estimate = randomiser.estimate(randomiser.release(np.tile([0.6, 0.8], (500, 1))))
+        >>> estimate.n, estimate.mean.shape
+        (500, (2,))
+        """
         vectors = self.read(reports)
         if not len(vectors):
             raise DataError("reports must hold at least one report, got none.")
@@ -191,6 +212,9 @@ class UnitVectors:
 
         Why: readings are at most 1 / gain long, so the expected distance is at most that over the
         root of n, and one report moves it by at most 2 / (n gain) [BLM13, Theorem 6.2].
+
+        >>> round(UnitVectors(dimension=3, epsilon=4).error(n=10_000, confidence=0.95), 3)
+        0.05
         """
         surely = log_one_over(1 - probability(confidence, name="confidence"))
         return (1 + math.sqrt(2 * surely)) / (self.gain * math.sqrt(whole(n, name="n")))
@@ -202,6 +226,11 @@ class VectorEstimate:
     """Hold the estimated mean of the vectors that ``n`` devices have.
 
     ``standard_error`` is that of each coordinate. It covers the devices' coins and who was asked.
+
+    >>> randomiser = UnitVectors(dimension=2, epsilon=4)
+    >>> mean, error = np.array([0.6, 0.8]), np.array([0.03, 0.04])
+    >>> VectorEstimate(randomiser=randomiser, n=1000, mean=mean, standard_error=error)
+    VectorEstimate(n=1000, dimension=2, error=0.05)
     """
 
     randomiser: UnitVectors
@@ -210,7 +239,14 @@ class VectorEstimate:
     standard_error: Floats
 
     def ball(self, *, confidence: Number) -> float:
-        """Return the radius of a ball about ``mean`` that holds the devices' mean, so surely."""
+        """Return the radius of a ball about ``mean`` that holds the devices' mean, so surely.
+
+        >>> randomiser = UnitVectors(dimension=3, epsilon=4)
+        >>> estimate = VectorEstimate(
+        ...     randomiser=randomiser, n=10_000, mean=np.zeros(3), standard_error=np.full(3, 0.01))
+        >>> round(estimate.ball(confidence=0.95), 3)
+        0.05
+        """
         return self.randomiser.error(n=self.n, confidence=confidence)
 
     def __repr__(self) -> str:

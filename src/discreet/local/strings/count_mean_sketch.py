@@ -79,21 +79,43 @@ class CountMeanSketch:
         return self._bits.bytes_per_report
 
     def error(self, *, n: int, confidence: Number, popular: Number = 1) -> float:
-        """Return a t such that an estimated count is off by at most t with this confidence."""
+        """Return a t such that an estimated count is off by at most t with this confidence.
+
+        >>> randomiser = CountMeanSketch(functions=256, width=128, epsilon=4, key=b"2026")
+        >>> [round(randomiser.error(n=10_000, confidence=0.95, popular=p)) for p in (0.01, 1)]
+        [167, 482]
+        """
         return self.support.error(n=n, confidence=confidence, popular=popular)
 
     def release(self, values: Strings, *, source: Source = SYSTEM) -> npt.NDArray[np.uint8]:
-        """Return one row of bytes for each device's string."""
+        """Return one row of bytes for each device's string.
+
+        >>> randomiser = CountMeanSketch(functions=256, width=128, epsilon=4, key=b"2026")
+        >>> randomiser.release(["a.example", "b.example"]).shape
+        (2, 17)
+        """
         hashed = digests(as_bytes(values))
         function = uniform_integers(self.functions, len(hashed), source=source)
         ones = self._family.hashes(hashed, function)[:, None]
         return self._bits.release(function, ones, source=source)
 
     def sketch(self, reports: npt.ArrayLike) -> Sketch:
-        """Add reports up; the sketch can be asked for any string."""
+        """Add reports up; the sketch can be asked for any string.
+
+        >>> randomiser = CountMeanSketch(functions=256, width=128, epsilon=4, key=b"2026")
+        >>> sketch = randomiser.sketch(randomiser.release(["a"] * 100))
+        >>> sketch.n, sketch.supports.shape
+        (100, (256, 128))
+        """
         devices, ones = self._bits.count(reports)
         return Sketch(supports=ones, devices=devices, family=self._family, law=self.support)
 
     def estimate(self, reports: npt.ArrayLike, candidates: Strings) -> StringEstimate:
-        """Estimate how many devices have each candidate, without bias."""
+        """Estimate how many devices have each candidate, without bias.
+
+        >>> randomiser = CountMeanSketch(functions=256, width=128, epsilon=4, key=b"2026")
+        >>> estimate = randomiser.estimate(randomiser.release(["a"] * 1000), ["a", "b"])
+        >>> bool(abs(estimate.counts[0] - 1000) < 8 * estimate.standard_error[0])
+        True
+        """
         return self.sketch(reports).estimate(candidates)

@@ -77,17 +77,39 @@ class HadamardSketch:
         return ((self.outputs - 1).bit_length() + 7) // 8
 
     def error(self, *, n: int, confidence: Number, popular: Number = 1) -> float:
-        """Return a t such that an estimated count is off by at most t with this confidence."""
+        """Return a t such that an estimated count is off by at most t with this confidence.
+
+        >>> randomiser = HadamardSketch(functions=256, width=1024, epsilon=2, key=b"2026")
+        >>> [round(randomiser.error(n=10_000, confidence=0.95, popular=p)) for p in (0.01, 1)]
+        [405, 517]
+        """
         return self.support.error(n=n, confidence=confidence, popular=popular)
 
     def release(self, values: Strings, *, source: Source = SYSTEM) -> npt.NDArray[np.int64]:
-        """Return one report for each device's string."""
+        """Return one report for each device's string.
+
+        >>> randomiser = HadamardSketch(functions=256, width=1024, epsilon=2, key=b"2026")
+        >>> randomiser.release(["a.example", "b.example"]).shape
+        (2,)
+        """
         return self._hashed.release(digests(as_bytes(values)), source=source)
 
     def sketch(self, reports: npt.ArrayLike) -> Sketch:
-        """Add reports up; the sketch can be asked for any string."""
+        """Add reports up; the sketch can be asked for any string.
+
+        >>> randomiser = HadamardSketch(functions=256, width=1024, epsilon=2, key=b"2026")
+        >>> sketch = randomiser.sketch(randomiser.release(["a"] * 100))
+        >>> sketch.n, sketch.supports.shape
+        (100, (256, 1024))
+        """
         return self._hashed.sketch(reports)
 
     def estimate(self, reports: npt.ArrayLike, candidates: Strings) -> StringEstimate:
-        """Estimate how many devices have each candidate, without bias."""
+        """Estimate how many devices have each candidate, without bias.
+
+        >>> randomiser = HadamardSketch(functions=256, width=1024, epsilon=2, key=b"2026")
+        >>> estimate = randomiser.estimate(randomiser.release(["a"] * 1000), ["a", "b"])
+        >>> bool(abs(estimate.counts[0] - 1000) < 8 * estimate.standard_error[0])
+        True
+        """
         return self.sketch(reports).estimate(candidates)

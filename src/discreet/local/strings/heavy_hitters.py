@@ -96,7 +96,13 @@ class HeavyHitters:
         return self._reports.bytes_per_report
 
     def release(self, values: Strings, *, source: Source = SYSTEM) -> npt.NDArray[np.int64]:
-        """Return one report for each device's string."""
+        """Return one report for each device's string.
+
+        >>> hunt = HeavyHitters(length=2, steps=2, epsilon=4, key=b"2026")
+        >>> reports = hunt.release(["ox", "elk"])
+        >>> reports.shape, bool((reports < hunt.outputs).all())
+        ((2,), True)
+        """
         return self._reports.release(values, source=source)
 
     def estimate(self, reports: npt.ArrayLike) -> StringEstimate:
@@ -104,6 +110,11 @@ class HeavyHitters:
 
         Each count is from the last step's devices alone. As those with high counts are shown,
         they are rather too high than too low, by up to about a standard error where it is large.
+
+        >>> hunt = HeavyHitters(length=2, steps=2, epsilon=4, key=b"2026")
+        >>> estimate = hunt.estimate(hunt.release(["ox"] * 3000))
+        >>> estimate.strings[0], len(estimate.strings)
+        ('ox', 64)
         """
         steps = self._reports.steps(reports)
         if steps[0].n == 0:

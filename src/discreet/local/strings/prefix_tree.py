@@ -96,7 +96,13 @@ class PrefixTree:
         return self._reports.bytes_per_report
 
     def release(self, values: Strings, *, source: Source = SYSTEM) -> npt.NDArray[np.int64]:
-        """Return one report for each device's string."""
+        """Return one report for each device's string.
+
+        >>> tree = PrefixTree(length=2, levels=2, epsilon=4, key=b"2026")
+        >>> reports = tree.release(["ox", "elk"])
+        >>> reports.shape, bool((reports < tree.outputs).all())
+        ((2,), True)
+        """
         return self._reports.release(values, source=source)
 
     def estimate(self, reports: npt.ArrayLike, *, confidence: Number) -> tuple[StringEstimate, ...]:
@@ -106,6 +112,11 @@ class PrefixTree:
 
         Why: levels have devices of their own, so what was shown above is independent of a level's
         errors; the chances of all candidates of all levels add up (Bonferroni).
+
+        >>> tree = PrefixTree(length=2, levels=2, epsilon=4, key=b"2026")
+        >>> levels = tree.estimate(tree.release(["ox"] * 3000), confidence=0.99)
+        >>> "o" in levels[0].strings, "ox" in levels[1].strings
+        (True, True)
         """
         failing: Fraction = (1 - probability(confidence, name="confidence")) / self.levels
         steps = self._reports.steps(reports)

@@ -85,19 +85,34 @@ class Rappor:
 
         It is the coins' part for a string whose bits no other one sets: the least there is. What
         other strings add is in an estimate's ``standard_error``.
+
+        >>> randomiser = Rappor(bits=32, hashes=2, cohorts=16, epsilon=4, key=b"2026")
+        >>> round(randomiser.error(n=10_000, confidence=0.95))
+        186
         """
         return self.bit.error(n=whole(n, name="n") * self.hashes, confidence=confidence) / (
             self.hashes
         )
 
     def release(self, values: Strings, *, source: Source = SYSTEM) -> npt.NDArray[np.uint8]:
-        """Return one row of bytes for each device's string."""
+        """Return one row of bytes for each device's string.
+
+        >>> randomiser = Rappor(bits=32, hashes=2, cohorts=16, epsilon=4, key=b"2026")
+        >>> randomiser.release(["a.example", "b.example"]).shape
+        (2, 5)
+        """
         hashed = digests(as_bytes(values))
         cohorts = uniform_integers(self.cohorts, len(hashed), source=source)
         return self._reports.release(cohorts, self._set_bits(hashed, cohorts), source=source)
 
     def estimate(self, reports: npt.ArrayLike, candidates: Strings) -> StringEstimate:
-        """Estimate how many devices have each candidate, by non-negative least squares."""
+        """Estimate how many devices have each candidate, by non-negative least squares.
+
+        >>> randomiser = Rappor(bits=32, hashes=2, cohorts=16, epsilon=4, key=b"2026")
+        >>> estimate = randomiser.estimate(randomiser.release(["a"] * 1000), ["a", "b"])
+        >>> estimate.n, estimate.strings, bool((estimate.counts >= 0).all())
+        (1000, ('a', 'b'), True)
+        """
         devices, ones = self._reports.count(reports)
         values = tuple(as_bytes(candidates))
         counted = CohortCounts(devices=devices, ones=ones, hashes=self.hashes, bit=self.bit)

@@ -74,6 +74,14 @@ class StringEstimate:
 
         Why: each of the ``tested`` strings that nobody has passes with a chance of at most
         (1 - confidence) / tested; these add up (Bonferroni).
+
+        >>> readings = Readings(
+        ...     estimates=np.array([20.0, 700.0]), standard_error=np.array([27.0, 27.0]),
+        ...     null_error=np.array([27.0, 27.0]), reach=np.array([2.0, 2.0]))
+        >>> estimate = StringEstimate(
+        ...     values=(b"a", b"b"), n=1000, counts=readings.estimates, readings=readings, tested=2)
+        >>> estimate.found(confidence=0.99).strings
+        ('b',)
         """
         failing = _failing(confidence) / self.tested
         there = np.flatnonzero(self.p_values <= float(failing))
@@ -87,7 +95,17 @@ class StringEstimate:
         )
 
     def interval(self, *, confidence: Number, simultaneous: bool = True) -> tuple[Floats, Floats]:
-        """Return ends between which the true counts lie, all at once unless told otherwise."""
+        """Return ends between which the true counts lie, all at once unless told otherwise.
+
+        >>> readings = Readings(
+        ...     estimates=np.array([20.0, 700.0]), standard_error=np.array([27.0, 27.0]),
+        ...     null_error=np.array([27.0, 27.0]), reach=np.array([2.0, 2.0]))
+        >>> estimate = StringEstimate(
+        ...     values=(b"a", b"b"), n=1000, counts=readings.estimates, readings=readings, tested=2)
+        >>> low, high = estimate.interval(confidence=0.95)
+        >>> np.round(low), np.round(high)
+        (array([  0., 617.]), array([103., 783.]))
+        """
         failing = _failing(confidence) / (2 * self.tested if simultaneous else 2)
         width = self.readings.width(failing)
         low, high = self.unbiased - width, self.unbiased + width

@@ -106,12 +106,23 @@ class MultiMessageHistogram:
         """Return all messages of the devices with these values, to be permuted.
 
         How many messages a device sends does not depend on its value.
+
+        >>> one_each = Dummies(coins=1, chance=1 << 64)
+        >>> protocol = MultiMessageHistogram(domain=4, honest=1000, dummies=one_each)
+        >>> protocol.release(np.repeat([0, 3], 500)).shape
+        (2000,)
         """
         own = as_values(values, domain=self.domain)
         return np.concatenate([own, self.dummies.draw(own.size, kinds=self.domain, source=source)])
 
     def estimate(self, messages: npt.ArrayLike, *, n: int) -> DummyEstimate:
-        """Estimate from the messages of ``n`` devices how many have each value, without bias."""
+        """Estimate from the messages of ``n`` devices how many have each value, without bias.
+
+        >>> one_each = Dummies(coins=1, chance=1 << 64)
+        >>> protocol = MultiMessageHistogram(domain=4, honest=4, dummies=one_each)
+        >>> protocol.estimate([0, 0, 0, 3, 1, 2, 3, 0], n=4)
+        DummyEstimate(true=4, counts=[3 ± 0.87, 0 ± 0.87, 0 ± 0.87, 1 ± 0.87])
+        """
         seen = np.bincount(as_codes(messages, below=self.domain), minlength=self.domain)
         return DummyEstimate(seen=seen, true=whole(n, name="n"))
 

@@ -99,6 +99,11 @@ class MultiMessageSum:
         """Return all messages of the devices with these numbers, to be permuted.
 
         How many messages a device sends does not depend on its number.
+
+        >>> one_each = Dummies(coins=1, chance=1 << 64)
+        >>> protocol = MultiMessageSum(largest=5, honest=2, dummies=one_each)
+        >>> protocol.release([5, 2]).shape  # twice five messages and a dummy
+        (12,)
         """
         numbers = as_values(values, domain=self.largest + 1)
         own = np.arange(self.largest) < numbers[:, None]
@@ -109,7 +114,13 @@ class MultiMessageSum:
         )
 
     def estimate(self, messages: npt.ArrayLike, *, n: int) -> SumEstimate:
-        """Estimate the sum of the numbers of ``n`` devices from their messages, without bias."""
+        """Estimate the sum of the numbers of ``n`` devices from their messages, without bias.
+
+        >>> one_each = Dummies(coins=1, chance=1 << 64)
+        >>> protocol = MultiMessageSum(largest=5, honest=2, dummies=one_each)
+        >>> protocol.estimate([1] * 8 + [0] * 4, n=2)
+        SumEstimate(n=2, sum=7 ± 0.71)
+        """
         zeros, ones = np.bincount(as_codes(messages, below=2), minlength=2).tolist()
         return SumEstimate(zeros=zeros, ones=ones, n=whole(n, name="n"), largest=self.largest)
 
