@@ -21,9 +21,9 @@ MANY = """async (count) => {
 }"""
 
 
-def a_question(**given):
+def a_question(*, randomiser=QUESTION, **given):
     return parameters_of(
-        QUESTION, **{"name": "x", "a_day": 1, "lifetime": 2, "values": ["no", "yes"]} | given
+        randomiser, **{"name": "x", "a_day": 1, "lifetime": 2, "values": ["no", "yes"]} | given
     )
 
 
@@ -133,6 +133,45 @@ def test_parameters_that_would_tell_more_are_refused(device, module):
         assert "domain" in page.evaluate(
             REFUSED, document | {"randomiser": law | {"domain": domain}}
         )
+
+
+def test_coins_that_tell_by_what_they_never_show_are_refused(device, module):
+    """A report that one value never gives tells as much as one that only it gives."""
+    page, document = device(module), a_question().document
+    law = document["randomiser"]
+    for keep in (0, 1, 2**63 - 2**62):
+        changed = document | {"randomiser": law | {"keep": str(keep)}}
+        assert "more than their epsilon" in page.evaluate(REFUSED, changed)
+    for kind in (
+        local.SymmetricUnary(domain=3, epsilon=1),
+        local.RepeatedDirect(domain=3, epsilon=1, first=0.5),
+    ):
+        document = a_question(randomiser=kind, values=None).document
+        law = document["randomiser"]
+        assert page.evaluate(REFUSED, document) is None
+        for name in {"own", "permanent", "keep"} & law.keys():
+            changed = document | {"randomiser": law | {name: "0"}}
+            assert "more than their epsilon" in page.evaluate(REFUSED, changed)
+
+
+def test_cells_beyond_those_that_are_counted_are_refused(device, module):
+    """A cell that no other value's report can name would tell the value's own."""
+    page = device(module)
+    kind = local.LocalHashing(domain=100, epsilon=1)
+    document = a_question(randomiser=kind, values=None).document
+    law = document["randomiser"]
+    assert page.evaluate(REFUSED, document) is None
+    for changes in ({"hash_bits": "2.1"}, {"word_bits": "8.5"}, {"cells": "1", "keep": str(2**63)}):
+        changed = document | {"randomiser": law | changes}
+        assert "more than their epsilon" in page.evaluate(REFUSED, changed)
+    kind = local.PublicHashing(domain=100, epsilon=1)
+    document = a_question(randomiser=kind, values=None).document
+    law = document["randomiser"]
+    assert page.evaluate(REFUSED, document) is None
+    for bits in (21, 40, 60):
+        changes = {"cells": str(2**bits), "keep": str(2 ** (65 - bits))}
+        changed = document | {"randomiser": law | changes}
+        assert "more than their epsilon" in page.evaluate(REFUSED, changed)
 
 
 def test_the_same_collection_with_other_parameters_is_refused(device):

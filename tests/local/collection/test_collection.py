@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from datetime import date
 
 import numpy as np
 import pytest
@@ -15,8 +16,10 @@ import pytest
 from discreet import local
 from discreet.errors import DataError, LedgerUnavailable, ParameterError
 from discreet.ledger import Ledger
+from discreet.local.collection import charging
 from discreet.local.collection.collection import Collection
 from discreet.local.wire import encode, parameters_of
+from discreet.privacy import Unit
 
 
 def reports_of(collection, values):
@@ -123,6 +126,26 @@ def test_a_crash_while_publishing_is_made_good(collection, ledger, tmp_path, mon
     assert ledger.prove(published.receipt).is_proven
 
 
+def test_a_crash_while_publishing_is_made_good_on_another_day(
+    make_account, open_collection, ledger, monkeypatch
+):
+    make_account(unit=Unit.column("device").per("day"))
+    monkeypatch.setattr(charging, "today", lambda: date(2026, 3, 1))
+    collection = open_collection()
+    collection.take(reports_of(collection, [1] * 100))
+
+    def crash(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr("discreet.ledger.accounts.answers.release", crash)
+        with pytest.raises(KeyboardInterrupt):
+            collection.publish()
+    monkeypatch.setattr(charging, "today", lambda: date(2026, 3, 2))
+    with Collection.resume(ledger, collection.path) as found:
+        assert ledger.prove(found.publish().receipt).is_proven
+
+
 def test_the_file_is_its_owners_and_knows_neither_time_nor_sender(collection):
     assert collection.path.stat().st_mode & 0o777 == 0o600
     first, second = reports_of(collection, [1, 2])
@@ -169,6 +192,7 @@ def test_no_collection_and_no_file_are_told_apart(ledger, tmp_path, collection):
 SENDING = """
 import sys
 from discreet.ledger import Ledger
+from discreet.local.collection import charging
 from discreet.local.collection.collection import Collection
 
 with Ledger.open(sys.argv[1]) as ledger, Collection.resume(ledger, sys.argv[2]) as collection:

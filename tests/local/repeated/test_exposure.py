@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 from functools import reduce
 
 import numpy as np
@@ -61,16 +62,43 @@ def test_a_change_shows_without_bound_where_reports_are_the_kept_responses():
     assert local.exposure(PLAIN, days=1).anything == 2
 
 
+def test_having_no_value_needs_a_response_of_its_own():
+    """It is drawn for a random value, and is told from each of them like another one."""
+    asking = local.RepeatedUnary(domain=3, epsilon=2, first=2, optimized=True)
+    own, other = asking.law.own_chance, asking.law.other_chance
+    laws = []
+    for value in range(3):
+        coins = [own if one == value else other for one in range(3)]
+        rows = itertools.product([0, 1], repeat=3)
+        laws.append(
+            [math.prod(c if b else 1 - c for b, c in zip(r, coins, strict=True)) for r in rows]
+        )
+    laws.append([sum(column) / 3 for column in zip(*laws, strict=True)])
+    apart = [[max(map(lambda p, q: math.log(p / q), a, b)) for b in laws] for a in laws]
+    most = max(
+        sum(map(lambda a, w: a[w], apart, order)) for order in itertools.permutations(range(4))
+    )
+    assert most > 3 * asking.loss.epsilon
+    assert most <= local.exposure(asking, days=4, changes=3).values
+
+
+def test_further_reports_cost_no_less_than_their_coins():
+    """A product of doubles may be rounded below what it stands for."""
+    for first in (0.1, 0.5):
+        asking = local.RepeatedUnary(domain=300, epsilon=math.pi, first=first, optimized=True)
+        assert asking.further_loss.epsilon_pure >= 300 * Fraction(asking.law.further)
+
+
 def test_the_numbers_of_thirty_days():
     assert local.exposure(FRESH, days=30).values == 30
     assert local.exposure(FRESH, days=30, changes=29).anything == 30
     assert local.exposure(PLAIN, days=30).values == 2
     assert local.exposure(PLAIN, days=30, changes=1).values == 4
-    assert local.exposure(PLAIN, days=30, changes=29).values == 6  # there are three values
+    assert local.exposure(PLAIN, days=30, changes=29).values == 8  # three values, and having none
     assert local.exposure(KEEPING, days=1).values == 1
     assert 1.99 < local.exposure(KEEPING, days=30).values <= 2
     flip = local.BitFlip(domain=100, bits=4, epsilon=1, first=1)
-    assert local.exposure(flip, days=365, changes=300).values == 5
+    assert local.exposure(flip, days=365, changes=300).values == 6
 
 
 def test_shuffling_is_refused_to_what_can_be_linked():

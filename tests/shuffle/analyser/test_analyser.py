@@ -65,6 +65,24 @@ def test_it_pays_before_it_opens_and_both_once(rooms, mixing):
         assert analyser.estimate().n == 10
 
 
+def test_whoever_resumes_opens_what_somebody_else_has_paid_for(rooms, mixing, monkeypatch):
+    raw = batch_of(rooms, [one.envelope for one in rooms.arrivals(10)], mixing)
+
+    def crash(*_, **__):
+        raise KeyboardInterrupt
+
+    with rooms.analyser() as analyser, rooms.ledger() as ledger:
+        analyser.keep(raw, shuffler=text_of(mixing))
+        with monkeypatch.context() as broken:
+            broken.setattr("discreet.shuffle.analyser.analyser.sort_out", crash)
+            with pytest.raises(KeyboardInterrupt):
+                analyser.open_kept(ledger["tea"], who="ana")
+        (opened,) = analyser.open_kept(ledger["tea"], who="bea")
+        assert opened.accepted == 10
+        kinds = [one["kind"] for one in ledger.history("tea")]
+        assert kinds == ["account", "charge", "release"]
+
+
 def test_what_is_charged_is_amplified_by_the_honest_alone(tmp_path, mixing):
     rooms = Rooms.make(tmp_path, senders=2000, minimum=1000)
     settings = {"parameters": rooms.parameters, "minimum": 1000, "delta": 1e-8}

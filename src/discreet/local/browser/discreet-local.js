@@ -79,10 +79,12 @@ function times(budget, cost) {
 }
 
 /**
- * Prove that upper / lower is at most exp(epsilon), by the exponential's series in fixed point: all
- * terms are above 0 and are rounded down, so no sum of them exceeds the exponential.
+ * Prove that upper / lower is at least 1 and at most exp(epsilon), by the exponential's series in
+ * fixed point: all terms are above 0 and are rounded down, so no sum of them exceeds the
+ * exponential. Below 1 the inverse would have to be bounded: what is never shown tells too.
  */
 function isWithin(upper, lower, [p, q]) {
+  if (lower <= 0n || upper < lower) return false;
   if (p > 100n * q) [p, q] = [100n, 1n]; // laws keep below exp(100) in any case
   let term = 1n << 256n;
   let sum = 0n;
@@ -186,7 +188,7 @@ const KINDS = {
     const [cells, polynomial] = [Number(law.cells), Number(law.polynomial)];
     const [size, bits] = [2 ** bitsOf(law.domain), Math.log2(cells)];
     return {
-      holds: Number.isInteger(bits) && keepingHolds(law, cells),
+      holds: Number.isInteger(bits) && bits <= 20 && keepingHolds(law, cells),
       draw(value) {
         const member = below(size);
         let cell = 0;
@@ -204,8 +206,10 @@ const KINDS = {
   "local-hashing"(law) {
     const kept = chance(law.keep);
     const [cells, hash, bits] = [law.cells, law.hash_bits, law.word_bits].map(Number);
+    const isWhole = Number.isInteger(hash) && Number.isInteger(bits);
+    const fits = isWhole && hash > 0 && hash <= bits && bits <= 31 && cells < 2 ** 22;
     return {
-      holds: hash > 0 && hash <= bits && bits <= 31 && cells < 2 ** 22 && keepingHolds(law, cells),
+      holds: fits && keepingHolds(law, cells),
       draw(value) {
         const [factor, summand] = [below(2 ** bits), below(2 ** bits)];
         const top = ((Math.imul(factor, value) + summand) & (2 ** bits - 1)) >>> (bits - hash);

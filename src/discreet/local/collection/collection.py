@@ -400,12 +400,14 @@ class Collection:
     def _recorded(self, kept: Kept) -> Receipt:
         """Put it on record, once: what pays, a charge of nothing for this one, and its digest."""
         paid = list(self._file.charges.values())[-1]
+        period = _now(self._dues)
         free = self._account.charge(
             PureLoss(epsilon=0),
             who=self.terms.who,
             purpose=self.terms.purpose,
-            periods=_now(self._dues),
-            key=f"local/{self.parameters.collection}/publication/{kept.number}",
+            periods=period,
+            # Where a crash came between this and the release, a later day is another request.
+            key=f"local/{self.parameters.collection}/publication/{kept.number}/{period or ''}",
         )
         plan = f"collection {self.parameters.collection}, publication {kept.number}"
         released = self._account.release(free, kept.document, plan=plan)

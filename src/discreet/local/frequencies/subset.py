@@ -177,7 +177,7 @@ def _sizes(rows: Rows) -> Codes:
 @lru_cache(maxsize=64)
 def _best(domain: int, epsilon: Fraction) -> int:
     """Return the size of least variance."""
-    near = int(domain / (math.exp(min(float(epsilon), 30.0)) + 1))
+    near = int(domain / (math.exp(float(min(epsilon, 30))) + 1))
 
     def variance(size: int) -> Fraction:
         law = _law(domain, size, epsilon)

@@ -75,7 +75,7 @@ class UnitVectors:
     @property
     def nearest(self) -> int:
         """How many candidates are a vector's own: as many as make the error smallest."""
-        ratio = math.exp(min(float(self.epsilon), 40.0))
+        ratio = math.exp(float(min(self.epsilon, 40)))
         return best_directions(dimension=self.dimension + 1, count=self.candidates, ratio=ratio)
 
     @property

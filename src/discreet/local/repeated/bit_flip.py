@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, final
 
 import numpy as np
@@ -84,7 +85,7 @@ class BitFlip:
     def further_loss(self) -> PureLoss | None:
         """What one more report costs whatever values came before; None if nothing bounds it."""
         further = self.law.further
-        return None if further is None else PureLoss(epsilon=further * self.bits)
+        return None if further is None else PureLoss(epsilon=Fraction(further) * self.bits)
 
     def loss_after(self, *, reports: int) -> PureLoss:
         """Return what this many reports of one value cost, exactly.

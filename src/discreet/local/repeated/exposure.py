@@ -167,7 +167,7 @@ def exposure(randomiser: Fresh | Repeated, *, days: int, changes: int = 0) -> Ex
     anything = price_of(randomiser, reports=count)
     held: Fraction | float | None = anything
     if is_linkable(randomiser):
-        kept = min(most, randomiser.responses)
+        kept = min(most, randomiser.responses + 1)  # having no value is one more
         one = min(randomiser.loss_after(reports=count - kept + 1), randomiser.loss, key=_epsilon)
         held = min(kept * one.epsilon_pure, math.inf if anything is None else anything)
     return Exposure(days=count, values=_up(held), anything=_up(anything))

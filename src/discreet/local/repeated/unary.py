@@ -1,6 +1,7 @@
 """One bit a value, each with a permanent response, answered about again and again."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, final
 
 import numpy as np
@@ -86,7 +87,7 @@ class RepeatedUnary:
         A change of value draws all bits anew, so each of them counts.
         """
         further = self.law.further
-        return None if further is None else PureLoss(epsilon=further * self.domain)
+        return None if further is None else PureLoss(epsilon=Fraction(further) * self.domain)
 
     def loss_after(self, *, reports: int) -> PureLoss:
         """Return what this many reports of one value cost, exactly.

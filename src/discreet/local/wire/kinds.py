@@ -184,11 +184,17 @@ def read_randomiser(document: Any) -> Any:
     named = document.get("kind") if isinstance(document, dict) else None
     for kind in KINDS:
         if kind.name == named:
-            given = {name: document.get(name) for name in kind.whole}
+            given = {name: _read_whole(document.get(name), name=name) for name in kind.whole}
             given |= {name: read_number(document.get(name), name=name) for name in kind.ratios}
             return kind.type(**given)
     known = ", ".join(kind.name for kind in KINDS)
     raise DataError(f"the randomiser's kind must be one of {known}. A newer discreet may know it.")
+
+
+def _read_whole(number: object, *, name: str) -> int:
+    if type(number) is not int:  # 2.0 is another spelling, and true a mistake
+        raise DataError(f"{name} must be a whole number.")
+    return number
 
 
 def read_number(text: object, *, name: str) -> int | Fraction:

@@ -53,7 +53,7 @@ class Parameters:
     not_after: datetime | None = None
 
     def __post_init__(self) -> None:
-        if not _COLLECTION.fullmatch(str(self.collection)):
+        if not isinstance(self.collection, str) or not _COLLECTION.fullmatch(self.collection):
             raise refusal("collection", "16 hexadecimal digits", self.collection)
         _require_text(self.name, "name")
         kind_of(self.randomiser)

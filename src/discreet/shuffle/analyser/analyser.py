@@ -25,7 +25,7 @@ _KIND: Final = "an analyser"
 _TABLES: Final = (
     # A batch is kept first; once it is paid for and opened, its reports replace its envelopes.
     "CREATE TABLE batches (number INTEGER PRIMARY KEY, facts TEXT NOT NULL, loss TEXT NOT NULL, "
-    "digest BLOB NOT NULL, envelopes BLOB, found TEXT, reports BLOB)",
+    "digest BLOB NOT NULL, envelopes BLOB, who TEXT, found TEXT, reports BLOB)",
 )
 
 
@@ -139,7 +139,7 @@ class Analyser:
                 loss = to_json(self.settings.amplification(batch.facts).loss)
                 facts = json.dumps(asdict(batch.facts))
                 database.execute(
-                    "INSERT INTO batches VALUES (?, ?, ?, ?, ?, NULL, NULL)",
+                    "INSERT INTO batches VALUES (?, ?, ?, ?, ?, NULL, NULL, NULL)",
                     (number, facts, loss, digest, batch.body),
                 )
         return number
@@ -166,13 +166,17 @@ class Analyser:
         return [self._open(number, account, who) for (number,) in self._state.rows(closed)]
 
     def _open(self, number: int, account: Account, who: str) -> OpenedBatch:
-        query = "SELECT facts, loss, envelopes FROM batches WHERE number = ?"
-        ((facts, loss, body),) = self._state.rows(query, number)
+        # A charge that a kill left behind is found again only as it was made, so by that name.
+        with self._state.write() as database:
+            first = "UPDATE batches SET who = ? WHERE number = ? AND who IS NULL"
+            database.execute(first, (who, number))
+        query = "SELECT facts, loss, envelopes, who FROM batches WHERE number = ?"
+        ((facts, loss, body, payer),) = self._state.rows(query, number)
         told = BatchFacts(**read_json(facts))
         paid: Loss = from_json(loss)
         receipt = account.charge(
             paid,
-            who=who,
+            who=payer,
             purpose=f"batch {number} of {self.settings.parameters.name}"[:200],
             key=f"shuffle {told.collection} {number} {told.id}",
         )
