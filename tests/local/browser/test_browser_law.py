@@ -73,7 +73,7 @@ ONE_NUMBER = [
     (local.HadamardResponse, 3, 1, 1.1),
     (local.HadamardResponse, 500, 1, 1.3),
     (PublicHashing, 60, 1, 1.2),
-    (LocalHashing, 3, 1, 1.2),
+    (LocalHashing, 3, 1.2, 1.4),
     (ProjectiveResponse, 27, 0.9, 1),
 ]
 

@@ -29,6 +29,17 @@ class Randomiser(StrEnum):
     public_hashing = "public-hashing"
 
 
+RandomiserOption = Annotated[
+    Randomiser | None, typer.Option(help="How devices answer; what fits best if not said.")
+]
+ScheduleOption = Annotated[
+    bool,
+    typer.Option(
+        "--public-participation", help="Devices report by a public schedule, whatever they hold."
+    ),
+]
+
+
 def init(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What devices know it by.")],
     account: Annotated[
@@ -48,16 +59,8 @@ def init(
     domain: Annotated[
         int | None, typer.Option(metavar="K", help="Or how many there are, numbered from 0.")
     ] = None,
-    randomiser: Annotated[
-        Randomiser | None, typer.Option(help="How devices answer; what fits best if not said.")
-    ] = None,
-    public_participation: Annotated[
-        bool,
-        typer.Option(
-            "--public-participation",
-            help="Devices report by a public schedule, whatever they hold.",
-        ),
-    ] = False,
+    randomiser: RandomiserOption = None,
+    public_participation: ScheduleOption = False,
     who: Annotated[
         str | None, typer.Option(metavar="NAME", help="Who asks; you, if not said.")
     ] = None,

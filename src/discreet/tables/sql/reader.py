@@ -79,6 +79,7 @@ def _read(
             raise _unreadable(question)
         _check_tokens(question, tokens)
         tree = _parse(question)
+        _check_lists(question, tree)
         try:
             if is_split and reads_public_alone(question, tree):
                 raise question.refuse("no_table", tree)
@@ -159,6 +160,13 @@ def _check_tokens(question: ReadingContext, tokens: list[Token]) -> None:
     if first.token_type not in allowed:
         place = question.positions.at(first.start)
         raise question.refuse_at("statement", *place, word=first.text.upper()[:40])
+
+
+def _check_lists(question: ReadingContext, tree: exp.Expression) -> None:
+    """Refuse a SELECT that selects nothing: what comes after the charge could not answer it."""
+    for select in tree.find_all(exp.Select):
+        if not select.expressions:
+            raise question.refuse("syntax", select, why="a SELECT says nothing to select")
 
 
 def _unreadable(question: ReadingContext) -> Refused:
@@ -254,8 +262,6 @@ class _Reader:
             is_named = is_column or isinstance(item, exp.Alias)
             title = item.alias_or_name if is_named else self._default_name(inner)
             items.append((title, inner))
-        if not items:
-            raise self.question.refuse("raw_rows", self.select)
         return items
 
     def _default_name(self, node: exp.Expression) -> str:
