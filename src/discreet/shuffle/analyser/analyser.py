@@ -10,7 +10,7 @@ from discreet._json import read_json
 from discreet.accounting import Loss, from_json, to_json
 from discreet.errors import DataError, ParameterError, TryLater
 from discreet.ledger import Account
-from discreet.local.wire import HEADER, TOKEN, Sorted, sort_out
+from discreet.local.wire import Sorted, sort_out
 from discreet.privacy import Neighbours
 from discreet.shuffle.analyser.amplification import Amplification
 from discreet.shuffle.analyser.estimate import without_dummies
@@ -202,7 +202,7 @@ class Analyser:
 
     def _tokens(self) -> set[bytes]:
         """Return the tokens of all reports that were counted."""
-        return {one[HEADER - TOKEN : HEADER] for one in self._reports()}
+        return set(sort_out(self.settings.parameters, self._reports()).tokens)
 
     def _reports(self) -> list[bytes]:
         kept = self._state.rows("SELECT reports FROM batches WHERE reports IS NOT NULL")
