@@ -207,3 +207,27 @@ def test_large_epsilons_and_domains_are_within_reach():
         estimate = sure.estimate(sure.release([4] * 500))
         assert abs(estimate.counts[4] - 500) < 250
         assert make(domain=2**31, epsilon=1).bytes_per_report >= 4
+
+
+class Counting:
+    """Count what is read of a source."""
+
+    is_secure = False
+
+    def __init__(self, seed):
+        self.source, self.read_bytes = SeededSource(seed), 0
+
+    def read(self, n, /):
+        self.read_bytes += n
+        return self.source.read(n)
+
+
+def test_how_much_is_read_for_a_set_does_not_tell_whether_the_own_value_is_in_it():
+    randomiser = local.SubsetSelection(domain=3, epsilon=1)
+    assert randomiser.size == 1
+    seen = {False: [], True: []}
+    for seed in range(6000):
+        source = Counting(seed)
+        (row,) = randomiser.release([1], source=source)
+        seen[bool(row[0] & 2)].append(source.read_bytes)
+    assert stats.ks_2samp(*seen.values()).pvalue > FALSE_ALARM

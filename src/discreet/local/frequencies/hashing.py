@@ -224,7 +224,7 @@ def _best(domain: int, epsilon: Fraction) -> HashFamily:
     """Return the family of least variance among those that fit a report."""
     bits = (domain - 1).bit_length()
     widest = (_CODE_BITS + 2 - 2 * bits) // 3  # bits of a cell
-    middle = min(int(math.exp(float(min(epsilon, 30)))) + 1, (1 << widest) - 1)
+    middle = min(int(math.exp(float(min(epsilon, Fraction(30))))) + 1, (1 << widest) - 1)
     low = 1 << (middle.bit_length() - 1)  # a power of two, and the next one, have equal cells
     sizes = sorted({max(2, size) for size in (low, middle, middle + 1, 2 * low)})
     families = [_family(size, bits) for size in sizes]

@@ -229,7 +229,7 @@ class ProjectiveResponse:
 @lru_cache(maxsize=64)
 def _best(domain: int, epsilon: Fraction) -> LinearForms:
     """Return the forms of least variance whose space is not too large to fill."""
-    middle = math.exp(float(min(epsilon, 30))) + 1
+    middle = math.exp(float(min(epsilon, Fraction(30)))) + 1
     fitting = (forms for forms in _spaces(domain, middle) if forms.points <= _WASTE * domain)
     nearest = [forms for forms, _ in zip(fitting, range(_NEAREST), strict=False)]
 

@@ -100,10 +100,13 @@ class SubsetSelection:
         for start in range(0, inputs.size, step):
             part = inputs[start : start + step]
             keeps = bernoulli(keep, part.size, source=source)
-            block = self._about(size, part, source)
-            _settle(block, size - keeps, part, self.domain, source)
-            set_bits(block, part, keeps)
-            rows[start : start + step] = block
+            without = self._about(size, part, source)
+            _settle(without, size - 1, part, self.domain, source)
+            own = without.copy()
+            set_bits(own, part, np.ones_like(part))
+            # Drawn for every row: how much is read would tell the coin, and so the own value.
+            _settle(without, size, part, self.domain, source)
+            rows[start : start + step] = np.where(keeps[:, None], own, without)
         return rows
 
     def _about(self, size: int, values: Codes, source: Source) -> Rows:
@@ -152,7 +155,7 @@ class SubsetSelection:
         return self.support.error(n=n, confidence=confidence, share=share)
 
 
-def _settle(rows: Rows, wanted: Codes, values: Codes, domain: int, source: Source) -> None:
+def _settle(rows: Rows, wanted: int, values: Codes, domain: int, source: Source) -> None:
     """Add or take away random values, never the own one, until each set has the wanted size.
 
     Nothing here tells the other values apart, so among the sets of a size each is as likely as any
@@ -177,7 +180,7 @@ def _sizes(rows: Rows) -> Codes:
 @lru_cache(maxsize=64)
 def _best(domain: int, epsilon: Fraction) -> int:
     """Return the size of least variance."""
-    near = int(domain / (math.exp(float(min(epsilon, 30))) + 1))
+    near = int(domain / (math.exp(float(min(epsilon, Fraction(30)))) + 1))
 
     def variance(size: int) -> Fraction:
         law = _law(domain, size, epsilon)

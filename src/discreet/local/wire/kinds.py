@@ -184,7 +184,9 @@ def read_randomiser(document: Any) -> Any:
     named = document.get("kind") if isinstance(document, dict) else None
     for kind in KINDS:
         if kind.name == named:
-            given = {name: _read_whole(document.get(name), name=name) for name in kind.whole}
+            given: dict[str, Any] = {
+                name: _read_whole(document.get(name), name=name) for name in kind.whole
+            }
             given |= {name: read_number(document.get(name), name=name) for name in kind.ratios}
             return kind.type(**given)
     known = ", ".join(kind.name for kind in KINDS)

@@ -53,7 +53,7 @@ class Parameters:
     not_after: datetime | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.collection, str) or not _COLLECTION.fullmatch(self.collection):
+        if not _COLLECTION.fullmatch(str(self.collection)):
             raise refusal("collection", "16 hexadecimal digits", self.collection)
         _require_text(self.name, "name")
         kind_of(self.randomiser)
@@ -158,6 +158,8 @@ def _built(found: dict[str, Any]) -> Parameters:
     labels = found.get("values")
     if labels is not None and not isinstance(labels, list):
         raise DataError("the parameters' values must be a list of labels.")
+    if not isinstance(found["collection"], str):  # a number of 16 digits, say
+        raise DataError("the parameters' collection must be a text of 16 hexadecimal digits.")
     return Parameters(
         collection=found["collection"],
         name=found["name"],
