@@ -167,6 +167,7 @@ def test_many_lines_at_random_are_refused_or_work():
         "ledger init --ledger new.db --key ..",
         "epsilon --noise-multiplier 4 --rate 1e-300 --steps 10 --delta 1e-6",
         "audit mechanism operator:neg --epsilon 1 --pair [0,1] --samples 200 --confidence 5e-324",
+        "audit leaks --plant canaries.csv --rows 1e12",
     ],
 )
 def test_what_ended_in_a_traceback_once_does_not(line):

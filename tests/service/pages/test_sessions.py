@@ -197,6 +197,18 @@ def test_whoever_tries_keys_is_slowed_down(tmp_path):
     assert found[-1] == 429
 
 
+def test_whoever_asks_without_a_login_is_slowed_down_too(tmp_path):
+    site = make_site(tmp_path, requests_per_minute=60)
+    with site.served() as client:
+        pages = [client.get("/sign-in").status_code for _ in range(6)]
+        facts = [client.get("/v1/ledger/checkpoint").status_code for _ in range(8)]
+        page = client.get("/sign-in")
+        assert client.get("/healthz").status_code == 200
+    assert pages == [200] * 6
+    assert facts[-1] == page.status_code == 429  # one count for both
+    assert "too many requests" in page.text.lower()
+
+
 def test_where_a_sign_in_leads_is_here(client, site):
     for to in ("https://evil.example", "//evil.example", "/\\evil.example", "javascript:x"):
         page = client.get("/sign-in", params={"next": to}).text

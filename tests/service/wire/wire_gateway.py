@@ -129,7 +129,7 @@ def running_wire(desk, *, door=None, tls=None, logins=6000, strangers=6000, **se
     thread.start()
     started.wait(30)
     rules = WireSettings(**{"catalogue_seconds": 30.0, **settings})
-    limits = RequestLimits(RequestLimit(per_minute=logins), RequestLimit(per_minute=strangers))
+    limits = RequestLimits(*(RequestLimit(per_minute=most) for most in (logins, logins, strangers)))
     made = serve_wire(desk, door or SmallDoor(), limits=limits, port=0, tls=tls, settings=rules)
     server = asyncio.run_coroutine_threadsafe(made, loop).result(60)
     wire = RunningWire(desk, server, loop)

@@ -19,6 +19,7 @@ Cell: TypeAlias = "int | float | str | date"
 LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # 32: five bits each
 LENGTH = 24  # letters of a text
 IDS = (10**17, 10**18)
+_MOST_ROWS = 1_000_000
 _SALARIES = (100_000, 1_000_000)
 _STEP = Fraction(1, 2**33)  # the spacing of doubles just below the highest salary
 _BORN = (date(1930, 1, 1), date(2000, 1, 1))
@@ -138,6 +139,9 @@ def plant(*, rows: int = 200, alone: int = 5) -> Planted:
     Planted(rows=100, alone=5)
     """
     rows, alone = whole(rows, name="rows", minimum=20), whole(alone, name="alone")
+    if rows > _MOST_ROWS:
+        hint = "A scan looks for each of them in everything."
+        raise refusal("rows", f"at most {_MOST_ROWS:,}", rows, hint)
     if alone > rows:
         raise refusal("alone", f"at most {rows}, the number of rows", alone)
     low, high = _SALARIES

@@ -71,6 +71,7 @@ class Gateway:
         self.door = Doorkeeper(records, settings.issuers)
         self.limits = RequestLimits(
             RequestLimit(per_minute=settings.requests_per_minute),
+            RequestLimit(per_minute=settings.requests_per_minute),
             RequestLimit(per_minute=settings.failed_logins_per_minute),
         )
         # What is free, and what strangers ask, never takes a thread from what is paid for: an

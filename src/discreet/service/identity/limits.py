@@ -48,7 +48,8 @@ class RequestLimit:
 @final
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """How often a login may ask, and how often an address may fail to log in, by any protocol."""
+    """How often a login may ask, an address without one, and how often one may fail to log in."""
 
     of_logins: RequestLimit
+    of_guests: RequestLimit
     of_strangers: RequestLimit

@@ -79,10 +79,12 @@ class Resource:
     async def _login(
         self, route: Route, headers: Mapping[bytes, bytes], scope: Scope
     ) -> Login | None:
+        client = (scope.get("client") or ("unknown", 0))[0]
         if route.roles is None:
+            if route.is_limited:
+                self._around.gateway.limits.of_guests.take(client)
             return None
         kind, _, token = headers.get(b"authorization", b"").partition(b" ")
-        client = (scope.get("client") or ("unknown", 0))[0]
         try:
             if kind.lower() != b"bearer":
                 raise Unauthenticated

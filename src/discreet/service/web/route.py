@@ -99,11 +99,21 @@ class Route:
     media_type: str = "application/json"
 
     @property
+    def is_limited(self) -> bool:
+        """Say whether requests count, which those that ask whether the gateway is well do not.
+
+        Behind a proxy these may come from the same address as everybody's.
+        """
+        return self.roles is not None or self.path.startswith("/v1/")
+
+    @property
     def every_problem(self) -> tuple[str, ...]:
         """The kinds of problems that it can answer with."""
         found = [*self.problems, "bad-method", "internal"]
         if self.roles is not None:
-            found += ["unauthenticated", "not-allowed", "try-later"]
+            found += ["unauthenticated", "not-allowed"]
+        if self.is_limited:
+            found.append("try-later")
         if "{" in self.path:
             found.append("not-found")
         if self.body is not None:

@@ -1,5 +1,6 @@
 """One Spark for all tests of a process: starting one takes longer than most of them."""
 
+import os
 import tempfile
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 def spark():
     from pyspark.sql import SparkSession
 
+    if remote := os.environ.get("SPARK_REMOTE"):  # see test_spark_connect
+        yield SparkSession.builder.remote(remote).getOrCreate()
+        return
     with tempfile.TemporaryDirectory() as folder:
         session = (
             SparkSession.builder.master("local[2]")

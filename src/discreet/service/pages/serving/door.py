@@ -41,6 +41,13 @@ class PageDoor:
         self.seal = SessionSeal(gateway.records, gateway.settings)
 
     async def guest(self, scope: Scope, headers: Mapping[bytes, bytes]) -> PageGuest:
+        """Return who asks, and count a request without a login for its address."""
+        guest = await self._guest(scope, headers)
+        if guest.login is None:
+            self._gateway.limits.of_guests.take(_client(scope))
+        return guest
+
+    async def _guest(self, scope: Scope, headers: Mapping[bytes, bytes]) -> PageGuest:
         """Return who asks. A session whose token opens nothing any more is one of a stranger."""
         kind, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         if kind.lower() == "bearer":  # a program, that reads twins
@@ -58,11 +65,10 @@ class PageDoor:
 
     async def login(self, token: str, scope: Scope) -> Login:
         """Return whom a token lets in, counting what is asked for and what is tried."""
-        client = (scope.get("client") or ("unknown", 0))[0]
         try:
             login = await self._gateway.login(token)
         except Unauthenticated:
-            self._gateway.limits.of_strangers.take(client)
+            self._gateway.limits.of_strangers.take(_client(scope))
             raise
         self._gateway.limits.of_logins.take(login.who)
         return login
@@ -108,6 +114,10 @@ class PageDoor:
             parts = urlsplit(outside)
             return told == f"{parts.scheme}://{parts.netloc}"
         return told == f"{scope['scheme']}://{headers.get(b'host', b'').decode('latin-1')}"
+
+
+def _client(scope: Scope) -> str:
+    return str((scope.get("client") or ("unknown", 0))[0])
 
 
 def read_fields(raw: bytes) -> dict[str, str]:
