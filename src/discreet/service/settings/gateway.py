@@ -42,20 +42,13 @@ class GatewaySettings:
     ``docs`` is the folder of the built documentation, None the one that came with the package.
 
     ``slots`` questions run at a time in each worker, at most ``waiting`` of one login wait, and a
-    <<<<<<< HEAD
-    login makes at most ``requests_per_minute``, an address ``failed_logins_per_minute``. ``memory``
-    limits each dataset's engine, and ``question_bytes`` the size of a request. ``pages`` are for
-    browsers; False serves programs only. ``collections`` are files that ``discreet collect init``
-    made, each served at ``/collections/NAME``, where an address sends at most
-    ``reports_per_minute``, 0 for no limit. ``explorer`` lets everybody, without a login, spend the
-    budget of made-up people and watch a training on made-up points.
-    =======
     login, or an address without one, makes at most ``requests_per_minute`` and an address fails
     at most ``failed_logins_per_minute``. ``memory`` limits each dataset's engine, and
     ``question_bytes`` the size of a request. ``pages`` are for browsers; False serves programs
-    only. ``explorer`` lets everybody, without a login, spend the budget of made-up people and watch
-    a training on made-up points.
-    >>>>>>> main
+    only. ``collections`` are files that ``discreet collect init`` made, each served at
+    ``/collections/NAME``, where an address sends at most ``reports_per_minute``, 0 for no limit.
+    ``explorer`` lets everybody, without a login, spend the budget of made-up people and watch a
+    training on made-up points.
 
     >>> GatewaySettings(datasets=(Path("people.toml"),), ledger="budget.db").answer_after
     1.0
