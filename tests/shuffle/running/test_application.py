@@ -3,6 +3,7 @@
 import time
 from threading import Thread
 
+import anyio
 import pytest
 from shuffle_rooms import Rooms, in_batch
 from starlette.testclient import TestClient
@@ -75,6 +76,36 @@ def test_strangers_get_nothing(client, rooms, token):
         headers = {"Authorization": f"Bearer {wrong}"}
         assert client.get("/v1/batches/next", headers=headers).status_code == 401
         assert client.delete("/v1/batches/1", headers=headers).status_code == 401
+
+
+def test_an_envelope_that_never_arrives_holds_no_place_for_ever(rooms, monkeypatch):
+    monkeypatch.setattr("discreet.shuffle.running.application._PATIENCE", 0.05)
+    token, envelope = rooms.arrivals(1)[0]
+    told = []
+
+    async def receive():
+        if told:
+            return {"type": "http.disconnect"}
+        if not pieces:
+            await anyio.sleep(60)
+        return {"type": "http.request", "body": pieces.pop(), "more_body": True}
+
+    async def send(message):
+        told.append(message)
+
+    async def ask():
+        async with app.router.lifespan_context(app):
+            with anyio.fail_after(30):
+                await app(scope, receive, send)
+
+    pieces, app = [envelope[:9]], create_shuffler_app(rooms.shuffler())
+    headers = [(b"authorization", f"Bearer {token}".encode())]
+    scope = {"type": "http", "method": "POST", "path": "/v1/envelopes", "headers": headers}
+    anyio.run(ask)
+    assert told[0]["status"] == 503
+    assert (b"connection", b"close") in told[0]["headers"]
+    with rooms.shuffler() as shuffler:
+        assert sum(shuffler.counts.values()) == 0
 
 
 def test_what_is_no_envelope_is_refused_however_long_it_is(client, rooms):

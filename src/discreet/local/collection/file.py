@@ -1,8 +1,9 @@
-"""Randomised reports in one SQLite file, with nothing of who sent them, when, or in which order.
+"""Randomised reports in one SQLite file, with nothing of who sent them or when.
 
-A report is stored under its token, which its device drew by chance. So rows lie in an order that
-tells nothing, and a report that comes twice has its place taken. What a transaction adds and what
-it counts are one commit, which is on the disk before it returns (``synchronous=FULL``).
+A report is stored under its token, which its device drew by chance. So rows are read in an order
+that tells nothing (SQLite's log and its pages may still show which came later), and a report that
+comes twice has its place taken. What a transaction adds and what it counts are one commit, which is
+on the disk before it returns (``synchronous=FULL``).
 """
 
 import os

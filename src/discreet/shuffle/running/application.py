@@ -1,5 +1,6 @@
 """The shuffler's application: what devices and the analyser ask of it."""
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
@@ -22,6 +23,7 @@ from discreet.shuffle.shuffler.verdict import Arrival, Verdict
 __all__ = ["create_shuffler_app"]
 
 _logger = logging.getLogger("discreet.shuffle")
+_PATIENCE: Final = 15.0  # seconds in which an envelope has to arrive
 _STATUS: Final = {
     Verdict.waiting: 202,
     Verdict.known: 202,
@@ -59,7 +61,13 @@ def create_shuffler_app(shuffler: Shuffler) -> Starlette:
 
     async def take(request: Request) -> Response:
         assert intake is not None
-        envelope = await _body(request, longest=shuffler.envelopes.length)
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                envelope = await _body(request, longest=shuffler.envelopes.length)
+        except TimeoutError:
+            slow = await _later(request, TryLater("the envelope took too long to arrive."))
+            slow.headers["Connection"] = "close"
+            return slow
         verdict = await intake.put(Arrival(_token(request), envelope))
         return JSONResponse({"state": verdict.value}, status_code=_STATUS[verdict])
 

@@ -24,7 +24,7 @@ from discreet.shuffle.state.state_file import StateFile
 __all__ = ["Shuffler"]
 
 _KIND: Final = "a shuffler"
-# No table has a sender beside an envelope, a time, or an order: keys are digests.
+# No table has a sender beside an envelope, a time, or an order of its own: keys are digests.
 _TABLES: Final = (
     "CREATE TABLE waiting (token BLOB PRIMARY KEY, envelope BLOB NOT NULL) WITHOUT ROWID",
     "CREATE TABLE senders (sender BLOB PRIMARY KEY, envelopes INTEGER NOT NULL) WITHOUT ROWID",
@@ -49,8 +49,10 @@ class Shuffler:
 
     Claim: an envelope that was acknowledged leaves in exactly one batch; a batch leaves only with
     its minimum of senders, and is given out until it is taken. All this holds if the process is
-    killed at any moment. What the file holds never says who sent which envelope: senders are
-    counted under a keyed hash whose key is drawn anew for every batch and deleted with it.
+    killed at any moment. Once a batch has left, the file does not say who sent which envelope:
+    senders are counted under a keyed hash whose key is drawn anew for every batch and deleted with
+    it. While one waits, no table says it either, but where SQLite put the rows, and its log, tell
+    in which order senders and envelopes came.
 
     Why: an arrival is acknowledged once its transaction is on the disk; a batch, the removal of its
     envelopes and senders, and the new key are one transaction too. An envelope that left is known
