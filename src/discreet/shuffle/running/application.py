@@ -61,13 +61,7 @@ def create_shuffler_app(shuffler: Shuffler) -> Starlette:
 
     async def take(request: Request) -> Response:
         assert intake is not None
-        try:
-            async with asyncio.timeout(_PATIENCE):
-                envelope = await _body(request, longest=shuffler.envelopes.length)
-        except TimeoutError:
-            slow = await _later(request, TryLater("the envelope took too long to arrive."))
-            slow.headers["Connection"] = "close"
-            return slow
+        envelope = await _body(request, longest=shuffler.envelopes.length)
         verdict = await intake.put(Arrival(_token(request), envelope))
         return JSONResponse({"state": verdict.value}, status_code=_STATUS[verdict])
 
@@ -105,7 +99,7 @@ def create_shuffler_app(shuffler: Shuffler) -> Starlette:
                 allow_headers=["authorization", "content-type"],
             )
         ],
-        exception_handlers={TryLater: _later, LedgerUnavailable: _later},
+        exception_handlers={TryLater: _later, LedgerUnavailable: _later, TimeoutError: _too_slow},
         lifespan=lifespan,
     )
 
@@ -140,15 +134,22 @@ def _token(request: Request) -> str:
 
 
 async def _body(request: Request, *, longest: int) -> bytes:
-    """Return the body, or as much of it as shows that it is too long."""
+    """Return the body, or as much of it as shows that it is too long; give up on a slow one."""
     found = bytearray()
-    with contextlib.suppress(ClientDisconnect):
-        async for piece in request.stream():
-            found += piece
-            if len(found) > longest:
-                break
+    async with asyncio.timeout(_PATIENCE):
+        with contextlib.suppress(ClientDisconnect):
+            async for piece in request.stream():
+                found += piece
+                if len(found) > longest:
+                    break
     return bytes(found[: longest + 1])
 
 
 async def _later(_: Request, problem: Exception) -> Response:
     return JSONResponse({"state": "later", "detail": str(problem)}, status_code=503)
+
+
+async def _too_slow(request: Request, _: Exception) -> Response:
+    answer = await _later(request, TimeoutError("the envelope took too long to arrive."))
+    answer.headers["Connection"] = "close"
+    return answer
