@@ -35,7 +35,7 @@ RandomiserOption = Annotated[
 ScheduleOption = Annotated[
     bool,
     typer.Option(
-        "--public-participation", help="Devices report by a public schedule, whatever they hold."
+        "--public-schedule", help="Devices report by a public schedule, whatever they hold."
     ),
 ]
 

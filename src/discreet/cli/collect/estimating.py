@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import numpy as np
 import typer
 from rich import box
 from rich.console import Console
@@ -97,7 +96,7 @@ def _print(
 def _table(console: Console, collection: "Collection", told: dict[str, Any], *, top: int) -> Table:
     counts, errors = told["counts"], told["standard_error"]
     labels = collection.parameters.values
-    order = np.argsort(-counts, kind="stable")
+    order = sorted(range(len(counts)), key=lambda i: -counts[i])
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("value", overflow="fold")
     table.add_column("count", justify="right", no_wrap=True)

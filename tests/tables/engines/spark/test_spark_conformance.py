@@ -5,7 +5,7 @@ import pytest
 from discreet.tables.engines import SparkEngine
 from discreet.testing import EngineConformance
 
-pytestmark = [pytest.mark.lengthy, pytest.mark.needs("spark")]
+pytestmark = [pytest.mark.slow, pytest.mark.needs("spark")]
 
 
 class TestSpark(EngineConformance):

@@ -15,7 +15,8 @@ SUITE = Path(__file__).with_name("test_spark_conformance.py")
 @pytest.mark.needs("spark")
 def test_spark_connect_passes_the_suite_too():
     """In a process of its own: a classic session and a connection do not live in one."""
-    call = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", SUITE]
+    plain = ["-q", "-m", "slow", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    call = [sys.executable, "-m", "pytest", *plain, SUITE]
     here = os.environ | {"SPARK_REMOTE": "local[2]"}
     done = subprocess.run(call, env=here, capture_output=True, text=True, check=False)
     told = done.stdout[-4000:] + done.stderr[-2000:]
