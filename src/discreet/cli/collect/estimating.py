@@ -106,6 +106,6 @@ def _table(console: Console, collection: "Collection", told: dict[str, Any], *, 
         table.add_row(
             Text(readable(label, console)), f"{counts[code]:,.0f}", f"{errors[code]:,.3g}"
         )
-    if order.size > top:
-        table.add_row(f"... {order.size - top} more", "", "")
+    if len(order) > top:
+        table.add_row(f"... {len(order) - top} more", "", "")
     return table
