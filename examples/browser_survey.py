@@ -161,16 +161,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--stay", action="store_true", help="serve until Ctrl-C, and take time")
     said = parser.parse_args(arguments)
 
-    with opened_survey(port=said.port) as survey:
+    with opened_survey(port=said.port) as survey, contextlib.suppress(KeyboardInterrupt):
         if said.stay:
             print(f"Open {survey.address} in a browser.\n", flush=True)
         print(f"{said.browsers:,} devices answer, of which {TRUE_SHARE:.0%} would say yes.\n")
         converge(survey, browsers=said.browsers, seconds=5 if said.stay else 0)
         print(f"\nEach report has epsilon {EPSILON}: any of them may be the opposite of the truth.")
         print(f"An estimate is published when {MINIMUM} are new. To answer yourself: --stay")
-        with contextlib.suppress(KeyboardInterrupt):
-            while said.stay:
-                time.sleep(1)
+        while said.stay:
+            time.sleep(1)
 
 
 if __name__ == "__main__":
