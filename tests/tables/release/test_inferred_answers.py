@@ -43,12 +43,13 @@ def test_a_hundred_salaries_from_a_csv_are_null_or_near_the_truth(opened, tmp_pa
     frame = pd.DataFrame({"person": range(100), "salary": rng.lognormal(10.8, 0.5, 100).round()})
     frame.to_csv(tmp_path / "salaries.csv", index=False)
     tables = opened(tmp_path / "salaries.csv")
-    answer = tables.sql("SELECT AVG(salary) AS pay FROM t", epsilon=0.5)
-    assert answer["pay"].dtype == np.float64  # the type does not depend on what was found
+    answers = [tables.sql("SELECT AVG(salary) AS pay FROM t", epsilon=0.5) for _ in range(5)]
+    for answer in answers:
+        assert answer["pay"].dtype == np.float64  # the type does not depend on what was found
+        assert not answer.reliable["pay"][0]
     # A run of bins that holds 100 people under noise of scale 10 is found once in 20 times, say,
-    # and bounds beyond the salaries are found with a chance of 1/200.
-    assert math.isnan(answer["pay"][0]) or abs(answer["pay"][0]) < 1e6
-    assert not answer.reliable["pay"][0]
+    # and bounds beyond the salaries are found with a chance of 1/200: 1e-6 for three of five.
+    assert sum(abs(answer["pay"][0]) >= 1e6 for answer in answers) < 3
     if math.isnan(answer["pay"][0]):
         (note,) = answer.notes
         assert "too few people were found to choose the bounds of salary" in note
