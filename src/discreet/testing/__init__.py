@@ -3,6 +3,7 @@
 Nothing here is for production. A seeded source is predictable, and says so wherever it shows.
 """
 
+from discreet.testing._collection import temporary_collection
 from discreet.testing._law import cdf_gap, dkw_band
 from discreet.testing._ledger import temporary_account, temporary_ledger
 from discreet.testing._postgres import PostgresServer
@@ -21,6 +22,7 @@ __all__ = [
     "cdf_gap",
     "dkw_band",
     "temporary_account",
+    "temporary_collection",
     "temporary_ledger",
     "temporary_shuffle",
     "temporary_tables",

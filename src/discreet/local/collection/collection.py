@@ -215,20 +215,11 @@ class Collection:
     def pay(self) -> None:
         """Charge what is owed by today, durably, or raise and take no reports.
 
-        >>> import tempfile
-        >>> from discreet import local, privacy, testing
-        >>> tea = local.DirectResponse(domain=4, epsilon=1)
-        >>> with testing.temporary_ledger() as ledger, tempfile.TemporaryDirectory() as folder:
-        ...     account = ledger.create(
-        ...         "devices", unit=privacy.Unit.column("device"), neighbours="replace_one",
-        ...         guarantee=privacy.Guarantee(epsilon=10))
-        ...     collection = Collection.open(
-        ...         ledger, f"{folder}/tea.db", name="tea", account="devices", randomiser=tea,
-        ...         a_day=1, lifetime=5, minimum=2, who="ana", purpose="menu")
+        >>> from discreet.testing import temporary_collection
+        >>> with temporary_collection() as collection:
         ...     collection.pay()  # opening it has paid all
-        ...     account.used
-        ...     collection.close()
-        0.5
+        ...     collection.dues.reports
+        5
         """
         now = charging.today()
         if self._paid_on == now:
@@ -246,17 +237,10 @@ class Collection:
 
         Nothing in the bytes can make it fail.
 
-        >>> import tempfile
-        >>> from discreet import local, privacy, testing
-        >>> tea = local.DirectResponse(domain=4, epsilon=1)
-        >>> with testing.temporary_ledger() as ledger, tempfile.TemporaryDirectory() as folder:
-        ...     account = ledger.create(
-        ...         "devices", unit=privacy.Unit.column("device"), neighbours="replace_one",
-        ...         guarantee=privacy.Guarantee(epsilon=10))
-        ...     collection = Collection.open(
-        ...         ledger, f"{folder}/tea.db", name="tea", account="devices", randomiser=tea,
-        ...         a_day=1, lifetime=5, minimum=2, who="ana", purpose="menu")
-        ...     reports = local.wire.encode(collection.parameters, tea.release([3, 1]))
+        >>> from discreet.local.wire import encode
+        >>> from discreet.testing import temporary_collection
+        >>> with temporary_collection() as collection:
+        ...     reports = encode(collection.parameters, [3, 1])
         ...     collection.take([*reports, reports[0], b"?"])
         ...     collection.close()
         {'accepted': 2, 'malformed': 1, 'foreign': 0, 'out_of_range': 0, 'replayed': 1}
@@ -273,17 +257,10 @@ class Collection:
     def estimate(self) -> Any:
         """Estimate from all reports so far. It is free, and not on record.
 
-        >>> import tempfile
-        >>> from discreet import local, privacy, testing
-        >>> tea = local.DirectResponse(domain=4, epsilon=1)
-        >>> with testing.temporary_ledger() as ledger, tempfile.TemporaryDirectory() as folder:
-        ...     account = ledger.create(
-        ...         "devices", unit=privacy.Unit.column("device"), neighbours="replace_one",
-        ...         guarantee=privacy.Guarantee(epsilon=10))
-        ...     collection = Collection.open(
-        ...         ledger, f"{folder}/tea.db", name="tea", account="devices", randomiser=tea,
-        ...         a_day=1, lifetime=5, minimum=2, who="ana", purpose="menu")
-        ...     reports = local.wire.encode(collection.parameters, tea.release([3, 1]))
+        >>> from discreet.local.wire import encode
+        >>> from discreet.testing import temporary_collection
+        >>> with temporary_collection() as collection:
+        ...     reports = encode(collection.parameters, [3, 1])
         ...     _ = collection.take(reports)
         ...     collection.estimate().counts.shape
         ...     collection.close()
@@ -307,17 +284,10 @@ class Collection:
         It is free, however often: whatever is computed from reports tells no more of a device than
         its reports do, and those are paid for. An entry of the ledger commits to what was said.
 
-        >>> import tempfile
-        >>> from discreet import local, privacy, testing
-        >>> tea = local.DirectResponse(domain=4, epsilon=1)
-        >>> with testing.temporary_ledger() as ledger, tempfile.TemporaryDirectory() as folder:
-        ...     account = ledger.create(
-        ...         "devices", unit=privacy.Unit.column("device"), neighbours="replace_one",
-        ...         guarantee=privacy.Guarantee(epsilon=10))
-        ...     collection = Collection.open(
-        ...         ledger, f"{folder}/tea.db", name="tea", account="devices", randomiser=tea,
-        ...         a_day=1, lifetime=5, minimum=2, who="ana", purpose="menu")
-        ...     reports = local.wire.encode(collection.parameters, tea.release([3, 1]))
+        >>> from discreet.local.wire import encode
+        >>> from discreet.testing import temporary_collection
+        >>> with temporary_collection() as collection:
+        ...     reports = encode(collection.parameters, [3, 1])
         ...     _ = collection.take(reports)
         ...     published = collection.publish()
         ...     published.number, published.n, collection.publish() == published
@@ -348,17 +318,10 @@ class Collection:
     def prove(self, published: Publication) -> Receipt:
         """Return a publication's receipt with the proof that it is in the ledger.
 
-        >>> import tempfile
-        >>> from discreet import local, privacy, testing
-        >>> tea = local.DirectResponse(domain=4, epsilon=1)
-        >>> with testing.temporary_ledger() as ledger, tempfile.TemporaryDirectory() as folder:
-        ...     account = ledger.create(
-        ...         "devices", unit=privacy.Unit.column("device"), neighbours="replace_one",
-        ...         guarantee=privacy.Guarantee(epsilon=10))
-        ...     collection = Collection.open(
-        ...         ledger, f"{folder}/tea.db", name="tea", account="devices", randomiser=tea,
-        ...         a_day=1, lifetime=5, minimum=2, who="ana", purpose="menu")
-        ...     reports = local.wire.encode(collection.parameters, tea.release([3, 1]))
+        >>> from discreet.local.wire import encode
+        >>> from discreet.testing import temporary_collection
+        >>> with temporary_collection() as collection:
+        ...     reports = encode(collection.parameters, [3, 1])
         ...     _ = collection.take(reports)
         ...     collection.prove(collection.publish()).is_proven
         ...     collection.close()
@@ -416,19 +379,11 @@ class Collection:
     def close(self) -> None:
         """Let go of the file; the ledger stays open.
 
-        >>> import tempfile
-        >>> from discreet import local, privacy, testing
-        >>> tea = local.DirectResponse(domain=4, epsilon=1)
-        >>> with testing.temporary_ledger() as ledger, tempfile.TemporaryDirectory() as folder:
-        ...     account = ledger.create(
-        ...         "devices", unit=privacy.Unit.column("device"), neighbours="replace_one",
-        ...         guarantee=privacy.Guarantee(epsilon=10))
-        ...     collection = Collection.open(
-        ...         ledger, f"{folder}/tea.db", name="tea", account="devices", randomiser=tea,
-        ...         a_day=1, lifetime=5, minimum=2, who="ana", purpose="menu")
+        >>> from discreet.testing import temporary_collection
+        >>> with temporary_collection() as collection:
         ...     collection.close()
-        ...     collection.path.exists(), account.used
-        (True, 0.5)
+        ...     collection.path.exists()
+        True
         """
         self._file.close()
 

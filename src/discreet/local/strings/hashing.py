@@ -40,7 +40,7 @@ class StringHashes:
     of the first string's sum, which a0 makes uniform. To add a uniform multiple of 2**48 makes the
     top 16 bits uniform, whatever they were; and multiples of 2**e contain these. For three, the
     same holds for pairs of sums when a 2 x 2 minor of the differences has at most 48 factors
-    of 2 [LK14 has the case of two].
+    of 2. Two words are the case of [LK14].
 
     >>> family = StringHashes(functions=2, width=16, key=b"2026")
     >>> family.table(digests([b"one", b"two", b"three"]))
