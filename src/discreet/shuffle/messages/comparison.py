@@ -3,9 +3,9 @@
 import math
 from fractions import Fraction
 
-from discreet import local
 from discreet._exact import Number
 from discreet.accounting import GaussianLoss, ShuffledLoss, calibrate
+from discreet.local import DirectResponse, HadamardResponse
 from discreet.shuffle.messages.histogram import MultiMessageHistogram
 
 __all__ = ["standard_errors"]
@@ -59,6 +59,6 @@ def _laplace(epsilon: Number) -> float:
 
 
 def _reports(epsilon: Number, *, domain: int, n: int) -> float:
-    ways = local.DirectResponse, local.HadamardResponse
+    ways = DirectResponse, HadamardResponse
     variances = [way(domain=domain, epsilon=epsilon).support.variance(n=n, count=0) for way in ways]
     return math.sqrt(min(variances))
