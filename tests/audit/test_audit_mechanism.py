@@ -137,7 +137,7 @@ def test_two_fair_coins_show_log_three():
     assert 0.95 < found.epsilon_lower <= math.log(3)
 
 
-@pytest.mark.lengthy
+@pytest.mark.slow
 def test_false_alarms_stay_within_the_stated_rate():
     # An exactly 1-DP mechanism audited 600 times at 90% fails with probability at most 0.1 each
     # time. By Chernoff, more than 115 failures have probability below exp(-600 KL(0.19, 0.1)),

@@ -108,7 +108,7 @@ def test_gaussian_vectors_are_reported_above_their_claim():
 # The search for a pair --------------------------------------------------------------------------
 
 
-@pytest.mark.lengthy
+@pytest.mark.slow
 def test_the_search_finds_the_long_pair_of_the_printed_sparse_vector():
     printed = sparse_vector(threshold=2, query=4 / 3, positives=1)
     common = {"epsilon": 1, "delta": 0, "samples": 200_000, "batch": True}

@@ -84,6 +84,7 @@ def test_on_a_table_of_postgresql(folder, monkeypatch):
         learnt()
 
 
+@pytest.mark.slow
 @pytest.mark.needs("spark")
 def test_on_files_that_spark_reads(folder):
     """As a command of its own, with the Spark that is configured where it runs."""

@@ -83,6 +83,7 @@ def test_nor_is_it_when_a_loss_is_tried_out():
     assert private.spent.steps == 0
 
 
+@pytest.mark.slow
 def test_the_size_of_a_drawn_batch_is_not_told():
     def mean_later(model, batch):
         losses = loss_fn(model, batch)
