@@ -116,8 +116,9 @@ def test_whether_it_answers_and_what_it_reads_do_not_depend_on_values(tmp_path, 
     answered, reads = pattern(tmp_path / "a", [value] * 18)
     others, more = pattern(tmp_path / "b", changing)
     assert answered == others
-    # Uniform numbers below 3 or 5 are drawn again now and then, whatever the values are.
-    assert abs(reads - more) <= 12
+    # Uniform numbers below 3 or 5 are drawn again now and then, whatever the values are: some 5
+    # times more or less often in 18 reports, and 35 times with a chance below 1e-9.
+    assert abs(reads - more) <= 35
 
 
 def test_a_second_report_of_the_day_has_its_own_price(tmp_path):
