@@ -118,7 +118,8 @@ class ProjectiveResponse:
     """Report a random linear form, and its value at the device's point or another number.
 
     Has the error of :class:`SubsetSelection` with reports of about log2(domain) bits, and a reader
-    that is fast for millions of values.
+    that is fast for millions of values. The errors of different values are not independent: the
+    error of a sum over many of them may be larger than their variances added up say.
 
     Claim: a report is epsilon-DP when the device's value is replaced by any other of the domain.
 
