@@ -32,8 +32,8 @@ class RepeatedUnary:
     A device draws all bits of :meth:`permanent` once for each value that it ever has, keeps them
     (:class:`~discreet.local.Device` does), and reports :meth:`instant` of them: every bit may be
     turned round once more. ``optimized`` chooses the permanent coins: those of L-OSUE, which err
-    less about values that few devices have, or those of RAPPOR without Bloom filters (L-SUE). A report is a row of
-    ``bytes_per_report`` bytes, value 0 in the lowest bit of the first.
+    less about values that few devices have, or those of RAPPOR without Bloom filters (L-SUE). A
+    report is a row of ``bytes_per_report`` bytes, value 0 in the lowest bit of the first.
 
     Claim: an observer of all reports of a value, for ever, has ``loss`` when the value is replaced
     by another of the domain; one of a single report has ``first_loss``. Each further value that a

@@ -39,7 +39,7 @@ class CountMeanSketch:
     >>> randomiser.bytes_per_report
     17
     >>> estimate = randomiser.estimate(randomiser.release(["a"] * 900 + ["b"] * 100), ["a", "c"])
-    >>> estimate.found(confidence=0.999).strings
+    >>> estimate.found(confidence=1 - 1e-9).strings
     ('a',)
     """
 

@@ -38,7 +38,7 @@ class HadamardSketch:
     >>> randomiser.bytes_per_report
     3
     >>> estimate = randomiser.estimate(randomiser.release(["a"] * 9000 + ["b"] * 1000), ["a", "c"])
-    >>> estimate.found(confidence=0.999).strings
+    >>> estimate.found(confidence=1 - 1e-9).strings
     ('a',)
     """
 

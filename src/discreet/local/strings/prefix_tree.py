@@ -44,7 +44,7 @@ class PrefixTree:
 
     >>> tree = PrefixTree(length=3, levels=3, epsilon=3, key=b"one per collection")
     >>> reports = tree.release(["cat", "car", "cab", "cop"] * 1500 + ["dog"] * 4000)
-    >>> levels = tree.estimate(reports, confidence=0.99)
+    >>> levels = tree.estimate(reports, confidence=1 - 1e-9)
     >>> sorted(levels[0].strings)
     ['c', 'd']
     """
@@ -114,7 +114,7 @@ class PrefixTree:
         errors; the chances of all candidates of all levels add up (Bonferroni).
 
         >>> tree = PrefixTree(length=2, levels=2, epsilon=4, key=b"2026")
-        >>> levels = tree.estimate(tree.release(["ox"] * 3000), confidence=0.99)
+        >>> levels = tree.estimate(tree.release(["ox"] * 3000), confidence=1 - 1e-9)
         >>> "o" in levels[0].strings, "ox" in levels[1].strings
         (True, True)
         """

@@ -39,7 +39,7 @@ class Rappor:
     >>> randomiser = Rappor(bits=32, hashes=2, cohorts=16, epsilon=4, key=b"one per collection")
     >>> reports = randomiser.release(["a.example"] * 7000 + ["b.example"] * 3000)
     >>> estimate = randomiser.estimate(reports, ["a.example", "b.example", "c.example"])
-    >>> estimate.found(confidence=0.999).strings
+    >>> estimate.found(confidence=1 - 1e-9).strings
     ('a.example', 'b.example')
     """
 
